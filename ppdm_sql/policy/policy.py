@@ -1,0 +1,163 @@
+"""What the SQL front door understood: plain data, exact numbers, nothing looked up in a database yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from ppdm_sql.policy.requirements import Requirement
+from ppdm_sql.statements.names import Word
+
+OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a statement starts; lines and columns count from 1."""
+
+    line: int
+    column: int
+    file: str | None = None
+
+
+@dataclass(frozen=True)
+class HierarchyFile:
+    """HIERARCHY 'file.csv': ARX-style, one line per leaf, value;level1;...;*."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class HierarchyTable:
+    """HIERARCHY table: first column the value, then one column per level."""
+
+    name: tuple[Word, ...]
+
+
+@dataclass(frozen=True)
+class IntervalLadder:
+    """HIERARCHY INTERVALS (5, 10, 20) [FROM 0]: half-open intervals of growing width, anchored."""
+
+    widths: tuple[Fraction, ...]
+    anchor: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class PrefixLadder:
+    """HIERARCHY PREFIX (4, 3, 1): text cut to fewer and fewer leading characters."""
+
+    lengths: tuple[int, ...]
+
+
+HierarchySource = HierarchyFile | HierarchyTable | IntervalLadder | PrefixLadder
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column is what.  Words as written; source/relation.py resolves them against the table."""
+
+    identifiers: tuple[Word, ...] = ()
+    quasi: tuple[Word, ...] = ()
+    sensitive: tuple[Word, ...] = ()
+    target: Word | None = None
+    insensitive: tuple[Word, ...] = ()
+    entity: Word | None = None
+    hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Inducer:
+    """One entry of PRESERVE: a model's name, or an inducer with its options."""
+
+    name: Word
+    options: Mapping[str, OptionValue] | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The WITH ANONYMIZATION clause."""
+
+    algorithm: str
+    requirements: tuple[Requirement, ...]
+    roles: Roles
+    options: Mapping[str, OptionValue] = field(default_factory=dict)
+    preserve: tuple[Inducer, ...] = ()
+    supersedes: bool = False
+    accepted_risks: tuple[str, ...] = ()
+    seed: int = 0
+    readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
+
+
+@dataclass(frozen=True)
+class PassThrough:
+    """Ordinary SQL, handed to the engine unchanged."""
+
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Publish:
+    """CREATE [OR REPLACE] TABLE | VIEW | MODEL name AS query WITH ANONYMIZATION (...)."""
+
+    kind: Literal["TABLE", "VIEW", "MODEL"]
+    name: tuple[Word, ...]
+    query: str  # the SELECT exactly as written
+    policy: Policy
+    text: str  # the whole statement as written
+    place: Place
+    replace: bool = False
+    live: bool = False
+
+
+@dataclass(frozen=True)
+class PseudoData:
+    """CREATE TABLE name AS PSEUDO DATA FROM MODEL model WITH (option = value, ...)."""
+
+    name: tuple[Word, ...]
+    model: tuple[Word, ...]
+    options: Mapping[str, OptionValue]
+    text: str
+    place: Place
+    replace: bool = False
+
+
+@dataclass(frozen=True)
+class Refresh:
+    name: tuple[Word, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Verify:
+    name: tuple[Word, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Export:
+    """EXPORT name TO 'path' [WITH (format = parquet, ...)]."""
+
+    name: tuple[Word, ...]
+    path: str
+    options: Mapping[str, OptionValue]
+    place: Place
+
+
+@dataclass(frozen=True)
+class DropRelease:
+    name: tuple[Word, ...]
+    place: Place
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN <one of ours>; an EXPLAIN of ordinary SQL passes through."""
+
+    statement: Publish | PseudoData | Refresh | Verify | Export | DropRelease
+    place: Place
+
+
+Statement = PassThrough | Publish | PseudoData | Refresh | Verify | Export | DropRelease | Explain

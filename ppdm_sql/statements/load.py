@@ -1,0 +1,56 @@
+"""Statements a person can read live complete in sql/; here they get their real relation and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+from sqlglot import exp, parse_one
+
+from ppdm_sql import resources
+from ppdm_sql.statements.names import column as named_column
+
+Standin = Mapping[str, exp.Table]
+
+
+def statement(
+    name: str,
+    relations: Mapping[str, exp.Expr] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
+) -> exp.Query:
+    """The statement of sql/<name>.sql, its stand-in relations and columns replaced by real ones.
+
+    A stand-in column may become several columns, or none.  Stand-ins do not occur in ORDER BY.
+
+    >>> from ppdm_sql.statements.names import Name
+    >>> q = statement("checks/undersized_classes", {"source": Name("t").table()}, {"quasi": ["a", 'b"']})
+    >>> print(q.sql("duckdb", comments=False))
+    SELECT "a", "b""\", COUNT(*) AS ppdm_size FROM "t" GROUP BY "a", "b""\" HAVING COUNT(*) < $k
+    """
+    tree = _parsed(name).copy()
+    for table in list(tree.find_all(exp.Table)):
+        if relations and table.name in relations and not table.db:
+            _replace_relation(table, relations[table.name])
+    for column in list(tree.find_all(exp.Column)):
+        if columns and column.name in columns:
+            column.replace([named_column(real, column.table or None) for real in columns[column.name]])
+    for group in list(tree.find_all(exp.Group)):
+        if not group.expressions:  # no quasi-identifier: one class holds every row
+            group.pop()
+    return tree
+
+
+def _replace_relation(table: exp.Table, real: exp.Expr) -> None:
+    alias = table.args.get("alias")
+    replacement = real.copy()
+    if alias is not None:
+        replacement.set("alias", alias.copy())
+    table.replace(replacement)
+
+
+@cache
+def _parsed(name: str) -> exp.Query:
+    tree = parse_one(resources.sql_text(name), dialect="duckdb")
+    if not isinstance(tree, exp.Query):
+        raise TypeError(f"sql/{name}.sql is not a query")
+    return tree

@@ -1,0 +1,79 @@
+"""The one place that makes names: every identifier of every statement is quoted here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+PREFIX = "ppdm_"
+SCHEMA = "ppdm"
+
+
+@dataclass(frozen=True)
+class Word:
+    """A name as somebody wrote it: with quotes it is exact, without it the engine folds its case."""
+
+    text: str
+    quoted: bool = False
+
+    def __str__(self) -> str:
+        return f'"{self.text}"' if self.quoted else self.text
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a relation, schema first: exact, as the engine stores it.
+
+    >>> Name("open", "o'brien").table().sql("duckdb")
+    '"open"."o\\'brien"'
+    """
+
+    parts: tuple[str, ...]
+
+    def __init__(self, *parts: str) -> None:
+        if not 1 <= len(parts) <= 2 or not all(parts):
+            raise ValueError("a relation's name is table or schema.table")
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def schema(self) -> str | None:
+        return self.parts[0] if len(self.parts) == 2 else None
+
+    @property
+    def last(self) -> str:
+        return self.parts[-1]
+
+    def table(self, alias: str | None = None) -> exp.Table:
+        schema = identifier(self.schema) if self.schema is not None else None
+        named = exp.Table(this=identifier(self.last), db=schema)
+        if alias is not None:
+            named.set("alias", exp.TableAlias(this=identifier(alias)))
+        return named
+
+    def __str__(self) -> str:
+        return ".".join(self.parts)
+
+
+def own(name: str) -> Name:
+    """One of our own working relations; only these are ever dropped or replaced without asking."""
+    if not name.startswith(PREFIX):
+        raise ValueError(f"{name} does not start with {PREFIX}")
+    return Name(name)
+
+
+def identifier(text: str) -> exp.Identifier:
+    return exp.Identifier(this=text, quoted=True)
+
+
+def column(name: str, table: str | None = None) -> exp.Column:
+    """A column reference; both parts are data, never parsed.
+
+    >>> column("(select 1)", "t").sql("duckdb")
+    '"t"."(select 1)"'
+    """
+    return exp.Column(this=identifier(name), table=identifier(table) if table is not None else None)
+
+
+def aliased(expression: exp.Expr, name: str) -> exp.Alias:
+    return exp.Alias(this=expression, alias=identifier(name))
