@@ -201,7 +201,16 @@ class Engine(ABC):
         """The smallest integer type that holds the codes 0 .. size - 1."""
         types = ("UTINYINT", "USMALLINT", "UINTEGER") if self.has_unsigned else ("SMALLINT", "INT", "BIGINT")
         limits = (1 << 8, 1 << 16, 1 << 32) if self.has_unsigned else (1 << 15, 1 << 31, 1 << 63)
-        return exp.DataType.build(next(t for t, limit in zip(types, limits, strict=True) if size <= limit))
+        fitting = next(t for t, limit in zip(types, limits, strict=True) if size <= limit)
+        return exp.DataType.build(fitting, dialect="duckdb")
+
+    def view_query(self, name: Name) -> str | None:
+        """The query behind a view, as text of this engine; None for a table."""
+        return None
+
+    def qualified(self, name: Name) -> str:
+        """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
+        return str(name)
 
     def create_table(self, name: Name, query: exp.Query, *, temporary: bool = False, **params: Any) -> None:
         """CREATE TABLE ... AS.  A working table (temporary) replaces the one of the same name."""
@@ -237,7 +246,7 @@ class Engine(ABC):
         """The roles that may read a relation."""
         return []
 
-    def analyze(self, name: Name) -> None:
+    def analyze(self, name: Name) -> None:  # noqa: B027 - most planners need no telling
         """Statistics for the planner, where it needs telling."""
 
     def check_writable(self) -> None:

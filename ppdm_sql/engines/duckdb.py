@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
@@ -166,6 +166,21 @@ class DuckDBEngine(Engine):
         # Without a schema a name means what a query would find: a temporary relation, then main.
         return self.fetch(statement("catalog/relations_duckdb"), schema=schema, relation=relation)
 
+    def view_query(self, name: Name) -> str | None:
+        from ppdm_sql.statements.load import statement
+
+        if self.relation_kind(name) != "view":
+            return None
+        text = self.fetch_one(statement("catalog/view_text_duckdb"), schema=name.schema, relation=name.last)[0]
+        created = parse_one(re.sub(r"^CREATE SECURE ", "CREATE ", text), dialect="duckdb")
+        return created.expression.sql("duckdb") if created.expression is not None else None
+
+    def qualified(self, name: Name) -> str:
+        from ppdm_sql.statements.load import statement
+
+        rows = self.fetch(statement("catalog/qualified_duckdb"), schema=name.schema, relation=name.last)
+        return f"{rows[0][0]}.{rows[0][1]}".casefold() if rows else str(name)
+
     # -- making ------------------------------------------------------------------------------------
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
@@ -307,7 +322,7 @@ def _explanation(cause: duckdb.Error, sql: str) -> EngineError:
     if isinstance(cause, duckdb.ParserException | duckdb.CatalogException | duckdb.BinderException):
         return EngineError(text.splitlines()[0], sql=sql)
     if isinstance(cause, duckdb.OutOfMemoryException):
-        return EngineError("DuckDB ran out of memory: raise --memory-limit, or free space for its temporary files", sql=sql)
+        return EngineError("DuckDB ran out of memory: raise --memory-limit or free space for spilling", sql=sql)
     if isinstance(cause, duckdb.IOException) or "No space left" in text:
         full = "no space left" in text.lower() or "disk" in text.lower()
         why = "the disk is full" if full else "reading or writing a file failed"

@@ -23,9 +23,9 @@ def statement(
     A stand-in column may become several columns, or none.  Stand-ins do not occur in ORDER BY.
 
     >>> from ppdm_sql.statements.names import Name
-    >>> q = statement("checks/undersized_classes", {"source": Name("t").table()}, {"quasi": ["a", 'b"']})
+    >>> q = statement("checks/undersized_classes", {"source": Name("t").table()}, {"quasi": ["a", "b c"]})
     >>> print(q.sql("duckdb", comments=False))
-    SELECT "a", "b""\", COUNT(*) AS ppdm_size FROM "t" GROUP BY "a", "b""\" HAVING COUNT(*) < $k
+    SELECT "a", "b c", COUNT(*) AS ppdm_size FROM "t" GROUP BY "a", "b c" HAVING COUNT(*) < $k
     """
     tree = _parsed(name).copy()
     for table in list(tree.find_all(exp.Table)):

@@ -25,8 +25,8 @@ class Word:
 class Name:
     """The name of a relation, schema first: exact, as the engine stores it.
 
-    >>> Name("open", "o'brien").table().sql("duckdb")
-    '"open"."o\\'brien"'
+    >>> Name("open", "my table").table().sql("duckdb")
+    '"open"."my table"'
     """
 
     parts: tuple[str, ...]

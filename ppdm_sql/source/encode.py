@@ -1,0 +1,162 @@
+"""Encode once: every value of a column becomes a small integer, by look-up tables made in the database.
+
+A look-up table holds the distinct values of one column in their natural order, their codes 0, 1, 2 ...
+and how many rows have each.  NULL is a value of its own and has the last code.  Counting by such codes
+is what makes everything after this step quick (benchmarks/: an array index instead of a hash of text).
+
+The joins are LEFT JOINs on equality, because IS NOT DISTINCT FROM cannot be hashed on every engine; a
+NULL finds no partner and gets its code by COALESCE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows
+from ppdm_sql.errors import EngineError
+from ppdm_sql.statements.names import Name, aliased, column, own
+
+VALUE, CODE, ROWS = "ppdm_value", "ppdm_code", "ppdm_rows"
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The codes of one column: code 0 .. size - 1, in the order of the values, NULL last."""
+
+    column: ColumnInfo
+    table: Name  # (ppdm_value, ppdm_code, ppdm_rows), without the NULL
+    size: int
+    null_code: int | None
+
+    def values(self, engine: Engine) -> Rows:
+        """(value, rows) of every code but NULL's, in code order."""
+        picked = exp.Select(expressions=[column(VALUE), column(ROWS)]).from_(self.table.table())
+        return engine.fetch(picked.order_by(column(CODE)))
+
+
+def canonical(engine: Engine, info: ColumnInfo, table: str | None = None) -> exp.Expr:
+    """A column as it is grouped and compared: text by its bytes, whatever collation it was declared with."""
+    plain = column(info.name, table)
+    if info.kind in (Kind.TEXT, Kind.UUID):
+        return engine.exact_text(plain)
+    return plain
+
+
+def make_lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
+    """The look-up table of one column, made by one GROUP BY."""
+    counts = own(f"ppdm_counts_{number}")
+    grouped = exp.Select(
+        expressions=[aliased(canonical(engine, info), VALUE), aliased(exp.Count(this=exp.Star()), ROWS)]
+    ).from_(relation.table())
+    grouped = grouped.group_by(canonical(engine, info))
+    engine.create_table(counts, grouped, temporary=True)
+
+    table = own(f"ppdm_lookup_{number}")
+    position = exp.Window(
+        this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE), nulls_first=False)])
+    )
+    coded = exp.Select(
+        expressions=[
+            column(VALUE),
+            aliased(exp.cast(exp.Sub(this=position, expression=exp.Literal.number(1)), "INT"), CODE),
+            column(ROWS),
+        ]
+    ).from_(counts.table())
+    coded = coded.where(exp.Not(this=exp.Is(this=column(VALUE), expression=exp.Null())))
+    engine.create_table(table, coded, temporary=True)
+    engine.analyze(table)
+
+    size, known = engine.fetch_one(
+        exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Count(this=column(VALUE))]).from_(counts.table())
+    )
+    engine.drop_table(counts, temporary=True)
+    return Lookup(info, table, size, null_code=known if size > known else None)
+
+
+def recoded(engine: Engine, lookup: Lookup, order: Sequence[int], number: int) -> Lookup:
+    """The same look-up with other codes: order[old code] is the new one (a hierarchy's depth-first order)."""
+    import pyarrow as pa
+
+    moves = own(f"ppdm_moves_{number}")
+    old, new = pa.array(range(len(order)), pa.int32()), pa.array(order, pa.int32())
+    engine.load(moves, pa.table({"ppdm_old": old, CODE: new}))
+    table = own(f"ppdm_lookup_{number}r")
+    joined = (
+        exp.Select(expressions=[column(VALUE, "l"), column(CODE, "m"), column(ROWS, "l")])
+        .from_(lookup.table.table("l"))
+        .join(moves.table("m"), on=exp.EQ(this=column("ppdm_old", "m"), expression=column(CODE, "l")))
+    )
+    engine.create_table(table, joined, temporary=True)
+    engine.analyze(table)
+    return Lookup(lookup.column, table, lookup.size, lookup.null_code)
+
+
+def code_of(engine: Engine, lookup: Lookup, alias: str) -> exp.Expr:
+    """The code of the row's value, where the look-up table is joined under this alias."""
+    code: exp.Expr = column(CODE, alias)
+    if lookup.null_code is not None:
+        code = exp.Coalesce(this=code, expressions=[exp.Literal.number(lookup.null_code)])
+    return code
+
+
+def joined_lookups(
+    engine: Engine, query: exp.Select, lookups: Sequence[Lookup], source_alias: str
+) -> tuple[exp.Select, list[exp.Expr]]:
+    """The query joined to every look-up table, and the code expression of each."""
+    codes = []
+    for number, lookup in enumerate(lookups):
+        alias = f"l{number}"
+        value = canonical(engine, lookup.column, source_alias)
+        query = query.join(
+            lookup.table.table(alias),
+            on=exp.EQ(this=column(VALUE, alias), expression=value),
+            join_type="left",
+        )
+        codes.append(code_of(engine, lookup, alias))
+    return query, codes
+
+
+@dataclass(frozen=True)
+class Coded:
+    """The working table of an algorithm: one row per source row, codes beside what passes unchanged."""
+
+    table: Name
+    codes: Mapping[str, str]  # source column -> code column
+    passed: Mapping[str, str]  # source column -> its unchanged copy
+    rows: int
+
+
+def encode(
+    engine: Engine,
+    relation: Name,
+    lookups: Mapping[str, Lookup],
+    passed: Sequence[str],
+    *,
+    extra: Mapping[str, exp.Expr] | None = None,
+) -> Coded:
+    """One pass over the source: codes for the looked-up columns, the passed ones as they are."""
+    target = own("ppdm_coded")
+    query, codes = joined_lookups(engine, exp.Select().from_(relation.table("r")), list(lookups.values()), "r")
+    code_names = {name: f"ppdm_c{number}" for number, name in enumerate(lookups)}
+    passed_names = {name: f"ppdm_p{number}" for number, name in enumerate(passed)}
+    for lookup, code, name in zip(lookups.values(), codes, code_names.values(), strict=True):
+        query = query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name))
+    for name, copy in passed_names.items():
+        query = query.select(aliased(column(name, "r"), copy))
+    for name, expression in (extra or {}).items():
+        query = query.select(aliased(expression, name))
+    engine.create_table(target, query, temporary=True)
+    engine.analyze(target)
+    return Coded(target, code_names, passed_names, _check_complete(engine, target, code_names, lookups))
+
+
+def _check_complete(engine: Engine, table: Name, codes: Mapping[str, str], lookups: Mapping[str, Lookup]) -> int:
+    """Every row has every code, or the source changed between two reads."""
+    holes = [exp.Count(this=column(code)) for code in codes.values()]
+    rows, *filled = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star()), *holes]).from_(table.table()))
+    if any(count != rows for count in filled):
+        raise EngineError("the source changed while it was read: run again when nobody writes to it")
+    return int(rows)
