@@ -76,6 +76,7 @@ class Engine(ABC):
     has_list_lookup: ClassVar[bool] = False  # UPDATE ... SET x = ([..])[y + 1] is quick
     updates_in_place: ClassVar[bool] = True
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
+    name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
     read_only: bool = False
 
@@ -86,12 +87,20 @@ class Engine(ABC):
 
     def render(self, tree: exp.Expr) -> str:
         """The statement in this engine's SQL; a construct it lacks is an error, never dropped."""
+        for word in tree.find_all(exp.Identifier):
+            self._check_name(word.this)
         return tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+
+    def _check_name(self, name: str) -> None:
+        if "\0" in name:
+            raise EngineError("a name holds a NUL character: no relation or column can be called that")
+        if self.name_limit is not None and len(name.encode()) > self.name_limit:
+            raise EngineError(f"the name {name} is longer than the {self.name_limit} bytes {self.title} keeps")
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
         with self._explained(sql):
-            return self._fetch(sql, _used(query, params))
+            return self._fetch(sql, used_params(query, params))
 
     def fetch_one(self, query: exp.Expr, **params: Any) -> Row:
         rows = self.fetch(query, **params)
@@ -103,7 +112,7 @@ class Engine(ABC):
         """Numeric result columns without NULLs, as numpy arrays: how counts reach the algorithms."""
         sql = self._announce(query)
         with self._explained(sql):
-            return self._arrays(sql, _used(query, params))
+            return self._arrays(sql, used_params(query, params))
 
     def batches(self, query: exp.Expr, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
         """The result as Arrow batches: exact types, bounded memory.  Read it before the next statement."""
@@ -114,7 +123,7 @@ class Engine(ABC):
     def execute(self, statement: exp.Expr, **params: Any) -> None:
         sql = self._announce(statement)
         with self._explained(sql):
-            self._execute(sql, _used(statement, params))
+            self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
@@ -217,7 +226,13 @@ class Engine(ABC):
         if temporary:
             self.drop_table(name, temporary=True)
         self.execute(
-            exp.Create(this=name.table(), kind="TABLE", expression=query, properties=_temporary(temporary)), **params
+            exp.Create(
+                this=name.table(),
+                kind="TABLE",
+                expression=query,
+                properties=temporary_property() if temporary else None,
+            ),
+            **params,
         )
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
@@ -261,11 +276,11 @@ class Engine(ABC):
         self.close()
 
 
-def _temporary(wanted: bool) -> exp.Properties | None:
-    return exp.Properties(expressions=[exp.TemporaryProperty()]) if wanted else None
+def temporary_property() -> exp.Properties:
+    return exp.Properties(expressions=[exp.TemporaryProperty()])
 
 
-def _used(tree: exp.Expr, params: dict[str, Any]) -> dict[str, Any]:
+def used_params(tree: exp.Expr, params: dict[str, Any]) -> dict[str, Any]:
     """Only the parameters that occur: an engine refuses one too many as it refuses one too few."""
     names = {hole.name for hole in tree.find_all(exp.Parameter, exp.Placeholder)}
     return {name: value for name, value in params.items() if name in names}

@@ -10,17 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 from sqlglot import exp, parse_one
 
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
+from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import Name
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MAGIC = b"DUCK"  # bytes 8..12 of every DuckDB file
-_PRIVATE = 0o700
 _KINDS = {
     Kind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
     Kind.DECIMAL: "DECIMAL",
@@ -74,7 +72,7 @@ class DuckDBEngine(Engine):
         connection = _connect(path, read_only, time.monotonic() + lock_timeout)
         engine = cls(connection, owned=True)
         engine.read_only = read_only
-        engine._temp = _private_temp(path)
+        engine._temp = private_folder(None if path == ":memory:" else path)
         try:
             engine._lock_down(memory_limit, threads, allow)
         except duckdb.Error as cause:
@@ -97,8 +95,8 @@ class DuckDBEngine(Engine):
         if threads is not None:
             settings = {"threads": threads} | settings
         for name, value in settings.items():
-            literal = exp.convert(value)
-            self._connection.execute(f"SET {name} = {literal.sql('duckdb')}")
+            setting = exp.SetItem(this=exp.EQ(this=exp.Var(this=name), expression=exp.convert(value)))
+            self._connection.execute(exp.Set(expressions=[setting]).sql("duckdb"))
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -106,7 +104,7 @@ class DuckDBEngine(Engine):
         return self._connection.execute(sql, params or None).fetchall()
 
     def _arrays(self, sql: str, params: dict[str, Any]) -> dict[str, np.ndarray]:
-        return self._connection.execute(sql, params or None).fetchnumpy()
+        return cast("dict[str, np.ndarray]", self._connection.execute(sql, params or None).fetchnumpy())
 
     def _batches(self, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
         yield from self._connection.sql(sql).to_arrow_reader(rows)
@@ -192,10 +190,11 @@ class DuckDBEngine(Engine):
             self._connection.unregister(held)
 
     def view_of_text(self, name: Name, query: str) -> None:
-        head = f"CREATE OR REPLACE TEMPORARY VIEW {name.table().sql('duckdb')} AS "
-        self._tell(head + query)
-        with self._explained(query):
-            self._connection.execute(head + query)
+        created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
+        sql = f"{self.render(created)} AS {query}"
+        self._tell(sql)
+        with self._explained(sql):
+            self._connection.execute(sql)
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A SECURE view: optimizer side channels are shut.  sqlglot cannot say the word, so it is put in here."""
@@ -226,7 +225,7 @@ class DuckDBEngine(Engine):
         if self._owned:
             self._connection.close()
         if self._temp is not None:
-            _wipe(self._temp)
+            wipe(self._temp)
 
 
 def _kind(declared: str) -> Kind:
@@ -264,7 +263,7 @@ def _check_file(path: str, *, create: bool) -> None:
 
 
 def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
-    config = {"python_enable_replacements": "false"}
+    config: dict[str, Any] = {"python_enable_replacements": "false"}
     while True:
         try:
             return duckdb.connect(path, read_only=read_only, config=config)
@@ -281,37 +280,6 @@ def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConn
                     f"{path} is locked{who}; waited as long as --lock-timeout says, nothing was done"
                 ) from cause
             time.sleep(0.1)
-
-
-def _private_temp(path: str) -> Path:
-    """An empty folder of this process, mode 0700; what killed runs left behind is wiped."""
-    base = Path(tempfile.gettempdir()) / f"ppdm_{os.getuid()}" if path == ":memory:" else Path(f"{path}.ppdm_tmp")
-    if not os.access(base.parent, os.W_OK):  # a read-only place: spill elsewhere
-        base = Path(tempfile.gettempdir()) / f"ppdm_{os.getuid()}"
-    base.mkdir(mode=_PRIVATE, exist_ok=True)
-    for left in base.iterdir():
-        if not (left.name.isdigit() and _alive(int(left.name))):
-            _wipe(left, parent=False)
-    own = base / str(os.getpid())
-    own.mkdir(mode=_PRIVATE, exist_ok=True)
-    return own
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _wipe(folder: Path, *, parent: bool = True) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    if parent:
-        with contextlib.suppress(OSError):  # another process still works there
-            folder.parent.rmdir()
 
 
 def _explanation(cause: duckdb.Error, sql: str) -> EngineError:

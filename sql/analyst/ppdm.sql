@@ -3,7 +3,7 @@
 -- Load them once per database with `.read ppdm.sql` (or run this text); loading again replaces them and
 -- touches nothing else.  Every macro only reads.
 --
---   table_name  a table, view or CTE, as text: 'people', 'clinic.main.people', '"my schema"."odd.name"'.
+--   table_name  a table, view, CTE or file, as text: 'people', 'clinic.main.people', '"my schema"."odd.name"'.
 --   qis         the quasi-identifiers, a list of column names: ['age', 'zip'].  They are names, not SQL: no
 --               quotes around odd ones, no patterns.  A name the table does not have is an error.
 --   sensitive   the name of the column whose value must not be learned.
@@ -14,7 +14,8 @@
 --     column's collation says, and so do 0.0 and -0.0: a recipient sees the difference.
 --   * Rows are counted.  If one person has several rows, measure SELECT DISTINCT person, quasi-identifiers.
 --   * An empty table has no class: counts are 0 and every measure is NULL, which passes no comparison.
---   * Decide with the integer columns and the macros named breaches; DOUBLE columns are for reading.
+--   * Decide by the macros named breaches: they compare integers.  DOUBLE columns are for reading, and where a macro
+--     shows the worst class, classes that differ by less than one part in 10^15 may stand for each other.
 --
 -- The examples below use this table and can be run in order:
 --
@@ -22,12 +23,17 @@
 --   SELECT * FROM (VALUES (34, '471', 'flu'), (34, '471', 'flu'), (34, '471', 'asthma'), (34, NULL, 'flu'),
 --                         (51, '479', 'cancer'), (51, '479', 'cancer'), (60, '479', NULL)) AS v(age, zip, illness);
 --
--- How it is made, for whoever changes it.  Each macro stands alone, because a macro that calls another one finds
--- it only while both are in the search path.  Column names are only ever reached through COLUMNS(list): it takes
--- any name literally and refuses unknown ones, where COLUMNS(lambda) would drop them.  Our names come first in
--- each inner SELECT: of two equal names DuckDB renames the later one, so a user's "ppdm_size" becomes
--- "ppdm_size_1" and ours stays ours.  The cast with COLLATE "C" is what tells equal but different values apart
--- (the cast alone keeps the collation); the optimizer removes it where it cannot matter.
+-- How it is made, for whoever changes it:
+--   * Each macro stands alone: a macro that calls another finds it only while both are in the search path.
+--   * The user's columns are reached through COLUMNS(list), which takes any name literally and refuses unknown
+--     ones; COLUMNS(lambda) would leave those out and make the table look safer.
+--   * COLUMNS(qis)::VARCHAR COLLATE "C" tells apart what is equal but prints differently.  The cast alone would
+--     keep the collation.  The optimizer removes it where it cannot matter, as for integers.
+--   * Our names come first in each inner SELECT: of two equal names DuckDB renames the later one, so a user's
+--     "ppdm_size" becomes "ppdm_size_1" and ours stays ours.  Where a user's columns are in reach there is no
+--     lambda over values and no other unqualified name, because a column would win against it.
+--   * Every ORDER BY says ASC or DESC and every division has a DOUBLE in it: settings of the session change
+--     what the short forms mean.
 
 
 -- One row per equivalence class: ppdm_size rows, ppdm_share of the table, and the quasi-identifiers.
@@ -87,32 +93,35 @@ WITH ppdm_texts AS (
     FROM query_table(table_name)
     GROUP BY ALL
 ), ppdm_cells AS (
-    SELECT ppdm_size, [*COLUMNS(* EXCLUDE (ppdm_size))] AS ppdm_cell
+    SELECT row_number() OVER () AS ppdm_id, ppdm_size, [*COLUMNS(* EXCLUDE (ppdm_size))] AS ppdm_cell
     FROM ppdm_texts
 ), ppdm_groups AS (
-    SELECT row_number() OVER () AS ppdm_id, ppdm_size, ppdm_cell,
-           list_transform(ppdm_cell, lambda ppdm_x: ppdm_x IS NULL) AS ppdm_pattern
+    SELECT *, list_transform(ppdm_cell, lambda ppdm_x: ppdm_x IS NULL) AS ppdm_nulls
     FROM ppdm_cells
 ), ppdm_patterns AS (
-    SELECT DISTINCT ppdm_pattern AS ppdm_other FROM ppdm_groups
+    SELECT ppdm_nulls, row_number() OVER () AS ppdm_pattern
+    FROM ppdm_groups
+    GROUP BY ppdm_nulls
 ), ppdm_masked AS (
     -- Two classes agree exactly if they are equal once the NULLs of both are blanked out in both.  So blank
     -- out each class for every pattern it may meet, and what was a comparison of all pairs is an equal join.
-    SELECT ppdm_id, ppdm_size, ppdm_pattern, ppdm_other,
-           list_transform(ppdm_cell, lambda ppdm_x, ppdm_i: CASE WHEN NOT ppdm_other[ppdm_i] THEN ppdm_x END)
+    SELECT ppdm_id, ppdm_size, ppdm_own.ppdm_pattern, ppdm_met.ppdm_pattern AS ppdm_other,
+           list_transform(ppdm_cell, lambda ppdm_x, ppdm_i: CASE WHEN NOT ppdm_met.ppdm_nulls[ppdm_i] THEN ppdm_x END)
                AS ppdm_key
-    FROM ppdm_groups CROSS JOIN ppdm_patterns
+    FROM ppdm_groups
+    JOIN ppdm_patterns AS ppdm_own ON ppdm_own.ppdm_nulls = ppdm_groups.ppdm_nulls
+    CROSS JOIN ppdm_patterns AS ppdm_met
     WHERE (SELECT COUNT(*) FROM ppdm_patterns) > 1  -- with a single pattern both readings are the same
-), ppdm_met AS (
+), ppdm_keys AS (
     SELECT ppdm_pattern, ppdm_other, ppdm_key, SUM(ppdm_size) AS ppdm_rows
     FROM ppdm_masked
     GROUP BY ALL
 ), ppdm_matches AS (
-    SELECT ppdm_masked.ppdm_id, SUM(ppdm_met.ppdm_rows) AS ppdm_rows
+    SELECT ppdm_masked.ppdm_id, SUM(ppdm_keys.ppdm_rows) AS ppdm_rows
     FROM ppdm_masked
-    JOIN ppdm_met ON ppdm_met.ppdm_pattern = ppdm_masked.ppdm_other
-                 AND ppdm_met.ppdm_other = ppdm_masked.ppdm_pattern
-                 AND ppdm_met.ppdm_key = ppdm_masked.ppdm_key  -- lists: NULL equals NULL inside
+    JOIN ppdm_keys ON ppdm_keys.ppdm_pattern = ppdm_masked.ppdm_other
+                  AND ppdm_keys.ppdm_other = ppdm_masked.ppdm_pattern
+                  AND ppdm_keys.ppdm_key = ppdm_masked.ppdm_key  -- inside a list NULL equals NULL
     GROUP BY ppdm_masked.ppdm_id
 )
 SELECT MIN(ppdm_size) AS k,
@@ -170,8 +179,8 @@ WITH ppdm_cells AS (
            MIN(ppdm_distinct) AS ppdm_distinct,
            -- Structs compare field by field: the smallest ratio, and the smallest class that has it.
            MIN({'ratio': ppdm_size::DOUBLE / ppdm_top, 'size': ppdm_size, 'top': ppdm_top}) AS ppdm_simple,
-           -- Rounding must not make one value look like a little less than one.
-           MIN(greatest(1.0::DOUBLE, exp(ln(ppdm_size) - ppdm_nlogn / ppdm_size))) AS ppdm_entropy
+           -- Rounding must not make one value look like a little less or more than one.
+           MIN(CASE WHEN ppdm_distinct = 1 THEN 1 ELSE exp(ln(ppdm_size) - ppdm_nlogn / ppdm_size) END) AS ppdm_entropy
     FROM ppdm_groups
 )
 SELECT ppdm_rows AS rows, ppdm_classes AS classes,
@@ -208,7 +217,7 @@ WITH ppdm_cells AS (
     GROUP BY ALL
 ), ppdm_numbered AS (
     SELECT row_number() OVER () AS ppdm_id, ppdm_top, MIN(len(ppdm_counts)) OVER () AS ppdm_last,
-           list_reverse_sort(ppdm_counts) AS ppdm_counts
+           list_sort(ppdm_counts, 'DESC') AS ppdm_counts
     FROM ppdm_groups
 ), ppdm_unnested AS (
     SELECT ppdm_id, ppdm_top, ppdm_last,
@@ -228,7 +237,7 @@ WITH ppdm_cells AS (
 )
 SELECT ppdm_l AS l, ppdm_ratio.ratio AS above_c, ppdm_ratio.top AS most_frequent, ppdm_ratio.tail::BIGINT AS tail
 FROM ppdm_worst
-ORDER BY ppdm_l;
+ORDER BY ppdm_l ASC;
 
 
 -- The classes that break simple l-diversity: the most frequent sensitive value has more than 1/l of the rows.
@@ -260,10 +269,9 @@ WHERE ppdm_size < ppdm_most_frequent::HUGEINT
 
 
 -- How far is a class from the whole table?  t-closeness with the equal distance, one row.
---   t               largest half sum of |share in the class - share in the table|, 0 to 1
---   t_numerator, t_denominator  the exact fraction: t-closeness for t = 1/5 is t_numerator * 5 <= t_denominator
---   ppdm_size       rows in the class that decides it
---   classes, values classes and different sensitive values in the table
+--   t                           largest half sum of |share in the class - share in the table|, 0 to 1
+--   t_numerator, t_denominator  the same as a fraction of integers: at most 1/5 if t_numerator * 5 <= t_denominator
+--   classes, sensitive_values   different ones in the whole table
 --
 --   SELECT t, t_numerator, t_denominator FROM ppdm_t_closeness('people', ['zip'], 'illness');
 CREATE OR REPLACE MACRO ppdm_t_closeness(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
@@ -274,16 +282,179 @@ WITH ppdm_cells AS (
     FROM query_table(table_name)
     GROUP BY ALL
 ), ppdm_values AS (
-    SELECT ppdm_value, ppdm_text, SUM(ppdm_count)::HUGEINT AS ppdm_total
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_count) AS ppdm_total, SUM(SUM(ppdm_count)) OVER () AS ppdm_rows
     FROM ppdm_cells
     GROUP BY ALL
 ), ppdm_groups AS (
-    SELECT SUM(ppdm_count)::HUGEINT AS ppdm_size,
-           list({'count': ppdm_count::HUGEINT, 'total': ppdm_total}) AS ppdm_list,
+    SELECT SUM(ppdm_cells.ppdm_count) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
+           list({'count': ppdm_cells.ppdm_count::HUGEINT, 'total': ppdm_values.ppdm_total}) AS ppdm_counts,
            COLUMNS(ppdm_cells.* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
     FROM ppdm_cells
     JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
                     AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
     GROUP BY ALL
+), ppdm_bare AS (
+    SELECT ppdm_size, ppdm_rows, ppdm_counts FROM ppdm_groups
+), ppdm_distances AS (
+    -- Half the sum of all differences is the sum of the positive ones, and only values of the class have those.
+    SELECT list_sum(list_transform(ppdm_counts, lambda ppdm_x:
+               greatest(ppdm_x.count * ppdm_rows - ppdm_x.total * ppdm_size, 0))) AS ppdm_distance,
+           ppdm_size * ppdm_rows AS ppdm_whole
+    FROM ppdm_bare
+), ppdm_worst AS (
+    SELECT COUNT(*) AS ppdm_classes,
+           MAX({'t': ppdm_distance::DOUBLE / ppdm_whole, 'part': ppdm_distance, 'whole': ppdm_whole}) AS ppdm_t
+    FROM ppdm_distances
 )
-SELECT 1 FROM ppdm_groups;
+SELECT ppdm_t.t AS t,
+       ppdm_t.part // gcd(ppdm_t.part, ppdm_t.whole) AS t_numerator,
+       ppdm_t.whole // gcd(ppdm_t.part, ppdm_t.whole) AS t_denominator,
+       ppdm_classes AS classes,
+       (SELECT COUNT(*) FROM ppdm_values) AS sensitive_values
+FROM ppdm_worst;
+
+
+-- The same with the ordered distance, for a sensitive column whose order means something (a number, a date, a
+-- grade): moving a row to the next value of the table costs 1 / (values - 1), so a class of values that lie close
+-- together is further from the table than one that spreads.  NULL stands after the largest value; columns as above.
+--
+--   SELECT t FROM ppdm_t_closeness_ordered('people', ['zip'], 'age');
+CREATE OR REPLACE MACRO ppdm_t_closeness_ordered(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
+WITH ppdm_cells AS (
+    SELECT COUNT(*) AS ppdm_count,
+           COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
+           COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
+    FROM query_table(table_name)
+    GROUP BY ALL
+), ppdm_totals AS (
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_count) AS ppdm_total
+    FROM ppdm_cells
+    GROUP BY ALL
+), ppdm_ranked AS (
+    -- ppdm_upto: rows of the table up to this value.
+    SELECT ppdm_value, ppdm_text,
+           row_number() OVER ppdm_order AS ppdm_rank, SUM(ppdm_total) OVER ppdm_order AS ppdm_upto
+    FROM ppdm_totals
+    WINDOW ppdm_order AS (ORDER BY ppdm_value ASC NULLS LAST, ppdm_text ASC NULLS LAST ROWS UNBOUNDED PRECEDING)
+), ppdm_values AS (
+    -- ppdm_area: the sum of ppdm_upto so far.  It gives the sum over any stretch of values as one difference.
+    SELECT *, SUM(ppdm_upto) OVER (ORDER BY ppdm_rank ASC ROWS UNBOUNDED PRECEDING) AS ppdm_area
+    FROM ppdm_ranked
+), ppdm_steps AS (
+    SELECT ppdm_rank, ppdm_upto, ppdm_area FROM ppdm_values
+    UNION ALL
+    SELECT 0, 0, 0
+), ppdm_whole AS (
+    SELECT MAX(ppdm_rank) AS ppdm_last, MAX(ppdm_upto) AS ppdm_rows, MAX(ppdm_area) AS ppdm_all FROM ppdm_steps
+), ppdm_groups AS (
+    SELECT SUM(ppdm_cells.ppdm_count) AS ppdm_size,
+           list({'count': ppdm_cells.ppdm_count, 'rank': ppdm_values.ppdm_rank,
+                 'before': ppdm_values.ppdm_area - ppdm_values.ppdm_upto}) AS ppdm_counts,
+           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_cells
+    JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
+                    AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
+    GROUP BY ALL
+), ppdm_unnested AS (
+    SELECT ppdm_id, ppdm_size, unnest(ppdm_counts) AS ppdm_x
+    FROM (SELECT row_number() OVER () AS ppdm_id, ppdm_size, ppdm_counts FROM ppdm_groups) AS ppdm_numbered
+), ppdm_stretches AS (
+    -- From one value of a class to its next one the class's own cumulative count stays ppdm_have.
+    SELECT ppdm_id, ppdm_size, ppdm_x.rank - 1 AS ppdm_from, ppdm_x.before AS ppdm_area_from,
+           SUM(ppdm_x.count) OVER ppdm_order * ppdm_rows AS ppdm_have,
+           lead(ppdm_x.rank - 1, 1, ppdm_last) OVER ppdm_order AS ppdm_to,
+           lead(ppdm_x.before, 1, ppdm_all) OVER ppdm_order AS ppdm_area_to
+    FROM ppdm_unnested CROSS JOIN ppdm_whole
+    WINDOW ppdm_order AS (PARTITION BY ppdm_id ORDER BY ppdm_x.rank ASC ROWS UNBOUNDED PRECEDING)
+), ppdm_crossed AS (
+    -- The table's cumulative share only rises: it is below the class's up to one rank and above it from there on.
+    SELECT ppdm_stretches.*,
+           greatest(ppdm_from, least(ppdm_rank, ppdm_to)) AS ppdm_cross,
+           greatest(ppdm_area_from, least(ppdm_area, ppdm_area_to)) AS ppdm_area_cross
+    FROM ppdm_stretches
+    ASOF JOIN ppdm_steps ON ppdm_stretches.ppdm_have // ppdm_stretches.ppdm_size >= ppdm_steps.ppdm_upto
+), ppdm_distances AS (
+    SELECT SUM(ppdm_have * (2 * ppdm_cross - ppdm_from - ppdm_to)
+               + ppdm_size * (ppdm_area_from + ppdm_area_to - 2 * ppdm_area_cross))
+           + any_value(ppdm_size) * MIN(ppdm_area_from)  -- before its first value the class has nothing
+               AS ppdm_distance,
+           any_value(ppdm_size) AS ppdm_size
+    FROM ppdm_crossed
+    GROUP BY ppdm_id
+), ppdm_fractions AS (
+    -- With one value there is nowhere to move to: any divisor but 0 gives the distance 0.
+    SELECT ppdm_distance AS ppdm_part, ppdm_size * ppdm_rows * greatest(ppdm_last - 1, 1) AS ppdm_full
+    FROM ppdm_distances CROSS JOIN ppdm_whole
+), ppdm_worst AS (
+    SELECT COUNT(*) AS ppdm_classes,
+           MAX({'t': ppdm_part::DOUBLE / ppdm_full, 'part': ppdm_part, 'whole': ppdm_full}) AS ppdm_t
+    FROM ppdm_fractions
+)
+SELECT ppdm_t.t AS t,
+       ppdm_t.part // gcd(ppdm_t.part, ppdm_t.whole) AS t_numerator,
+       ppdm_t.whole // gcd(ppdm_t.part, ppdm_t.whole) AS t_denominator,
+       ppdm_classes AS classes,
+       (SELECT COUNT(*) FROM ppdm_values) AS sensitive_values
+FROM ppdm_worst;
+
+
+-- How likely is a right guess?  Risk of re-identification, one row.
+--   prosecutor_highest, prosecutor_average  the attacker knows that the person is in the table: 1 / class size, for
+--                                           the worst row and on average over rows
+--   journalist_highest, journalist_average  the attacker does not know it, and looks the class up in the population.
+--                                           Computed as if the table were the whole population: then they equal the
+--                                           prosecutor's; for a sample of it they are upper bounds
+--   marketer                                share of rows expected to be found when all are attacked
+--   share_above_20_percent, ..._10_, ..._5_ share of rows with a prosecutor risk above 0.2, 0.1, 0.05: those in
+--                                           classes of fewer than 5, 10, 20 rows, counted as such
+--
+--   SELECT prosecutor_highest, marketer FROM ppdm_risk('people', ['age', 'zip']);
+CREATE OR REPLACE MACRO ppdm_risk(table_name VARCHAR, qis VARCHAR[]) AS TABLE
+WITH ppdm_groups AS (
+    SELECT COUNT(*) AS ppdm_size, COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
+    FROM query_table(table_name)
+    GROUP BY ALL
+), ppdm_sums AS (
+    SELECT COALESCE(SUM(ppdm_size), 0)::BIGINT AS ppdm_rows, COUNT(*) AS ppdm_classes, MIN(ppdm_size) AS ppdm_smallest,
+           COALESCE(SUM(ppdm_size) FILTER (WHERE ppdm_size < 5), 0) AS ppdm_below_5,
+           COALESCE(SUM(ppdm_size) FILTER (WHERE ppdm_size < 10), 0) AS ppdm_below_10,
+           COALESCE(SUM(ppdm_size) FILTER (WHERE ppdm_size < 20), 0) AS ppdm_below_20
+    FROM ppdm_groups
+), ppdm_risks AS (
+    -- A class contributes size * 1/size = 1 to the sum of risks, so the average is classes / rows.
+    SELECT *, 1::DOUBLE / ppdm_smallest AS ppdm_highest,
+           ppdm_classes::DOUBLE / nullif(ppdm_rows, 0) AS ppdm_average
+    FROM ppdm_sums
+)
+SELECT ppdm_rows AS rows, ppdm_classes AS classes,
+       ppdm_highest AS prosecutor_highest, ppdm_average AS prosecutor_average,
+       ppdm_highest AS journalist_highest, ppdm_average AS journalist_average,
+       ppdm_average AS marketer,
+       ppdm_below_5::DOUBLE / nullif(ppdm_rows, 0) AS share_above_20_percent,
+       ppdm_below_10::DOUBLE / nullif(ppdm_rows, 0) AS share_above_10_percent,
+       ppdm_below_20::DOUBLE / nullif(ppdm_rows, 0) AS share_above_5_percent
+FROM ppdm_risks;
+
+
+-- How many classes are there of each size?  One row per size, the smallest first.
+--   size, classes, rows      so many classes of this size, together so many rows
+--   rows_up_to, share_up_to  rows in classes of this size or smaller, and their share of the table: what would be
+--                            lost if those classes were left out
+--
+--   FROM ppdm_class_sizes('people', ['age', 'zip']);
+CREATE OR REPLACE MACRO ppdm_class_sizes(table_name VARCHAR, qis VARCHAR[]) AS TABLE
+WITH ppdm_groups AS (
+    SELECT COUNT(*) AS ppdm_size, COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
+    FROM query_table(table_name)
+    GROUP BY ALL
+), ppdm_sizes AS (
+    SELECT ppdm_size, COUNT(*) AS ppdm_classes, SUM(ppdm_size) AS ppdm_rows
+    FROM ppdm_groups
+    GROUP BY ppdm_size
+)
+SELECT ppdm_size AS size, ppdm_classes AS classes, ppdm_rows::BIGINT AS rows,
+       (SUM(ppdm_rows) OVER ppdm_order)::BIGINT AS rows_up_to,
+       (SUM(ppdm_rows) OVER ppdm_order)::DOUBLE / SUM(ppdm_rows) OVER () AS share_up_to
+FROM ppdm_sizes
+WINDOW ppdm_order AS (ORDER BY ppdm_size ASC ROWS UNBOUNDED PRECEDING)
+ORDER BY ppdm_size ASC;

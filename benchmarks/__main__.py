@@ -1,0 +1,98 @@
+"""make bench: every case in a process of its own, told as ratios to the plain GROUP BY of the same table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import data
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> None:
+    options = _options()
+    RESULTS.mkdir(exist_ok=True)
+    found: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory(prefix="ppdm_bench_") as folder:
+        for rows in options.rows:
+            database = Path(folder) / f"census_{rows}.duckdb"
+            print(f"making {rows:,} rows", flush=True)
+            data.make(database, rows)
+            found += _measured(database, rows, options)
+            database.unlink()
+        if options.spill:
+            found += _spilled(Path(folder))
+    found.append({"rows": 0, "case": "ppdm --help", **_best(["-m", "ppdm_sql", "--help"], 5)})
+    (RESULTS / "latest.json").write_text(json.dumps(found, indent=2) + "\n")
+    _print(found)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
+    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave the slow peers out")
+    parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
+    return parser.parse_args()
+
+
+def _measured(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
+    cases = ["group_by", "k_only", "all_measures", "mondrian", "mondrian_target", "mondrian_diverse"]
+    found = []
+    for name in cases:
+        repeat = options.repeat if rows <= 1_000_000 else 1 if name.startswith("mondrian") else 2
+        found.append({"rows": rows, "case": name, **_case(name, database, repeat)})
+    if options.peers and rows <= 1_000_000:
+        found.append({"rows": rows, "case": "pycanon_measures", **_case("pycanon_measures", database, 1)})
+    return found
+
+
+def _spilled(folder: Path) -> list[dict[str, object]]:
+    """The k-check of a table far larger than the memory it may use."""
+    rows, database = 100_000_000, folder / "large.duckdb"
+    print(f"making {rows:,} rows x 5 columns", flush=True)
+    data.make_narrow(database, rows)
+    return [{"rows": rows, "case": "k_narrow (1 GB)", **_case("k_narrow", database, 1, "1GB")}]
+
+
+def _case(name: str, database: Path, repeat: int, *more: str) -> dict[str, float]:
+    print(f"  {name}", flush=True)
+    runs = [_run(["-m", "benchmarks.cases", name, str(database), *more]) for _ in range(repeat)]
+    return min(runs, key=lambda run: run["seconds"])
+
+
+def _run(arguments: list[str]) -> dict[str, float]:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr[-2000:])
+        return {"seconds": float("nan"), "cpu": float("nan"), "peak_mb": float("nan")}
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _best(arguments: list[str], repeat: int) -> dict[str, float]:
+    import time
+
+    least = float("inf")
+    for _ in range(repeat):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+        least = min(least, time.perf_counter() - started)
+    return {"seconds": least, "cpu": float("nan"), "peak_mb": float("nan")}
+
+
+def _print(found: list[dict[str, object]]) -> None:
+    floors = {item["rows"]: item["seconds"] for item in found if item["case"] == "group_by"}
+    print(f"\n{'rows':>12} {'case':<20} {'seconds':>9} {'x GROUP BY':>11} {'peak MB':>8}")
+    for item in found:
+        floor = floors.get(item["rows"])
+        ratio = f"{item['seconds'] / floor:11.1f}" if floor else " " * 11
+        print(f"{item['rows']:>12,} {item['case']:<20} {item['seconds']:>9.2f} {ratio} {item['peak_mb']:>8.0f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,248 @@
+"""The working tables of a partition.  Rows stay here; counts leave, and where to send each part comes back.
+
+    ppdm_coded     one row per source row: codes, and what is published unchanged
+    ppdm_work_*    its distinct combinations of codes with their counts and the part each is in;
+                   only parts that may still be split
+    ppdm_done_*    the combinations of parts that are finished, one table per level
+    ppdm_parts     in the end: every combination and its part
+
+Collapsing first costs one GROUP BY and makes everything after it as small as the data allow; the wide table
+is touched again only by the plan's own query.  Every statement joins a small table of the level instead of
+spelling the tree out: its cost does not grow with the number of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.plan import ENTITY, PART
+from ppdm_sql.anonymizers.table.ranges import Ints
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.source.encode import CODE, Coded
+from ppdm_sql.statements.names import Name, aliased, column, own
+
+PARTS = own("ppdm_parts")
+RESPONSE = own("ppdm_response")
+N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
+KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
+_CHOICE, _KIDS = own("ppdm_choice"), own("ppdm_kids")
+_MOST = 1 << 62  # packed keys stay below this
+
+
+@dataclass(frozen=True)
+class Kids:
+    """Where a level's rows go: codes first .. last of an attribute of a part become a child."""
+
+    part: Ints
+    attribute: Ints
+    first: Ints
+    last: Ints
+    child: Ints  # 0, 1, ... for parts to be looked at again, -1 - node for finished ones
+
+
+@dataclass
+class Cells:
+    """Counts over the working tables, and the routing from level to level."""
+
+    engine: Engine
+    coded: Coded
+    attributes: tuple[str, ...]  # code columns of the quasi-identifiers
+    sizes: Mapping[str, int]  # of every code column that is kept: the quasi-identifiers', the classes', ...
+    has_entity: bool
+    numeric_target: str | None = None  # code column
+    _work: Name = field(default_factory=lambda: own("ppdm_work_0"))
+    _done: list[Name] = field(default_factory=list)
+    _level: int = 0
+
+    # -- making ------------------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Distinct combinations of codes, how many rows each has, and how many persons it stands for."""
+        kept = [column(name, "c") for name in self.sizes]
+        counted: list[exp.Expr] = [aliased(exp.cast(exp.Count(this=exp.Star()), "INT"), N)]
+        if self.has_entity:
+            counted.append(_total(column(WEIGHT, "c"), WEIGHT, "INT"))
+        keys = [aliased(pack, name) for name, pack in zip(self.key_names, self.packed("c"), strict=True)]
+        start = aliased(exp.cast(exp.Literal.number(0), "INT"), PART)
+        query = exp.Select(expressions=[*keys, *kept, *counted]).from_(self._weighted("c"))
+        if self.numeric_target is not None:
+            on = exp.EQ(this=column(CODE, "y"), expression=column(self.numeric_target, "c"))
+            query = query.join(RESPONSE.table("y"), on=on)
+            query = query.select(*(_total(column(name, "y"), name) for name in (KNOWN, SUM, SQUARES)))
+        self._create(self._work, query.select(start).group_by(*(name.copy() for name in kept)))
+
+    def _weighted(self, alias: str) -> exp.Expr:
+        """The coded table; with an entity, one row of each person weighs 1 and the others nothing.
+
+        Distinct persons do not add up over parts of a part.  These weights do, and their sum never exceeds
+        the number of persons.  The row is the first in the order of the codes: rows alike in all codes are
+        in one part whatever happens, so which of them it is makes no difference.
+        """
+        if not self.has_entity:
+            return self.coded.table.table(alias)
+        names = [column(name) for name in self.sizes]
+        first = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[column(ENTITY)],
+            order=exp.Order(expressions=[exp.Ordered(this=name.copy()) for name in names]),
+        )
+        counts = exp.And(
+            this=exp.EQ(this=first, expression=exp.Literal.number(1)),
+            expression=exp.Not(this=exp.Is(this=column(ENTITY), expression=exp.Null())),  # nobody in particular
+        )
+        weight = exp.Case(ifs=[exp.If(this=counts, true=exp.Literal.number(1))], default=exp.Literal.number(0))
+        inner = [*names, aliased(weight, WEIGHT)]
+        if self.numeric_target is not None and self.numeric_target not in self.sizes:
+            inner.append(column(self.numeric_target))
+        return exp.Select(expressions=inner).from_(self.coded.table.table()).subquery(alias)
+
+    @property
+    def key_names(self) -> list[str]:
+        return [f"ppdm_k{number}" for number in range(len(packs(self.sizes)))]
+
+    def packed(self, alias: str) -> list[exp.Expr]:
+        """The kept codes of a row as one number, or as several where one would not hold them."""
+        return [_mixed_radix([(column(name, alias), self.sizes[name]) for name in pack]) for pack in packs(self.sizes)]
+
+    # -- counting ----------------------------------------------------------------------------------
+
+    def extents(self, table: Name | None = None) -> dict[str, Ints]:
+        """Per part its rows, and the least and greatest code of every attribute: columns part, n, lo<i>, hi<i>."""
+        query = exp.Select(expressions=[column(PART), _total(column(N), "n")]).from_((table or self._work).table())
+        for number, name in enumerate(self.attributes):
+            query = query.select(
+                aliased(exp.Min(this=column(name)), f"lo{number}"), aliased(exp.Max(this=column(name)), f"hi{number}")
+            )
+        return _integers(self.engine.arrays(query.group_by(column(PART))))
+
+    def choose(self, part: Ints, attribute: Ints) -> None:
+        """Which attribute of each part the next counts are about; parts not named are left out of them."""
+        self._load(_CHOICE, {PART: part, "ppdm_a": attribute})
+
+    def counts(self, attribute: int | None, other: str | None, measures: Sequence[str]) -> dict[str, Ints]:
+        """Sums of the measures by part, code of the attribute (None: of the chosen one) and another code column."""
+        source = exp.Select().from_(self._work.table("w"))
+        if attribute is None:
+            on = exp.EQ(this=column(PART, "s"), expression=column(PART, "w"))
+            source = source.join(_CHOICE.table("s"), on=on)
+            value = self._attribute_of("s")
+        else:
+            value = column(self.attributes[attribute], "w")
+        by = [column(PART, "w"), value, *([column(other, "w")] if other else [])]
+        names = [PART, VALUE, *([OTHER] if other else [])]
+        picked = [aliased(key, name) for key, name in zip(by, names, strict=True)]
+        query = source.select(*picked, *(_total(column(measure, "w"), measure) for measure in measures))
+        return _integers(self.engine.arrays(query.group_by(*(key.copy() for key in by))))
+
+    def _attribute_of(self, alias: str) -> exp.Expr:
+        """The code of the attribute whose number the joined table gives.  One branch per column, not per part."""
+        branches = [
+            exp.If(
+                this=exp.EQ(this=column("ppdm_a", alias), expression=exp.Literal.number(number)),
+                true=exp.cast(column(name, "w"), "INT"),
+            )
+            for number, name in enumerate(self.attributes)
+        ]
+        return exp.Case(ifs=branches)
+
+    # -- routing -----------------------------------------------------------------------------------
+
+    def route(self, kids: Kids) -> None:
+        """Sends every row of the level to its part of the next one, finished parts to a table of their own."""
+        open_, finished = kids.child >= 0, kids.child < 0
+        self._level += 1
+        if finished.any():
+            done = own(f"ppdm_done_{self._level}")
+            self._create(done, self._routed(kids, finished, [*self.key_names, *self.attributes, N]))
+            self._done.append(done)
+        following = own(f"ppdm_work_{self._level % 2}")
+        if open_.any():
+            numbers = [WEIGHT] if self.has_entity else []
+            numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
+            self._create(following, self._routed(kids, open_, [*self.key_names, *self.sizes, N, *numbers]))
+        self.engine.drop_table(self._work, temporary=True)
+        self._work = following
+
+    def _routed(self, kids: Kids, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]], names: Sequence[str]) -> exp.Select:
+        self._load(
+            _KIDS,
+            {
+                PART: kids.part[wanted],
+                "ppdm_a": kids.attribute[wanted],
+                "ppdm_first": kids.first[wanted],
+                "ppdm_last": kids.last[wanted],
+                "ppdm_child": kids.child[wanted],
+            },
+        )
+        inside = exp.Between(
+            this=self._attribute_of("s"), low=column("ppdm_first", "s"), high=column("ppdm_last", "s")
+        )
+        on = exp.And(this=exp.EQ(this=column(PART, "s"), expression=column(PART, "w")), expression=inside)
+        picked = [aliased(column(name, "w"), name) for name in names]
+        query = exp.Select(expressions=[*picked, aliased(column("ppdm_child", "s"), PART)])
+        return query.from_(self._work.table("w")).join(_KIDS.table("s"), on=on)
+
+    def finish(self) -> Name:
+        """Every combination of codes and its node; the tables of the levels are gone afterwards."""
+        names = [*self.key_names, *self.attributes, N]
+        node = exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1))
+        picks: list[exp.Query] = [
+            exp.Select(expressions=[*(column(name) for name in names), aliased(node.copy(), PART)]).from_(table.table())
+            for table in self._done
+        ]
+        everything = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks)
+        self._create(PARTS, everything)
+        for table in (*self._done, _CHOICE, _KIDS):
+            self.engine.drop_table(table, temporary=True)
+        return PARTS
+
+    # -- small things ------------------------------------------------------------------------------
+
+    def _create(self, name: Name, query: exp.Query) -> None:
+        self.engine.create_table(name, query, temporary=True)
+        self.engine.analyze(name)
+
+    def _load(self, name: Name, columns: Mapping[str, Ints]) -> None:
+        import pyarrow as pa
+
+        self.engine.load(name, pa.table({key: pa.array(values, pa.int32()) for key, values in columns.items()}))
+        self.engine.analyze(name)
+
+
+def packs(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Columns put together as long as the product of their sizes fits into a BIGINT.
+
+    >>> packs({"a": 1 << 40, "b": 1 << 20, "c": 1 << 20})
+    [['a', 'b'], ['c']]
+    """
+    found: list[list[str]] = []
+    room = 0
+    for name, size in sizes.items():
+        if size > room:
+            found.append([])
+            room = _MOST
+        found[-1].append(name)
+        room //= max(size, 1)
+    return found
+
+
+def _mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
+    """Several codes as one number, exactly: ((a * size of b) + b) * size of c + c ..."""
+    key: exp.Expr = exp.cast(codes[0][0], "BIGINT")
+    for code, size in codes[1:]:
+        product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(size))
+        key = exp.Add(this=product, expression=exp.cast(code, "BIGINT"))
+    return key
+
+
+def _total(amount: exp.Expr, name: str, to: str = "BIGINT") -> exp.Alias:
+    return aliased(exp.cast(exp.Sum(this=amount), to), name)
+
+
+def _integers(found: Mapping[str, np.ndarray[tuple[int], np.dtype[np.generic]]]) -> dict[str, Ints]:
+    return {name: values.astype(np.int64) for name, values in found.items()}

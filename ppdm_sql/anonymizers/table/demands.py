@@ -1,0 +1,92 @@
+"""What every part must meet, decided from its counts alone: k, and each requirement on each sensitive column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdm_sql.anonymizers.table.ranges import Flags, Ints
+from ppdm_sql.anonymizers.table.tally import Histogram, Tally
+from ppdm_sql.checks.histograms import Reference, achieved, satisfied
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.policy.requirements import Requirement
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A sensitive column: what is required of it, and its distribution in the whole table by code."""
+
+    name: str
+    code_column: str
+    requirements: tuple[Requirement, ...]
+    reference: Reference
+
+    def holds(self, counts: Ints) -> Flags:
+        """Per histogram, whether it meets every requirement."""
+        fine = np.ones(len(counts), dtype=bool)
+        for requirement in self.requirements:
+            left = np.flatnonzero(fine)
+            fine[left] = satisfied(requirement, counts[left], self.reference)
+        return fine
+
+
+@dataclass(frozen=True)
+class Demands:
+    """k and the sensitive columns, in the order in which a tally has their histograms."""
+
+    k: int
+    secrets: tuple[Secret, ...] = ()
+
+    def groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+        """Per group of cells (rising, -1: none), whether it may be a part."""
+        inside = group >= 0
+        persons = np.bincount(group[inside], weights=tally.persons[inside], minlength=number)
+        return np.asarray(persons >= self.k) & self.secret_groups(tally, group, number)
+
+    def secret_groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+        """The same without k."""
+        fine = np.ones(number, dtype=bool)
+        for secret, histogram in self._pairs(tally):
+            for here, counts in histogram.grouped(group, number):
+                fine[here] &= secret.holds(counts)
+        return fine
+
+    def cuts(self, tally: Tally) -> Flags:
+        """Per cell, whether a cut after it leaves k on both sides."""
+        lower = tally.up_to(tally.persons)
+        upper = np.repeat(tally.totals(tally.persons), tally.stops - tally.starts) - lower
+        fine = (lower >= self.k) & (upper >= self.k)
+        fine[tally.stops - 1] = False  # nothing is above it: with k = 0 nobody would notice
+        return fine
+
+    def secret_cuts(self, tally: Tally, after: Ints) -> Flags:
+        """Per cut after one of these cells, whether both sides meet what is required of the sensitive columns."""
+        fine = np.ones(len(after), dtype=bool)
+        for secret, histogram in self._pairs(tally):
+            for here, lower, upper in tally.sides(histogram, after):
+                fine[here] &= secret.holds(lower) & secret.holds(upper)
+        return fine
+
+    def _pairs(self, tally: Tally) -> Sequence[tuple[Secret, Histogram]]:
+        return list(zip(self.secrets, tally.secrets, strict=True))
+
+    def check_whole(self, rows: int, persons: int, of_persons: bool) -> None:
+        """Refuses a table that, taken as one part, already breaks a requirement: no partition could mend it."""
+        if rows == 0:
+            raise RequirementBreached("the source has no rows: there is nothing that could be anonymous")
+        if persons < self.k:
+            what = f"{persons} persons (in {rows} rows)" if of_persons else f"{rows} rows"
+            raise RequirementBreached(
+                f"k = {self.k} cannot be met: the whole table has {what}; ask for a smaller k or publish more rows"
+            )
+        for secret in self.secrets:
+            whole = secret.reference.totals.reshape(1, -1)
+            for requirement in secret.requirements:
+                if not satisfied(requirement, whole, secret.reference)[0]:
+                    figure = achieved(requirement, whole, secret.reference)
+                    raise RequirementBreached(
+                        f'{requirement} on "{secret.name}" cannot be met: the whole table taken as one class reaches '
+                        f"{figure}; ask for less, or leave the column out"
+                    )

@@ -1,0 +1,81 @@
+"""How the catalog writes: one row more, never a change.  Ids, times, numbers and JSON are made here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, identifier
+
+_AS_JSON: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}  # a DBA reads it, and NaN is no JSON
+
+
+def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Query) -> None:
+    """One more row of ppdm.<table>; a number is a column whose value a query tells.
+
+    INSERT ... SELECT rather than VALUES, in which not every engine allows the subquery of a number.
+    """
+    into = Name(SCHEMA, table).table()
+    held = {PREFIX + name: value for name, value in row.items()}  # prefixed: a column may be called "statement"
+    values: dict[str, exp.Expr] = {name: exp.Placeholder(this=PREFIX + name) for name in row}
+    values |= {name: query.subquery() for name, query in numbers.items()}
+    for name, value in row.items():
+        _check_text(f"{SCHEMA}.{table}.{name}", value)
+    query = exp.Select(expressions=list(values.values()))
+    columns = exp.Schema(this=into, expressions=[identifier(name) for name in values])
+    engine.execute(exp.Insert(this=columns, expression=query), **held)
+
+
+def next_number(table: str) -> exp.Query:
+    """The seq of the next row of ppdm.<table>."""
+    return statement("catalog/next_number", {"events": Name(SCHEMA, table).table()})
+
+
+def _check_text(place: str, value: object) -> None:
+    """Refuses, on every engine alike, the two texts that some engine cannot store."""
+    if not isinstance(value, str):
+        return
+    if "\0" in value:
+        raise PolicyError(f"{place} cannot hold a NUL character")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        # The cause would carry the text itself.
+        raise PolicyError(f"{place} cannot hold half of a surrogate pair: the text is not valid Unicode") from None
+
+
+def new_id() -> str:
+    """An id that no other process draws, fit to be part of a table's name."""
+    return uuid.uuid4().hex
+
+
+def now() -> datetime:
+    """The time in UTC, without time zone: what every engine stores and gives back unchanged."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def json_text(value: object) -> str:
+    """The one text of a JSON value, so that its sha256 means something.
+
+    >>> json_text({"b": [1, None], "a": "é"})
+    '{"a": "é", "b": [1, null]}'
+    """
+    return json.dumps(value, sort_keys=True, **_AS_JSON)
+
+
+def ordered_json_text(value: object) -> str:
+    """The text of a JSON value whose order says something, such as that of columns."""
+    return json.dumps(value, **_AS_JSON)
+
+
+def sha256_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()

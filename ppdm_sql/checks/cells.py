@@ -1,0 +1,258 @@
+"""The cell table: how many rows every class has of every sensitive value.  Every measure comes from it.
+
+A class is known by its key: the codes of its quasi-identifiers in one number of mixed radix (several where
+62 bits are not enough; a hash could put two classes together).  One aggregation over the relation makes the
+cells, a second one over the cells makes the classes.  Both stay in the database.
+
+Two quasi-identifiers are the same only if they print the same: 0.0 and -0.0 are equal in SQL, and so are 1.0
+and 1.00 in a numeric of no fixed scale, but a recipient tells them apart.  Sensitive values that are equal
+count as one: that is the careful side, because it makes a class less diverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.errors import EngineError
+from ppdm_sql.source.encode import CODE, ROWS, Lookup, canonical, joined_lookups, make_lookup
+from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+
+KEY_LIMIT = 2**62
+FIRST_LOOKUP = 7000  # numbers of look-up tables that no algorithm uses: it may be in the middle of its work
+SIZE, DISTINCT, HEAD, LOWEST, ENTROPY = "ppdm_size", "ppdm_distinct", "ppdm_head", "ppdm_lowest", "ppdm_entropy"
+ENTITY, ENTITIES, CLASSES = "ppdm_entity", "ppdm_entities", "ppdm_classes"
+
+
+class Bench:
+    """The working tables of one measurement; they go when it is done."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._made: list[Name] = []
+        self._lookups = 0
+
+    def make(self, name: str, query: exp.Query) -> Name:
+        """A working table from a query, with statistics where the planner wants them."""
+        table = own(name)
+        self.engine.create_table(table, query, temporary=True)
+        self.keep(table)
+        self.engine.analyze(table)
+        return table
+
+    def lookup(self, relation: Name, info: ColumnInfo) -> Lookup:
+        found = make_lookup(self.engine, relation, info, FIRST_LOOKUP + self._lookups)
+        self._lookups += 1
+        self.keep(found.table)
+        return found
+
+    def keep(self, table: Name) -> None:
+        """One more table to drop in the end."""
+        if table not in self._made:
+            self._made.append(table)
+
+    def clear(self) -> None:
+        for table in self._made:
+            self.engine.drop_table(table, temporary=True)
+
+
+@contextmanager
+def bench(engine: Engine) -> Iterator[Bench]:
+    """Working tables, dropped in the end; after an error too, unless the transaction is gone with them."""
+    tables = Bench(engine)
+    try:
+        yield tables
+    except BaseException:
+        with suppress(EngineError):  # the first error is the one to tell
+            tables.clear()
+        raise
+    tables.clear()
+
+
+# -- keys --------------------------------------------------------------------------------------------
+
+
+def printed(info: ColumnInfo) -> ColumnInfo:
+    """A column to be compared by its text, where equal values of its type can print differently."""
+    loose = info.kind is Kind.DECIMAL and "(" not in info.declared
+    return replace(info, kind=Kind.TEXT) if info.kind is Kind.FLOAT or loose else info
+
+
+@dataclass(frozen=True)
+class Digit:
+    """A quasi-identifier's place in the key: key column number, and what its code is multiplied with."""
+
+    lookup: Lookup
+    key: int
+    weight: int
+
+    @property
+    def radix(self) -> int:
+        return max(1, self.lookup.size)
+
+
+@dataclass(frozen=True)
+class Key:
+    """The mixed-radix number of a class, in as many columns as it needs."""
+
+    digits: tuple[Digit, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """The key columns; without quasi-identifiers one that is 0 everywhere, for the one class there is."""
+        return [f"ppdm_key_{number}" for number in range(1 + max((digit.key for digit in self.digits), default=0))]
+
+    def expressions(self, codes: Sequence[exp.Expr]) -> list[exp.Expr]:
+        """Each key column, from the codes of the quasi-identifiers."""
+        sums: list[exp.Expr] = [exp.cast(exp.Literal.number(0), "BIGINT") for _ in self.columns]
+        for digit, code in zip(self.digits, codes, strict=True):
+            place = times(exp.cast(code, "BIGINT"), digit.weight)
+            sums[digit.key] = exp.Add(this=sums[digit.key], expression=place)
+        return sums
+
+    def matches(self, one: str, other: str) -> exp.Expr:
+        """The condition that two tables speak of the same class; keys are never NULL."""
+        return conjunction([exp.EQ(this=column(key, one), expression=column(key, other)) for key in self.columns])
+
+
+def packed(lookups: Sequence[Lookup], limit: int = KEY_LIMIT) -> Key:
+    """Places for all quasi-identifiers, in as few key columns as they fit into in this order."""
+    digits: list[Digit] = []
+    key, weight = 0, 1
+    for lookup in lookups:
+        digit = Digit(lookup, key, weight)
+        if weight * digit.radix > limit:
+            key, weight = key + 1, 1
+            digit = Digit(lookup, key, weight)
+        digits.append(digit)
+        weight *= digit.radix
+    return Key(tuple(digits))
+
+
+# -- tables ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A relation whose quasi-identifiers have codes: what cells and classes are made from."""
+
+    relation: Name
+    key: Key
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells and classes of one sensitive column."""
+
+    key: Key
+    sensitive: Lookup
+    cells: Name  # (key columns, ppdm_code, ppdm_rows)
+    classes: Name  # (key columns, ppdm_size, ppdm_distinct, ppdm_head, ppdm_lowest[, ppdm_entropy])
+
+    def joined(self, picked: Sequence[exp.Expr], where: exp.Expr) -> exp.Select:
+        """The cells ("c") beside their classes ("k"), for the classes that a condition picks."""
+        query = exp.Select(expressions=list(picked)).from_(self.cells.table("c"))
+        return query.join(self.classes.table("k"), on=self.key.matches("c", "k")).where(where)
+
+
+def coded(tables: Bench, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
+    """Codes for every quasi-identifier, and the key they make."""
+    return Coded(relation, packed([tables.lookup(relation, printed(info)) for info in quasi]))
+
+
+def make_cells(tables: Bench, source: Coded, sensitive: ColumnInfo, *, entropy: bool = False) -> Cells:
+    """The two aggregations for one sensitive column; entropy only where it is asked for."""
+    lookup = tables.lookup(source.relation, sensitive)
+    engine, keys = tables.engine, source.key.columns
+    inner = _with_keys(engine, source, extra=lookup)
+    cells = tables.make("ppdm_check_cells", _grouped(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]))
+    figures = [
+        aliased(whole(exp.Sum(this=column(ROWS))), SIZE),
+        aliased(exp.Count(this=exp.Star()), DISTINCT),
+        aliased(exp.Max(this=column(ROWS)), HEAD),
+        aliased(exp.Min(this=column(CODE)), LOWEST),
+        *([aliased(_entropy(), ENTROPY)] if entropy else []),
+    ]
+    classes = tables.make("ppdm_check_classes", _grouped(exp.Select().from_(cells.table()), keys, figures))
+    _check_complete(engine, classes, [*keys, LOWEST])
+    return Cells(source.key, lookup, cells, classes)
+
+
+def make_classes(tables: Bench, source: Coded, entity: ColumnInfo | None = None) -> Name:
+    """Classes without a sensitive column: (key columns, ppdm_size[, ppdm_entities]).
+
+    A row of which nobody knows the person (NULL) adds to the size and to no number of persons.
+    """
+    engine, keys = tables.engine, source.key.columns
+    if entity is None:
+        query = _grouped(_with_keys(engine, source), keys, [aliased(exp.Count(this=exp.Star()), SIZE)])
+    else:
+        inner = _with_keys(engine, source).select(aliased(canonical(engine, entity, "r"), ENTITY))
+        people = _grouped(inner, [*keys, ENTITY], [aliased(exp.Count(this=exp.Star()), ROWS)])
+        figures = [
+            aliased(whole(exp.Sum(this=column(ROWS))), SIZE),
+            aliased(exp.Count(this=column(ENTITY)), ENTITIES),
+        ]
+        query = _grouped(exp.Select().from_(nested(people, "ppdm_people")), keys, figures)
+    table = tables.make("ppdm_check_groups", query)
+    _check_complete(engine, table, keys)
+    return table
+
+
+def _with_keys(engine: Engine, source: Coded, extra: Lookup | None = None) -> exp.Select:
+    """The relation ("r") as keys, and the code of one column more."""
+    lookups = [digit.lookup for digit in source.key.digits] + ([extra] if extra else [])
+    query, codes = joined_lookups(engine, exp.Select().from_(source.relation.table("r")), lookups, "r")
+    keys = source.key.expressions(codes[: len(source.key.digits)])
+    for name, key in zip(source.key.columns, keys, strict=True):
+        query = query.select(aliased(key, name))
+    if extra is not None:
+        query = query.select(aliased(exp.Cast(this=codes[-1], to=engine.code_type(extra.size)), CODE))
+    return query
+
+
+def _grouped(query: exp.Select, by: Sequence[str], figures: Sequence[exp.Expr]) -> exp.Select:
+    """A query's figures per group; a query that picks columns of its own is grouped from outside."""
+    source = exp.Select().from_(nested(query, "ppdm_inner")) if query.expressions else query
+    groups = [column(name) for name in by]
+    return source.select(*(group.copy() for group in groups), *figures).group_by(*groups)
+
+
+def _entropy() -> exp.Expr:
+    """ln(n) - sum(c ln c) / n, in floating point: only to tell which classes are in doubt."""
+    size = exp.cast(exp.Sum(this=column(ROWS)), "DOUBLE")
+    each = exp.cast(column(ROWS), "DOUBLE")
+    told = exp.Sum(this=exp.Mul(this=each, expression=exp.Ln(this=each.copy())))
+    return exp.Sub(this=exp.Ln(this=size), expression=exp.Div(this=told, expression=size.copy(), typed=True))
+
+
+def _check_complete(engine: Engine, table: Name, filled: Sequence[str]) -> None:
+    """Every row found its code in every look-up table, or the relation changed between two reads."""
+    holes = [exp.Is(this=column(name), expression=exp.Null()) for name in filled]
+    query = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
+    if engine.fetch_one(query.where(exp.or_(*holes)))[0]:
+        raise EngineError("the relation changed while it was measured: run again when nobody writes to it")
+
+
+# -- small expressions -------------------------------------------------------------------------------
+
+
+def times(expression: exp.Expr, factor: int) -> exp.Expr:
+    return expression if factor == 1 else exp.Mul(this=expression, expression=exp.Literal.number(factor))
+
+
+def whole(expression: exp.Expr) -> exp.Expr:
+    """A sum of counts as BIGINT: engines make it wider, and a wider one does not come back as an array."""
+    return exp.cast(expression, "BIGINT")
+
+
+def nested(query: exp.Query, alias: str) -> exp.Subquery:
+    return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
+
+
+def conjunction(conditions: Sequence[exp.Expr]) -> exp.Expr:
+    return exp.and_(*conditions)

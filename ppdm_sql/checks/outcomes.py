@@ -1,0 +1,102 @@
+"""What a check found: a requirement beside what the relation achieves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ppdm_sql.checks.exact import Integers
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    RecursiveDiversity,
+    Requirement,
+    decimal,
+)
+
+Figure = Fraction | float | None
+_DIGITS = 4  # behind the point, in texts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A requirement, and how the worst class stands.
+
+    achieved: the smallest class for k, the fewest values for distinct_l, the smallest size / f1 for simple_l,
+    the smallest exp(entropy) for entropy_l (a float), the largest f1 / tail for recursive_l (the c that is
+    just not enough; infinity where a class has fewer than l values), the largest f1 / size for confidence,
+    the largest distance for t.  None for an empty relation, which satisfies nothing.
+    """
+
+    requirement: Requirement
+    column: str | None
+    holds: bool
+    achieved: Figure
+    breaching_classes: int
+    breaching_rows: int
+    asked: str
+    achieved_text: str
+
+    def as_json(self) -> dict[str, Any]:
+        finite = self.achieved is not None and math.isfinite(self.achieved)
+        return {
+            "requirement": self.asked,
+            "column": self.column,
+            "holds": self.holds,
+            "achieved": float(self.achieved) if finite and self.achieved is not None else None,
+            "achieved_exact": str(self.achieved) if isinstance(self.achieved, Fraction) else None,
+            "achieved_text": self.achieved_text,
+            "breaching_classes": self.breaching_classes,
+            "breaching_rows": self.breaching_rows,
+        }
+
+
+def outcome(
+    requirement: Requirement, column: str | None, achieved: Figure, classes: Integers, sizes: Integers
+) -> Outcome:
+    """The outcome, given how many classes of which size break the requirement."""
+    breaching = int(classes.sum())
+    return Outcome(
+        requirement=requirement,
+        column=column,
+        holds=achieved is not None and breaching == 0,
+        achieved=achieved,
+        breaching_classes=breaching,
+        breaching_rows=int((classes * sizes).sum()),
+        asked=str(requirement),
+        achieved_text=achieved_text(requirement, achieved),
+    )
+
+
+def achieved_text(requirement: Requirement, achieved: Figure) -> str:
+    """What was achieved, in the policy's words and never better than it is.
+
+    >>> from ppdm_sql.policy.requirements import KAnonymity
+    >>> achieved_text(KAnonymity(10), Fraction(12)), achieved_text(Closeness(Fraction(1, 5)), Fraction(1, 3))
+    ('k = 12', 't = 0.3334')
+    >>> achieved_text(RecursiveDiversity(Fraction(3), 2), Fraction(7, 3))
+    'recursive_l = (2.3334, 2) just fails'
+    """
+    match requirement:
+        case _ if achieved is None:
+            return "no rows"
+        case RecursiveDiversity():
+            if math.isinf(achieved):
+                return f"fewer than {requirement.l} values"
+            return f"recursive_l = ({_rounded(achieved, up=True)}, {requirement.l}) just fails"
+        case ConfidenceLimit():
+            return f"confidence = {_rounded(achieved * 100, up=True)} %"
+        case Closeness():
+            return f"t = {_rounded(achieved, up=True)}"
+    return f"{requirement.word} = {_rounded(achieved, up=False)}"
+
+
+def _rounded(number: Fraction | float, *, up: bool) -> str:
+    exact = Fraction(number) if isinstance(number, Fraction) else Fraction(round(number, 9))
+    scaled = exact * 10**_DIGITS
+    if not isinstance(number, Fraction) and abs(scaled - round(scaled)) < Fraction(1, 10**4):
+        scaled = Fraction(round(scaled))  # 1.9999999999 is 2 seen through floating point
+    cut = math.ceil(scaled) if up else math.floor(scaled)
+    return decimal(Fraction(cut, 10**_DIGITS))

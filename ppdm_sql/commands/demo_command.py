@@ -1,0 +1,51 @@
+"""ppdm demo: everything once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+
+@click.command("demo")
+@click.option("--dir", "folder", default="demo", show_default=True, type=click.Path(file_okay=False),
+              help="Where the demo's database and files go.")  # fmt: skip
+def command(folder: str) -> int:
+    """See it all: a hospital table, its risk, a policy, a verified release, an exported file.
+
+    \b
+    $ ppdm demo
+    """
+    from rich.markup import escape
+
+    from ppdm_sql.checks.measure import Measures
+    from ppdm_sql.commands import show
+    from ppdm_sql.commands.progress import bar
+    from ppdm_sql.demo import DATABASE, EXPORT, POLICY, run_demo
+
+    started = time.monotonic()
+
+    def say(text: str, typed: str | None) -> None:
+        show.console.print(f"\n[bold]{escape(text)}[/]")
+        if typed:
+            show.console.print(f"[dim]$ {escape(typed)}[/]")
+
+    def print_result(result: object) -> None:
+        if isinstance(result, Measures):
+            show.measures(result)
+        else:
+            show.result(result)  # type: ignore[arg-type]
+
+    run_demo(Path(folder), say=say, show=print_result, progress=bar())
+    base = f"ppdm --db {Path(folder) / DATABASE}"
+    say(f"Done in {time.monotonic() - started:.1f} s.  What to try next:", None)
+    for typed, why in (
+        (f"{base} show patients_open", "what was asked, achieved, and is not promised"),
+        (f"{base} verify", "measure every release again"),
+        (f"{base} plan {Path(folder) / POLICY} --show-sql", "every statement it runs"),
+        (f"duckdb {Path(folder) / EXPORT} < {Path(folder) / EXPORT}.certificate.sql", "the recipient's own proof"),
+        (f"edit {Path(folder) / POLICY}", "ask for k = 25, or drop a quasi-identifier, and run it again"),
+    ):
+        show.console.print(f"  {escape(typed)}\n      [dim]{escape(why)}[/]")
+    return 0

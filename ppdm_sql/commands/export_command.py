@@ -1,0 +1,50 @@
+"""ppdm export: hand a release over."""
+
+from __future__ import annotations
+
+import click
+
+from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+
+
+@click.command("export")
+@click.argument("name")
+@click.argument("path")
+@click.option("--format", "form", type=click.Choice(["duckdb", "parquet", "csv"]), help="Default: by its ending.")
+@click.option("--spreadsheet-safe", is_flag=True, help="CSV: keep cells like =1+1 from being computed.")
+@click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder the file stays below.")
+@json_option
+@sql_option
+@pass_options
+def command(
+    options: Options,
+    name: str,
+    path: str,
+    form: str | None,
+    spreadsheet_safe: bool,
+    out: str | None,
+    as_json: bool,
+    show_sql: bool,
+) -> int:
+    """Write a release into a NEW file, measured again there, with manifest and certificate beside it.
+
+    \b
+    $ ppdm --db clinic.duckdb export patients_open open.duckdb
+    $ ppdm --db clinic.duckdb export patients_open open.parquet --out /srv/handover
+    """
+    from ppdm_sql.commands import show
+
+    wanted: dict[str, object] = {}
+    if form:
+        wanted["format"] = form
+    if spreadsheet_safe:
+        wanted["spreadsheet_safe"] = True
+    with options.session(out=out) as session:
+        if show_sql:
+            session.engine.on_statement = show.print_sql(to_stderr=as_json)
+        done = session.export(name, path, wanted)
+    if as_json:
+        show.print_json(done.as_json())
+    else:
+        show.result(done)
+    return 0

@@ -1,0 +1,48 @@
+"""What stands before the command's name, and how it becomes an open database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ppdm_sql.session import Session
+
+
+@dataclass(frozen=True)
+class Options:
+    db: str | None
+    create: bool
+    read_only: bool
+    allow_dir: tuple[str, ...]
+    memory_limit: str | None
+    threads: int | None
+    lock_timeout: float
+    show_values: bool
+
+    def session(self, *, writes: bool = True, out: str | None = None, progress: bool = True) -> Session:
+        """The database of --db, opened as the options say."""
+        from ppdm_sql.commands.progress import bar
+        from ppdm_sql.session import connect
+
+        if not self.db:
+            raise click.UsageError("which database? --db clinic.duckdb (or set PPDM_DB)")
+        return connect(
+            self.db,
+            create=self.create,
+            read_only=self.read_only or not writes,
+            allow=self.allow_dir,
+            memory_limit=self.memory_limit,
+            threads=self.threads,
+            lock_timeout=self.lock_timeout,
+            show_values=self.show_values,
+            out=out,
+            progress=bar() if progress else None,
+        )
+
+
+pass_options = click.make_pass_decorator(Options)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for scheduled jobs.")
+sql_option = click.option("--show-sql", is_flag=True, help="Print every statement as it runs (to stderr with --json).")

@@ -1,0 +1,38 @@
+"""ppdm plan: what a policy would do."""
+
+from __future__ import annotations
+
+import click
+
+from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+
+
+@click.command("plan")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@json_option
+@sql_option
+@pass_options
+def command(options: Options, file: str, as_json: bool, show_sql: bool) -> int:
+    """Show what a policy would publish, measured on working tables; writes nothing.
+
+    Exit status 1 when it would be refused.  --show-sql lists every statement.
+
+    \b
+    $ ppdm --db clinic.duckdb plan patients.sql
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.policy import grammar
+    from ppdm_sql.policy.policy import Publish
+
+    with options.session(writes=False) as session:
+        statements = grammar.read(file, dialect=session.engine.dialect)
+        session.refuse_what_is_to_come(statements)
+        plans = [session.plan(statement) for statement in statements if isinstance(statement, Publish)]
+        if as_json:
+            show.print_json({"plans": [plan.as_json() for plan in plans]})
+        else:
+            for plan in plans:
+                show.planned(plan, statements=show_sql)
+            if not plans:
+                show.console.print("the file publishes nothing: no CREATE ... WITH ANONYMIZATION in it")
+    return 0 if all(plan.holds for plan in plans) else 1

@@ -1,0 +1,51 @@
+"""ppdm run: policy files, statement by statement."""
+
+from __future__ import annotations
+
+import click
+
+from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+
+
+@click.command("run")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder that EXPORT writes below.")
+@json_option
+@sql_option
+@pass_options
+def command(options: Options, files: tuple[str, ...], out: str | None, as_json: bool, show_sql: bool) -> int:
+    """Run policy files: publish what they ask for, or refuse and change nothing.
+
+    A file is read as a whole before its first statement runs.  Ordinary SQL in it goes to the database
+    unchanged.  The first statement that is refused ends the run.
+
+    \b
+    $ ppdm --db clinic.duckdb run patients.sql
+    published patients_open: 20,000 rows in 812 classes
+    asked         column     achieved  verdict
+    k = 10                   10        holds
+    simple_l = 2  diagnosis  2.143     holds
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.policy import grammar
+
+    done: list[dict[str, object]] = []
+    with options.session(out=out) as session:
+        if show_sql:
+            session.engine.on_statement = show.print_sql(to_stderr=as_json)
+        read = [grammar.read(file, dialect=session.engine.dialect) for file in files]
+        for statements in read:
+            session.refuse_what_is_to_come(statements)
+        holds = True
+        for statement in (statement for statements in read for statement in statements):
+            outcome = session.run(statement)
+            holds = holds and getattr(outcome, "holds", True)
+            if as_json:
+                done.append(outcome.as_json())
+            else:
+                show.result(outcome)
+            if not holds:
+                break
+    if as_json:
+        show.print_json({"results": done, "holds": holds})
+    return 0 if holds else 1

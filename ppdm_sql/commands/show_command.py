@@ -1,0 +1,39 @@
+"""ppdm show: one release in full."""
+
+from __future__ import annotations
+
+import click
+
+from ppdm_sql.commands.options import Options, json_option, pass_options
+
+
+@click.command("show")
+@click.argument("name")
+@click.option("--policy", "part", flag_value="policy", help="The statement as it was written.")
+@click.option("--manifest", "part", flag_value="manifest", help="The manifest, as JSON.")
+@click.option("--history", "part", flag_value="history", help="What happened to it.")
+@json_option
+@pass_options
+def command(options: Options, name: str, part: str | None, as_json: bool) -> int:
+    """Show one release: what was asked, what was achieved, what is not promised.
+
+    \b
+    $ ppdm --db clinic.duckdb show patients_open
+    $ ppdm --db clinic.duckdb show patients_open --policy
+    """
+    from ppdm_sql.catalog import releases
+    from ppdm_sql.commands import show
+    from ppdm_sql.release.manifest import as_text
+
+    with options.session(writes=False) as session:
+        found = session.release(name)
+        events = releases.events(session.engine, found.record.release_id)
+    if as_json or part == "manifest":
+        print(as_text(found.manifest), end="")
+    elif part == "policy":
+        print(found.record.policy_text)
+    elif part == "history":
+        show.rows(("when (UTC)", "what", "detail"), [(e.happened_at, e.event, e.detail or "") for e in events])
+    else:
+        show.release(found)
+    return 0

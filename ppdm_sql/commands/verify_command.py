@@ -1,0 +1,45 @@
+"""ppdm verify: is a release still what it was?"""
+
+from __future__ import annotations
+
+import click
+
+from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+
+
+@click.command("verify")
+@click.argument("names", nargs=-1)
+@click.option("--file", type=click.Path(exists=True, dir_okay=False), help="An exported file to verify instead.")
+@json_option
+@sql_option
+@pass_options
+def command(options: Options, names: tuple[str, ...], file: str | None, as_json: bool, show_sql: bool) -> int:
+    """Re-measure releases (all live ones when none is named), or an exported file, from what is stored.
+
+    Finds requirements that no longer hold, rows or columns changed afterwards, and an edited manifest.
+    Exit status 1 when something is found.
+
+    \b
+    $ ppdm --db clinic.duckdb verify patients_open
+    $ ppdm verify --file open.parquet
+    """
+    from ppdm_sql.commands import show
+
+    if file is not None:
+        from ppdm_sql.release.recheck import recheck_file
+
+        found = [recheck_file(file)]
+    else:
+        with options.session() as session:
+            if show_sql:
+                session.engine.on_statement = show.print_sql(to_stderr=as_json)
+            wanted = names or tuple(str(item.name) for item in session.releases())
+            found = [session.verify(name) for name in wanted]
+    if as_json:
+        show.print_json({"releases": [item.as_json() for item in found]})
+    else:
+        for item in found:
+            show.verified(item)
+        if not found:
+            show.console.print("there is no live release to verify")
+    return 0 if all(item.holds for item in found) else 1

@@ -1,0 +1,61 @@
+"""The demo: a hospital's table, from its risk to a file that can be handed over.
+
+Told in steps, each with the command a reader would type.  Everything is made in one folder, from the
+files of sql/demo/, which are good to copy from.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from ppdm_sql import resources
+from ppdm_sql.anonymizers.plan import Progress
+from ppdm_sql.checks.measure import Measures
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.results import Result
+from ppdm_sql.session import Session, connect
+
+DATABASE, POLICY, EXPORT = "clinic.duckdb", "patients.sql", "open.duckdb"
+
+
+def run_demo(
+    folder: Path,
+    *,
+    say: Callable[[str, str | None], None],
+    show: Callable[[Result | Measures], None],
+    progress: Progress | None = None,
+) -> None:
+    """Runs the steps in a folder; say(text, command) tells each, show(result) prints what it gave."""
+    _prepare(folder)
+    database = str(folder / DATABASE)
+    with connect(database, create=True, out=folder, progress=progress) as session:
+        say("A hospital's table, made by this demo: 20,000 stays, with names, NULLs and people who came twice.", None)
+        _load(session)
+        show(session.execute("SELECT * FROM patients ORDER BY patient_id LIMIT 5")[0])
+        policy = (folder / POLICY).read_text(encoding="utf-8")
+        statement = next(s for s in session.parse(policy, str(folder / POLICY)) if isinstance(s, Publish))
+        say("How risky is it as it stands?", f"ppdm --db {database} check {folder / POLICY}")
+        show(session.check(statement))
+        say("The policy publishes it with a guarantee.", f"ppdm --db {database} run {folder / POLICY}")
+        for result in session.execute(policy, file=str(folder / POLICY)):
+            show(result)
+        show(session.execute("SELECT * FROM patients_open LIMIT 5")[0])
+        say("Handed over: a new file that holds the released rows and nothing else.",
+            f"ppdm --db {database} export patients_open {EXPORT} --out {folder}")  # fmt: skip
+        show(session.export("patients_open", EXPORT))
+
+
+def _prepare(folder: Path) -> None:
+    """An empty folder with the policy and its hierarchies; an earlier demo there is made anew."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in (DATABASE, f"{DATABASE}.wal", EXPORT, f"{EXPORT}.manifest.json", f"{EXPORT}.certificate.sql"):
+        (folder / old).unlink(missing_ok=True)
+    for file in (resources.folder("sql") / "demo").iterdir():
+        if file.name != "hospital.sql":
+            shutil.copyfile(file, folder / file.name)
+
+
+def _load(session: Session) -> None:
+    session.execute(resources.sql_text("demo/hospital"))

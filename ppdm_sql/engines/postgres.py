@@ -1,0 +1,520 @@
+"""PostgreSQL through psycopg 3.
+
+Names.  A function or operator in any schema of the search path that somebody else can write into is
+code that runs as the DBA (CVE-2018-1058, CVE-2026-2360).  The session therefore works with
+search_path = pg_catalog, pg_temp: nothing but PostgreSQL's own functions and operators can be found.
+Relations the user names without a schema are looked up along the user's own path, as PostgreSQL would,
+and written into the statement with their schema.  Only text the user wrote (pass_through, view_of_text)
+runs under the user's path, and a SET search_path in it lasts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pyarrow as pa
+from psycopg.pq import TransactionStatus
+from sqlglot import exp
+
+from ppdm_sql.engines import postgres_types
+from ppdm_sql.engines.arrow import numpy_column, plain_table
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import Name, Word, identifier
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_OWN_PATH = "pg_catalog, pg_temp"
+_CONNECT_TIMEOUT = 10  # seconds; the url may say otherwise
+# What a value's text depends on is fixed, so that the same data give the same release everywhere.
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",  # the shortest text that reads back as the same number
+    "client_min_messages": "warning",
+    "row_security": "on",
+}
+_HOLE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(%\(\w+\)s)|%""")
+
+
+class PostgresEngine(Engine):
+    dialect = "postgres"
+    title = "PostgreSQL"
+    has_grants = True
+    name_limit = 63
+
+    def __init__(self, connection: psycopg.Connection[Row], *, owned: bool = False) -> None:
+        """Takes over a connection in autocommit mode; its search path is read as the user's."""
+        super().__init__()
+        self._connection = connection
+        self._owned = owned
+        connection.prepare_threshold = None  # working tables change their columns under one name
+        self._user_setting, self._path = self._read_path()
+        self._set("search_path", _OWN_PATH)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        read_only: bool = False,
+        lock_timeout: float = 30.0,
+        settings: Mapping[str, str] | None = None,
+    ) -> PostgresEngine:
+        """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
+        engine = cls(_connect(url), owned=True)
+        wanted = _SETTINGS | {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
+        try:
+            for name, value in wanted.items():
+                engine._set(name, value)
+            engine.read_only = read_only or not engine._quietly("catalog/writable_postgres")[0][0]
+        except psycopg.Error as cause:
+            engine.close()
+            raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
+        return engine
+
+    def _set(self, name: str, value: str) -> None:
+        self._quietly("catalog/set_postgres", name=name, value=value)
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def fold(self, word: Word) -> str:
+        """PostgreSQL lowers A to Z and nothing else when a name is not quoted."""
+        return word.text if word.quoted else re.sub("[A-Z]+", lambda found: found.group().lower(), word.text)
+
+    def render(self, tree: exp.Expr) -> str:
+        """As in every engine; relations without a schema get the one the user's search path finds."""
+        tree = tree.copy()
+        loose = [table for table in tree.find_all(exp.Table) if _is_loose(table)]
+        places = self._places({table.name for table in loose if not _is_new(table)})
+        for table in loose:
+            place = self._creation_schema() if _is_new(table) else places.get(table.name)
+            if place is not None:
+                table.set("db", identifier(place))
+        for asked in list(tree.find_all(exp.CurrentSchema)):  # the user's, not the one this session works in
+            asked.replace(exp.Literal.string(self._creation_schema()))
+        return super().render(tree)
+
+    def _places(self, names: set[str]) -> dict[str, str | None]:
+        """The schema of each relation that exists; None for a temporary one."""
+        places: dict[str, str | None] = {}
+        for name, _, schema, _ in self._listed(None, sorted(names)) if names else []:
+            places.setdefault(name, schema)
+        return places
+
+    def _creation_schema(self) -> str:
+        if not self._path:
+            raise EngineError("the search path names no schema that exists: name the schema of the new relation")
+        return self._path[0]
+
+    def _read_path(self) -> tuple[str, list[str]]:
+        ((setting, schemas),) = self._quietly("catalog/path_postgres")
+        return setting, [schema for schema in schemas if not schema.startswith("pg_temp")]
+
+    @contextlib.contextmanager
+    def _as_the_user_names_things(self) -> Iterator[None]:
+        self._set("search_path", self._user_setting)
+        try:
+            yield
+            self._user_setting, self._path = self._read_path()
+        finally:
+            with contextlib.suppress(psycopg.Error):  # in a failed transaction the roll-back brings it back
+                self._set("search_path", _OWN_PATH)
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def _fetch(self, sql: str, params: dict[str, Any]) -> Rows:
+        return self._connection.execute(_query(sql, params), params or None).fetchall()
+
+    def _arrays(self, sql: str, params: dict[str, Any]) -> dict[str, np.ndarray]:
+        cursor = self._connection.execute(_query(sql, params), params or None)
+        names = [column.name for column in cursor.description or ()]
+        rows = cursor.fetchall()
+        columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+        return {name: numpy_column(name, list(values)) for name, values in zip(names, columns, strict=True)}
+
+    def _batches(self, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
+        # The cursor lives in a transaction: the one that is open, or one of its own.
+        with (
+            self._connection.transaction(),
+            self._connection.cursor(name="ppdm_batches") as cursor,
+        ):
+            cursor.itersize = rows
+            cursor.execute(_query(sql, {}))
+            columns = cursor.description or []
+            reader = postgres_types.ArrowReader(columns, self._texts_among(postgres_types.foreign_types(columns)))
+            while True:
+                found = cursor.fetchmany(rows)
+                if found:
+                    yield reader.batch(found)
+                if len(found) < rows:
+                    return
+
+    def _texts_among(self, types: list[int]) -> frozenset[int]:
+        if not types:
+            return frozenset()
+        rows = self._quietly("catalog/types_postgres", types=types)
+        return frozenset(row[0] for row in rows if postgres_types.kind_of(*row[1:]) is Kind.TEXT)
+
+    def _execute(self, sql: str, params: dict[str, Any]) -> None:
+        self._connection.execute(_query(sql, params), params or None)
+
+    def _pass_through(self, text: str, limit: int) -> Table | None:
+        with self._as_the_user_names_things():
+            cursor = self._connection.execute(_query(text, {}))
+            if cursor.description is None:
+                return None
+            return Table(tuple(column.name for column in cursor.description), cursor.fetchmany(limit))
+
+    @contextlib.contextmanager
+    def _explained(self, sql: str) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as cause:
+            raise _explanation(cause, sql) from cause
+        except pa.ArrowException as cause:  # such as a NaN in a NUMERIC(10, 2)
+            raise EngineError("a value has no exact counterpart outside PostgreSQL", sql=sql) from cause
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """One REPEATABLE READ transaction: what was measured is what is published."""
+        if self._connection.info.transaction_status != TransactionStatus.IDLE:
+            raise EngineError("a transaction is open already")
+        with self._explained("BEGIN"):
+            self._connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try:
+            yield
+            with self._explained("COMMIT"):
+                self._commit()
+        except BaseException:
+            with contextlib.suppress(psycopg.Error):  # the connection may be gone, and with it the transaction
+                self._connection.execute(b"ROLLBACK")
+            raise
+
+    def _commit(self) -> None:
+        # COMMIT after a failed statement answers ROLLBACK and raises nothing.
+        if self._connection.execute(b"COMMIT").statusmessage != "COMMIT":
+            raise EngineError("a statement of the transaction had failed: everything was rolled back")
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    def columns(self, name: Name) -> list[ColumnInfo]:
+        oid = self._oid(name)
+        if oid is None:
+            return []
+        rows = self._looked_up("catalog/columns_postgres", relation=oid)
+        return [ColumnInfo(row[0], postgres_types.kind_of(*row[2:]), row[1]) for row in rows]
+
+    def relation_kind(self, name: Name) -> str | None:
+        rows = self._listed(name.schema, [name.last])
+        return rows[0][1] if rows else None
+
+    def relations(self, schema: str) -> list[str]:
+        return [row[0] for row in self._listed(schema, None)]
+
+    def view_query(self, name: Name) -> str | None:
+        oid = self._oid(name)
+        return None if oid is None else self._looked_up("catalog/view_text_postgres", relation=oid)[0][0]
+
+    def qualified(self, name: Name) -> str:
+        rows = self._listed(name.schema, [name.last])
+        return f"{rows[0][2] or 'pg_temp'}.{rows[0][0]}" if rows else str(name)
+
+    def _oid(self, name: Name) -> int | None:
+        rows = self._listed(name.schema, [name.last])
+        return rows[0][3] if rows else None
+
+    def _listed(self, schema: str | None, names: list[str] | None) -> Rows:
+        return self._looked_up("catalog/relations_postgres", schema=schema, names=names, path=self._path)
+
+    def _looked_up(self, file: str, /, **params: Any) -> Rows:
+        with self._explained(file):
+            return self._quietly(file, **params)
+
+    def _quietly(self, file: str, /, **params: Any) -> Rows:
+        """A look into the catalog: part of every statement, so it is not shown with --show-sql."""
+        return self._fetch(_catalog_text(file), params)
+
+    # -- making ------------------------------------------------------------------------------------
+
+    def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
+        table = plain_table(table)
+        if temporary:
+            self.drop_table(name, temporary=True)
+        self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
+        copy = self._announce(_copy_into(name, table.column_names))
+        with self._explained(copy), self._connection.cursor() as cursor, cursor.copy(_query(copy, {})) as rows:
+            for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                rows.write_row(row)
+
+    def view_of_text(self, name: Name, query: str) -> None:
+        # CREATE OR REPLACE would insist on the old view's columns.
+        self.execute(exp.Drop(tables=[_temporary_name(name)], kind="VIEW", exists=True))
+        created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
+        sql = f"{self.render(created)} AS {query}"
+        self._tell(sql)
+        with self._explained(sql), self._as_the_user_names_things():
+            self._connection.execute(_query(sql, {}))
+
+    def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
+        """A view with security_barrier: no condition of a reader is run on rows the view hides.
+
+        CREATE OR REPLACE insists on the old columns.  Where they changed the view is made anew, and
+        those who could read the old one can read the new one.
+        """
+        if replace and self.relation_kind(name) == "view":
+            try:
+                with self._all_or_nothing():
+                    self.execute(_secure_view(name, query, replace=True))
+            except EngineError as error:
+                if not isinstance(error.__cause__, psycopg.errors.InvalidTableDefinition):
+                    raise
+                self._replace_view(name, query)
+        else:
+            self.execute(_secure_view(name, query, replace=replace))
+
+    def _replace_view(self, name: Name, query: exp.Query) -> None:
+        readers = self.granted(name)
+        with self._all_or_nothing():
+            self.drop_view(name)
+            self.execute(_secure_view(name, query, replace=False))
+            if readers:
+                self.grant_select(name, readers)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A savepoint in the open transaction, or a transaction of its own."""
+        with self._explained("SAVEPOINT"), self._connection.transaction():
+            yield
+
+    def drop_table(self, name: Name, *, temporary: bool = False) -> None:
+        target = _temporary_name(name) if temporary and name.schema is None else name.table()
+        self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
+
+    def grant_select(self, name: Name, roles: Sequence[str]) -> None:
+        """Nobody else by way of PUBLIC; USAGE on the schema stays the DBA's to give."""
+        known = {row[0] for row in self._looked_up("catalog/roles_postgres", names=list(roles))} | {"public"}
+        missing = [role for role in roles if role not in known]
+        if missing:
+            raise PolicyError(f"there is no role {', '.join(missing)} in this database to grant SELECT to")
+        with self._all_or_nothing():
+            self.execute(_grant(exp.Revoke, "ALL", name, ["public"]))
+            if roles:
+                self.execute(_grant(exp.Grant, "SELECT", name, roles))
+
+    def granted(self, name: Name) -> list[str]:
+        oid = self._oid(name)
+        return [] if oid is None else [row[0] for row in self._looked_up("catalog/grants_postgres", relation=oid)]
+
+    def analyze(self, name: Name) -> None:
+        """Without it a join of many fresh look-up tables is planned badly enough not to end."""
+        self.execute(exp.Analyze(tables=[name.table()]))
+
+    def exact_text(self, text: exp.Expr) -> exp.Expr:
+        # A citext or a non-deterministic collation would merge strings that are published apart.
+        return exp.Collate(this=exp.cast(text, "TEXT"), expression=identifier("C"))
+
+    def hash_number(self, text: exp.Expr, part: int) -> exp.Expr:
+        # The bytes hashed are UTF-8 whatever the database's encoding is.
+        utf8 = exp.Anonymous(this="CONVERT_TO", expressions=[exp.cast(text, "TEXT"), exp.Literal.string("UTF8")])
+        digits = exp.Substring(
+            this=exp.MD5(this=utf8), start=exp.Literal.number(1 + 15 * part), length=exp.Literal.number(15)
+        )
+        bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=digits), "BIT(60)")
+        return exp.cast(bits, "BIGINT")
+
+    def close(self) -> None:
+        if self._owned:
+            self._connection.close()
+
+
+def _query(sql: str, params: Mapping[str, Any]) -> bytes:
+    """The statement for psycopg, which reads every % of a statement with parameters as a placeholder.
+
+    >>> _query("SELECT 'a%(k)s', x % %(k)s", {"k": 1})
+    b"SELECT 'a%%(k)s', x %% %(k)s"
+    """
+    if "\0" in sql:
+        raise EngineError("a statement holds a NUL character: PostgreSQL would cut it there")
+    return (_HOLE.sub(_doubled, sql) if params else sql).encode()
+
+
+def _doubled(found: re.Match[str]) -> str:
+    quoted, hole = found.groups()
+    return hole or (quoted.replace("%", "%%") if quoted else "%%")
+
+
+@cache
+def _catalog_text(name: str) -> str:
+    return statement(name).sql("postgres", comments=False)
+
+
+def _temporary_name(name: Name) -> exp.Table:
+    return exp.Table(this=identifier(name.last), db=identifier("pg_temp"))
+
+
+def _copy_into(name: Name, columns: Sequence[str]) -> exp.Copy:
+    target = exp.Schema(this=name.table(), expressions=[identifier(column) for column in columns])
+    return exp.Copy(this=target, kind=True, credentials=exp.Credentials(), files=[exp.Var(this="STDIN")])
+
+
+def _secure_view(name: Name, query: exp.Query, *, replace: bool) -> exp.Create:
+    barrier = exp.Property(this=exp.Literal.string("security_barrier"), value=exp.true())
+    properties = exp.Properties(expressions=[barrier])
+    return exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace, properties=properties)
+
+
+def _grant(kind: type[exp.Grant] | type[exp.Revoke], privilege: str, name: Name, roles: Sequence[str]) -> exp.Expr:
+    return kind(
+        privileges=[exp.GrantPrivilege(this=exp.Var(this=privilege))],
+        kind="TABLE",
+        securable=name.table(),
+        principals=[exp.GrantPrincipal(this=identifier(role)) for role in roles],
+    )
+
+
+# -- which tables of a statement need their schema -------------------------------------------------------
+
+
+def _is_loose(table: exp.Table) -> bool:
+    """Whether a relation is named without a schema: no CTE, no function, no schema, no new temporary table."""
+    if not isinstance(table.this, exp.Identifier) or table.args.get("db") is not None:
+        return False
+    parent = table.parent
+    if isinstance(parent, exp.Create | exp.Drop) and parent.args.get("kind") not in ("TABLE", "VIEW"):
+        return False
+    return not _is_cte(table) and not (_is_new(table) and _makes_temporary(table))
+
+
+def _made_by(table: exp.Table) -> exp.Create | None:
+    owner = table.parent.parent if isinstance(table.parent, exp.Schema) else table.parent
+    head = table.parent if isinstance(table.parent, exp.Schema) else table
+    return owner if isinstance(owner, exp.Create) and owner.this is head else None
+
+
+def _is_new(table: exp.Table) -> bool:
+    made = _made_by(table)
+    return made is not None and made.args.get("kind") in ("TABLE", "VIEW")
+
+
+def _makes_temporary(table: exp.Table) -> bool:
+    made = _made_by(table)
+    return made is not None and made.find(exp.TemporaryProperty) is not None
+
+
+def _is_cte(table: exp.Table) -> bool:
+    """Whether a WITH around the table defines its name before it is used."""
+    inside: exp.Expr = table
+    around = table.parent
+    while around is not None:
+        known = around.expressions if isinstance(around, exp.With) else _ctes(around.args.get("with_"), inside)
+        for cte in known:
+            if isinstance(around, exp.With) and cte is inside and not around.recursive:
+                break  # only those before it; itself and later ones with RECURSIVE
+            if cte.alias == table.name:
+                return True
+        inside, around = around, around.parent
+    return False
+
+
+def _ctes(clause: exp.With | None, inside: exp.Expr) -> list[exp.Expr]:
+    return list(clause.expressions) if clause is not None and clause is not inside else []
+
+
+# -- errors ----------------------------------------------------------------------------------------------
+
+_SAID = {
+    "53100": "the server's disk is full; the transaction was rolled back",
+    "53200": "the server ran out of memory; the transaction was rolled back",
+    "53300": "the server takes no more connections",
+    "55P03": "a relation is locked by another session; waited as long as --lock-timeout says, nothing was done",
+    "40001": "the transaction was refused: another one changed the same rows",
+    "40P01": "the transaction was refused: it and another one waited for each other",
+    "25006": "the database is open read-only",
+    "57P01": "the server is shutting down",
+    "57P02": "the server crashed; the transaction was rolled back",
+    "57P03": "the server is starting up or shutting down",
+}
+
+
+def _explanation(cause: psycopg.Error, sql: str) -> EngineError:
+    """The error in our words.  PostgreSQL's text is quoted only where it speaks of names, never of values.
+
+    Classes 42 (syntax and names), 3F (schemas) and 2B (others depend on it) speak of the statement;
+    DETAIL, HINT and CONTEXT can quote rows and are never shown.
+    """
+    state = cause.sqlstate or ""
+    said = cause.diag.message_primary or ""
+    if state in _SAID:
+        return DatabaseUnavailable(_SAID[state], sql=sql)
+    if state.startswith("08") or (not state and isinstance(cause, psycopg.OperationalError)):
+        return DatabaseUnavailable("the connection to the server was lost; the transaction was rolled back", sql=sql)
+    if state == "42501":
+        return EngineError(f"the database role is not allowed to do this: {said}", sql=sql)
+    if state == "57014":
+        return EngineError("the statement was cancelled, or took longer than statement_timeout", sql=sql)
+    if state == "XX000" and "concurrently" in said:
+        return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
+    if state.startswith(("42", "3F", "2B")):
+        return EngineError(said, sql=sql)
+    return EngineError(f"PostgreSQL refused a statement ({type(cause).__name__}, {state or 'before sending'})", sql=sql)
+
+
+# -- connecting ------------------------------------------------------------------------------------------
+
+
+def _connect(url: str) -> psycopg.Connection[Row]:
+    try:
+        wanted = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        raise DatabaseUnavailable(_UNREADABLE) from None  # libpq's text quotes pieces of the url
+    wanted.setdefault("connect_timeout", _CONNECT_TIMEOUT)
+    wanted.setdefault("application_name", "ppdm_sql")
+    wanted["client_encoding"] = "UTF8"
+    try:
+        connection = psycopg.connect(psycopg.conninfo.make_conninfo("", **wanted), autocommit=True)
+    except psycopg.Error as cause:
+        raise DatabaseUnavailable(f"{_place(wanted)} cannot be opened: {_reason(str(cause))}") from None
+    return connection
+
+
+_UNREADABLE = "the PostgreSQL url cannot be read: @ : / ? # % in a password are written %40 %3A %2F %3F %23 %25"
+_REASONS = {
+    "password authentication failed": "the password is wrong",
+    "no password supplied": "it asks for a password",
+    "pg_hba.conf": "the server does not let this user in from here",
+    "database .* does not exist": "there is no such database",
+    "role .* does not exist": "there is no such role",
+    "refused": "nothing answers at this host and port",
+    "No such file": "nothing answers at this host and port",
+    "resolve host|translate host": "the host is not known",
+    "timeout": "it did not answer in time",
+    "starting up|shutting down": "the server is starting up or shutting down",
+    "too many": "the server takes no more connections",
+}
+
+
+def _reason(text: str) -> str:
+    return next((said for pattern, said in _REASONS.items() if re.search(pattern, text)), "the connection failed")
+
+
+def _place(wanted: Mapping[str, Any]) -> str:
+    """Host and database of a url, and nothing at all when a password's @ or / may have slipped into them.
+
+    >>> _place({"host": "db", "user": "u", "password": "secret", "dbname": "clinic"})
+    'postgresql://db/clinic'
+    >>> _place({"host": "cret@db", "user": "u", "password": "se"})
+    'the PostgreSQL url (@ : / ? # % in a password are written %40 %3A %2F %3F %23 %25)'
+    """
+    host, port, database = (str(wanted.get(key) or "") for key in ("host", "port", "dbname"))
+    if "@" in f"{host}{port}{database}{wanted.get('user')}":
+        return "the PostgreSQL url (" + _UNREADABLE.split(": ", 1)[1] + ")"
+    return f"postgresql://{host}{':' + port if port else ''}/{database}"

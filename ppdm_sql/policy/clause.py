@@ -1,0 +1,198 @@
+"""The WITH ANONYMIZATION clause: ALGORITHM, REQUIRE, the role lists and the rest, each at most once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
+from ppdm_sql.policy.reader import Reader, UnreadableError, read_word
+from ppdm_sql.policy.require import read_requirements
+from ppdm_sql.policy.requirements import KAnonymity, Requirement
+from ppdm_sql.policy.roles import Column, note_double_roles, read_columns, roles_of
+from ppdm_sql.policy.tokens import Kind, Token, described
+from ppdm_sql.policy.values import read_options, read_whole
+from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, ReleaseKind, did_you_mean, nearest, shown
+from ppdm_sql.statements.names import Word
+
+LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
+
+_BY_FIRST_WORD = {words[0]: name for name, words in CLAUSES.items()}
+_ONE_COLUMN = ("TARGET", "ENTITY")
+
+
+@dataclass
+class _Draft:
+    """The policy while it is read; a clause with a mistake leaves its default here."""
+
+    kind: ReleaseKind | None  # None when the head of the statement is wrong
+    seen: dict[str, Token] = field(default_factory=dict)
+    algorithm: str = ""
+    options: dict[str, OptionValue] = field(default_factory=dict)
+    requirements: tuple[Requirement, ...] = ()
+    columns: dict[str, list[Column]] = field(default_factory=dict)
+    preserve: tuple[Inducer, ...] = ()
+    supersedes: bool = False
+    accepted_risks: tuple[str, ...] = ()
+    seed: int = 0
+    readers: tuple[Word, ...] = ()
+
+
+def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Policy:
+    """The policy between the brackets; opening is the WITH, where what is missing is reported."""
+    draft = _Draft(kind)
+    while not reader.done:
+        try:
+            _read_one(reader, draft)
+        except UnreadableError:
+            reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
+    _note_missing(reader, draft, opening)
+    note_double_roles(reader.report, draft.columns)
+    return Policy(
+        algorithm=draft.algorithm,
+        requirements=draft.requirements,
+        roles=roles_of(draft.columns),
+        options=draft.options,
+        preserve=draft.preserve,
+        supersedes=draft.supersedes,
+        accepted_risks=draft.accepted_risks,
+        seed=draft.seed,
+        readers=draft.readers,
+    )
+
+
+def _at_clause(reader: Reader) -> bool:
+    return reader.peek().word in _BY_FIRST_WORD
+
+
+def _near_clause(reader: Reader) -> bool:
+    """Where to go on after a mistake: a misspelt clause should be told too, not skipped."""
+    return nearest(reader.peek().word, _BY_FIRST_WORD) is not None
+
+
+def _read_one(reader: Reader, draft: _Draft) -> None:
+    token = reader.peek()
+    name = _BY_FIRST_WORD.get(token.word) or _misspelt(reader)
+    if name in draft.seen:
+        reader.wrong(f"{name} is written twice, first at {reader.report.where(draft.seen[name])}", token)
+        draft = _Draft(draft.kind)  # read on for its mistakes, but the first one counts
+    draft.seen[name] = token
+    reader.take()
+    if "_" not in token.text:  # else a misspelt QUASI_IDENTIFIER stands for both words
+        for before, word in zip(CLAUSES[name], CLAUSES[name][1:], strict=False):
+            reader.expect_word(word, f"after {before}")
+    if name in _READERS:
+        _READERS[name](reader, draft)
+    else:
+        draft.columns[name] = _one_column(reader, name) if name in _ONE_COLUMN else read_columns(reader, name)
+
+
+def _misspelt(reader: Reader) -> str:
+    """The clause that was probably meant, with the mistake noted; the reading stops if there is none."""
+    token = reader.peek()
+    if reader.accept_sign(","):
+        reader.fail("no comma stands between two clauses", token)
+    if token.kind is not Kind.WORD:
+        reader.take()
+        reader.fail(f"a clause is expected, such as REQUIRE k = 10, not {described(token)}", token)
+    # Both words in one (QUASI_IDENTIFIER) and the first word alone (QUASY) are tried.
+    names = {"_".join(words): name for name, words in CLAUSES.items()} | _BY_FIRST_WORD
+    near = nearest(token.text, names)
+    if near is None:
+        reader.take()
+        reader.fail(f"unknown clause {shown(token.text)}: {did_you_mean(token.text, CLAUSES)}", token)
+    reader.wrong(f"unknown clause {shown(token.text)}: did you mean {names[near]}?", token)
+    return names[near]
+
+
+def _algorithm(reader: Reader, draft: _Draft) -> None:
+    token = reader.peek()
+    if token.kind is not Kind.WORD or _at_clause(reader):
+        reader.fail(f"an algorithm is expected, such as mondrian, not {described(token)}")
+    reader.take()
+    draft.algorithm = token.text.lower()
+    fitting = [name for name, kinds in ALGORITHMS.items() if draft.kind in kinds]
+    if draft.algorithm not in ALGORITHMS:
+        reader.wrong(f"unknown algorithm {shown(token.text)}: {did_you_mean(token.text, ALGORITHMS)}", token)
+    elif draft.kind and draft.algorithm not in fitting:
+        reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {', '.join(fitting)}", token)
+    if reader.sign("("):
+        draft.options = read_options(reader, f"after {draft.algorithm}")
+
+
+def _require(reader: Reader, draft: _Draft) -> None:
+    draft.requirements = read_requirements(
+        reader, at_clause=lambda: _at_clause(reader), near_clause=lambda: _near_clause(reader)
+    )
+
+
+def _one_column(reader: Reader, role: str) -> list[Column]:
+    columns = read_columns(reader, role)
+    if len(columns) > 1:
+        reader.wrong(f"{role} is one column, not {len(columns)}", columns[1].token)
+    return columns
+
+
+def _preserve(reader: Reader, draft: _Draft) -> None:
+    def read(group: Reader) -> Inducer:
+        name = read_word(group, "a model or an inducer")
+        return Inducer(name, read_options(group, f"after {name}") if group.sign("(") else None)
+
+    draft.preserve = tuple(reader.items("after PRESERVE", read))
+
+
+def _supersedes(reader: Reader, draft: _Draft) -> None:
+    draft.supersedes = True
+
+
+def _accept_risk(reader: Reader, draft: _Draft) -> None:
+    def read(group: Reader) -> str:
+        token = group.peek()
+        if token.kind is not Kind.WORD:
+            group.fail(f"the name of a risk is expected, not {described(token)}")
+        return group.take().text.lower()
+
+    draft.accepted_risks = tuple(reader.items("after ACCEPT RISK", read))
+
+
+def _seed(reader: Reader, draft: _Draft) -> None:
+    start = reader.at
+    try:
+        draft.seed = read_whole(reader, f"SEED is a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
+    except UnreadableError:
+        if reader.at == start:  # no number at all; behind a wrong one the next clause can be read
+            raise
+
+
+def _readers(reader: Reader, draft: _Draft) -> None:
+    roles: list[Word] = []
+    while not roles or reader.accept_sign(","):
+        if _at_clause(reader):  # the list has no bracket, so a role named like a clause cannot be told from one
+            reader.fail(f"a role is expected, not {reader.peek().text} (a role of that name is quoted)")
+        roles.append(read_word(reader, "a role"))
+    draft.readers = tuple(roles)
+
+
+_READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
+    "ALGORITHM": _algorithm,
+    "REQUIRE": _require,
+    "PRESERVE": _preserve,
+    "SUPERSEDES": _supersedes,
+    "ACCEPT RISK": _accept_risk,
+    "SEED": _seed,
+    "GRANT SELECT TO": _readers,
+}
+
+
+def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:
+    for name, example in (
+        ("ALGORITHM", "ALGORITHM mondrian"),
+        ("REQUIRE", "REQUIRE k = 10"),
+        ("QUASI IDENTIFIER", "QUASI IDENTIFIER (age, zip)"),
+    ):
+        if name not in draft.seen:
+            reader.wrong(f"{name} is missing, as in {example}", opening)
+    about_values = [r.word for r in draft.requirements if not isinstance(r, KAnonymity)]
+    if about_values and "SENSITIVE" not in draft.seen:
+        told = f"SENSITIVE is missing: {', '.join(about_values)} protects the columns listed there"
+        reader.wrong(told, draft.seen["REQUIRE"])

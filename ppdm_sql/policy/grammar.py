@@ -1,0 +1,301 @@
+"""The SQL front door: the text of a policy file becomes statements, or one error with every mistake.
+
+Ordinary SQL passes through as it is.  Nothing is returned unless every statement of the file is right, so a
+file with a mistake in its last line has run nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlglot
+
+from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.policy.clause import read_clause
+from ppdm_sql.policy.guard import note_near_misses
+from ppdm_sql.policy.policy import (
+    DropRelease,
+    Explain,
+    Export,
+    PassThrough,
+    Place,
+    PseudoData,
+    Publish,
+    Refresh,
+    Statement,
+    Verify,
+)
+from ppdm_sql.policy.query import Work, check_query
+from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets, read_name
+from ppdm_sql.policy.script import statements
+from ppdm_sql.policy.tokens import LARGEST_TEXT, Kind, Source, Token, described, source_of, tokenize, too_large
+from ppdm_sql.policy.values import read_options, read_string
+from ppdm_sql.policy.words import KINDS, ReleaseKind, nearest, shown
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Word
+
+Ours = Publish | PseudoData | Refresh | Verify | Export | DropRelease
+
+
+def parse(text: str, *, file: str | None = None, dialect: str = "duckdb") -> list[Statement]:
+    """The statements of a policy file; PolicyError with all mistakes when one of them is wrong.
+
+    >>> parse("REFRESH open.patients; SELECT ';'")[0].name
+    (Word(text='open', quoted=False), Word(text='patients', quoted=False))
+    >>> parse("SELECT ';' ; ;")
+    [PassThrough(text="SELECT ';'", place=Place(line=1, column=1, file=None))]
+    """
+    source = source_of(text, file)
+    script = _Script(source, Report(source), _dialect(dialect, file), Work())
+    found: list[Statement] = []
+    with suppress(TooManyError):
+        for tokens in statements(tokenize(source, script.dialect)):
+            with suppress(UnreadableError):  # its mistake is noted; the next statement may have others
+                found.append(_statement(script, tokens))
+    if script.report.mistakes:
+        raise PolicyError(*script.report.found(), file=file)
+    return found
+
+
+def read(path: str | Path, *, dialect: str = "duckdb") -> list[Statement]:
+    """The statements of the file at path, which is UTF-8 and not larger than LARGEST_TEXT."""
+    file = str(path)
+    try:
+        with Path(path).open("rb") as stream:
+            # No character is longer than four bytes, so more bytes than this are too many characters.
+            content = stream.read(4 * LARGEST_TEXT + 1)
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or "not a path"
+        raise PolicyError(f"the policy file cannot be read: {reason}", file=file) from cause
+    if len(content) > 4 * LARGEST_TEXT:
+        raise too_large(file)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as cause:
+        raise PolicyError(_not_utf8(content, cause.start), file=file) from cause
+    return parse(text, file=file, dialect=dialect)
+
+
+def _not_utf8(content: bytes, at: int) -> Mistake:
+    *lines, last = content[:at].decode("utf-8").split("\n")
+    told = "the policy file is not UTF-8 from here on; save it in that encoding"
+    return Mistake(told, len(lines) + 1, len(last) + 1)
+
+
+def _dialect(name: str, file: str | None) -> sqlglot.Dialect:
+    try:
+        return sqlglot.Dialect.get_or_raise(name)
+    except ValueError as cause:
+        raise PolicyError(f"unknown SQL dialect {shown(name)}", file=file) from cause
+
+
+@dataclass(frozen=True)
+class _Script:
+    """What all statements of a file share while they are read."""
+
+    source: Source
+    report: Report
+    dialect: sqlglot.Dialect
+    work: Work
+
+    def text(self, tokens: Sequence[Token]) -> str:
+        return self.source.text[tokens[0].start : tokens[-1].end]
+
+    def place(self, tokens: Sequence[Token]) -> Place:
+        return self.source.place(tokens[0].start)
+
+
+_Read = Callable[[_Script, Reader], Ours]
+
+
+def _statement(script: _Script, tokens: list[Token]) -> Statement:
+    closing = brackets(tokens, script.report)
+    if tokens[0].word == "EXPLAIN":
+        inner = _explained(script, tokens)
+        if inner is not None:
+            return Explain(inner, script.place(tokens))
+    read = _reader_of(tokens, closing)
+    if read is not None:
+        return _read_ours(script, tokens, read)
+    note_near_misses(script.report, tokens, closing)
+    return PassThrough(script.text(tokens), script.place(tokens))
+
+
+def _read_ours(script: _Script, tokens: list[Token], read: _Read) -> Ours:
+    return read(script, Reader(script.report, tokens, brackets(tokens, script.report, DEEPEST_OURS)))
+
+
+def _explained(script: _Script, tokens: list[Token]) -> Ours | None:
+    """The statement of ours behind EXPLAIN; None if it is the engine's."""
+    rest = tokens[1:]
+    closing = brackets(rest, script.report)
+    read = _reader_of(rest, closing)
+    if read is not None:
+        return _read_ours(script, rest, read)
+    # The engine's EXPLAIN ANALYZE or EXPLAIN (FORMAT json) of a statement of ours would run it as ordinary SQL.
+    options = 0
+    while options < len(rest) and (rest[options].word in _EXPLAIN_OPTIONS or options in closing):
+        options = closing.get(options, options) + 1
+    behind = rest[options:]
+    if options and _reader_of(behind, brackets(behind, script.report)) is not None:
+        script.report.add("EXPLAIN of a release takes no options", rest[0].start)
+        raise UnreadableError
+    return None
+
+
+_EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "EXTENDED", "FORMATTED", "CODEGEN", "COST", "PLAN", "QUERY", "EXPLAIN")
+
+
+def _reader_of(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | None:
+    """How to read the statement if it is ours; None if it is ordinary SQL."""
+    first, second, third = ([token.word for token in tokens[:3]] + ["", "", ""])[:3]
+    named = len(tokens) > 2 and tokens[2].kind in (Kind.WORD, Kind.QUOTED)
+    match first:
+        case "CREATE":
+            return _publish if _clause_at(tokens, closing) is not None else _pseudo_reader(tokens, closing)
+        case "REFRESH":
+            theirs = second in _REFRESHED_BY_ENGINES and named
+            return None if theirs or (len(tokens) > 1 and tokens[1].kind is Kind.STRING) else _refresh
+        case "VERIFY":
+            return _verify
+        case "EXPORT":
+            theirs = (second == "DATABASE" and third != "TO") or (second == "DATA" and third in ("OPTIONS", "WITH"))
+            return None if theirs else _export
+        case "DROP" if second == "RELEASE":
+            return _drop
+    return None
+
+
+# REFRESH MATERIALIZED VIEW name, REFRESH TABLE name, ...; a release of such a name has nothing behind it.
+_REFRESHED_BY_ENGINES = ("MATERIALIZED", "TABLE", "FUNCTION", "DYNAMIC", "STREAMING", "EXTERNAL")
+
+
+def _clause_at(tokens: Sequence[Token], closing: Mapping[int, int]) -> int | None:
+    """The index of the WITH of WITH ANONYMIZATION outside all brackets."""
+    index = 0
+    while index + 1 < len(tokens):
+        if tokens[index].word == "WITH" and tokens[index + 1].word == "ANONYMIZATION":
+            return index
+        index = closing.get(index, index) + 1
+    return None
+
+
+def _pseudo_reader(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | None:
+    """Only behind the AS of the statement itself: SELECT name AS pseudo is ordinary."""
+    index = 0
+    while index + 1 < len(tokens):
+        if tokens[index].word == "AS":
+            return _pseudo if tokens[index + 1].word == "PSEUDO" else None
+        index = closing.get(index, index) + 1
+    return None
+
+
+def _publish(script: _Script, reader: Reader) -> Publish:
+    clause = _clause_at(reader.tokens, reader.closing)
+    assert clause is not None  # _reader_of saw it
+    header = Reader(script.report, reader.tokens, reader.closing, 0, clause)
+    kind: ReleaseKind | None = None
+    name: tuple[Word, ...] = ()
+    replace = live = False
+    query = ""
+    try:
+        replace, kind = _created(header)
+        name, live = _named(header, kind)
+        query = check_query(header, script.dialect, script.work)
+    except UnreadableError:
+        pass  # noted; the clause may have mistakes of its own
+    reader.at = clause + 2
+    inside = reader.group("after WITH ANONYMIZATION")
+    policy = read_clause(inside, kind, reader.tokens[clause])
+    reader.expect_end("the WITH ANONYMIZATION clause")
+    if kind is None:
+        raise UnreadableError
+    text, place = script.text(reader.tokens), script.place(reader.tokens)
+    return Publish(kind, name, query, policy, text, place, replace=replace, live=live)
+
+
+def _created(reader: Reader) -> tuple[bool, ReleaseKind]:
+    """CREATE [OR REPLACE] TABLE | VIEW | MODEL."""
+    reader.take()
+    replace = reader.accept("OR", "REPLACE")
+    token = reader.peek()
+    for kind in KINDS:
+        if reader.accept(kind):
+            return replace, kind
+    if token.word == "LIVE":
+        reader.fail("LIVE stands behind the name: CREATE VIEW name LIVE AS")
+    near = nearest(token.word, KINDS)
+    told = f"did you mean {near}?" if near else "write CREATE [OR REPLACE] TABLE, VIEW or MODEL"
+    reader.fail(f"a release cannot be created as {described(token)}: {told}")
+
+
+def _named(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
+    """Name [LIVE] AS."""
+    if reader.words("IF", "NOT", "EXISTS"):
+        reader.fail("IF NOT EXISTS cannot stand here: write OR REPLACE, or REFRESH a release that exists")
+    token = reader.peek()
+    name = read_name(reader, "the name of the release")
+    schema, table = (("", *(part.text.lower() for part in name)))[-2:]
+    if schema == SCHEMA or table.startswith(PREFIX):
+        reader.wrong(f"names starting with {PREFIX} and the schema {SCHEMA} are kept for the tool's own tables", token)
+    live_token = reader.peek()
+    live = reader.accept("LIVE")
+    if live and kind != "VIEW":
+        reader.wrong(f"only a VIEW can be LIVE, not a {kind}", live_token)
+    if reader.sign("("):
+        reader.fail("the columns of a release are named in its query, not behind its name")
+    if not reader.accept("AS"):
+        reader.fail(f"AS is expected after the name of the release, not {described(reader.peek())}")
+    return name, live
+
+
+def _pseudo(script: _Script, reader: Reader) -> PseudoData:
+    replace, kind = _created(reader)
+    if kind != "TABLE":
+        reader.fail(f"pseudo data is a TABLE, not a {kind}", reader.tokens[0])
+    name, _ = _named(reader, kind)
+    for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
+        reader.expect_word(word, f"after {before}")
+    model = read_name(reader, "the name of the model")
+    reader.expect_word("WITH", "after the name of the model, as in WITH (rows = 1000)")
+    options = read_options(reader, "after WITH")
+    reader.expect_end("the options of PSEUDO DATA")
+    text, place = script.text(reader.tokens), script.place(reader.tokens)
+    return PseudoData(name, model, options, text, place, replace=replace)
+
+
+def _release(reader: Reader, *verb: str) -> tuple[Word, ...]:
+    reader.accept(*verb)
+    return read_name(reader, "the name of a release")
+
+
+def _refresh(script: _Script, reader: Reader) -> Refresh:
+    name = _release(reader, "REFRESH")
+    reader.expect_end("REFRESH name")
+    return Refresh(name, script.place(reader.tokens))
+
+
+def _verify(script: _Script, reader: Reader) -> Verify:
+    name = _release(reader, "VERIFY")
+    reader.expect_end("VERIFY name")
+    return Verify(name, script.place(reader.tokens))
+
+
+def _drop(script: _Script, reader: Reader) -> DropRelease:
+    name = _release(reader, "DROP", "RELEASE")
+    reader.expect_end("DROP RELEASE name")
+    return DropRelease(name, script.place(reader.tokens))
+
+
+def _export(script: _Script, reader: Reader) -> Export:
+    name = _release(reader, "EXPORT")
+    reader.expect_word("TO", "after the name of the release")
+    token = reader.peek()
+    path = read_string(reader, "the file to export to")
+    if not path:
+        reader.fail("the file to export to has no name", token)
+    options = read_options(reader, "after WITH") if reader.accept("WITH") else {}
+    reader.expect_end("EXPORT name TO 'file'")
+    return Export(name, path, options, script.place(reader.tokens))

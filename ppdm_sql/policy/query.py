@@ -1,0 +1,98 @@
+"""The query of a publication: kept as written, but it has to be exactly one query that only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
+
+from ppdm_sql.policy.reader import Reader, UnreadableError
+from ppdm_sql.policy.tokens import Token, described
+
+# sqlglot tries alternatives: DATE(DATE(DATE(... takes twice the steps for each level, minutes at thirty.  A
+# query of ordinary shape needs about one step a token.
+MOST_STEPS = 200_000
+
+_FIRST_WORDS = ("SELECT", "WITH", "FROM", "TABLE")
+
+
+class _TooMuchWorkError(Exception):
+    """No steps are left; not a ParseError, which the parser would take for a failed alternative."""
+
+
+class Work:
+    """The parsing steps left for the queries of one file."""
+
+    def __init__(self, steps: int = MOST_STEPS) -> None:
+        self.steps = steps
+
+    def spend(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise _TooMuchWorkError
+
+
+def check_query(reader: Reader, dialect: sqlglot.Dialect, work: Work) -> str:
+    """The text of the query the reader stands on; notes what is wrong with it."""
+    first, tokens = reader.peek(), reader.tokens[reader.at : reader.stop]
+    if not tokens:
+        reader.fail("the query is missing between AS and WITH ANONYMIZATION")
+    text = reader.report.source.text[first.start : tokens[-1].end]
+    if first.word not in _FIRST_WORDS and not reader.sign("("):
+        reader.fail(f"a query is expected after AS (SELECT, WITH ... SELECT or FROM), not {described(first)}")
+    for before, token in pairwise(tokens):
+        if before.word == "WITH" and token.word == "ANONYMIZATION":
+            reader.fail("WITH ANONYMIZATION stands once, at the end of the statement", before)
+    trees = _parsed(reader, text, dialect, work)
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        reader.fail("exactly one query is expected after AS, and it only reads")
+    writing = next(trees[0].find_all(exp.DML, exp.DDL, exp.Command, exp.Into), None)
+    if writing is not None:
+        reader.fail(f"a query only reads: {writing.key.upper()} cannot stand in it", _where(tokens, writing) or first)
+    return text
+
+
+def _parsed(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
+    start = reader.peek().start
+    tokens = dialect.tokenize(text)
+    try:
+        return _parser_maker(type(dialect))(work, dialect).parse(tokens, text)
+    except ParseError as error:
+        found = error.errors[0] if error.errors else {}
+        bad = next((t for t in tokens if (t.line, t.col) == (found.get("line"), found.get("col"))), tokens[-1])
+        token = next((t for t in reader.tokens if t.start == start + bad.start), reader.peek())
+        word = f", its end at {described(token)}" if bad is tokens[-1] else f" near {described(token)}"
+        reader.wrong(f"the query cannot be read{word}", token)
+    except (_TooMuchWorkError, RecursionError):
+        reader.wrong("the query is too long or too deeply nested; move a part of it into a view")
+    except Exception:  # a slip of the parser on text nobody would write is still a mistake in the query
+        reader.wrong("the query cannot be read")
+    raise UnreadableError
+
+
+def _where(tokens: Sequence[Token], writing: exp.Expr) -> Token | None:
+    return next((token for token in tokens if token.word == writing.key.upper()), None)
+
+
+@lru_cache(maxsize=32)
+def _parser_maker(dialect: type[sqlglot.Dialect]) -> Callable[[Work, sqlglot.Dialect], Parser]:
+    """The dialect's parser, counting its steps."""
+
+    class Counting(dialect.parser_class):  # type: ignore[name-defined, misc]
+        work: Work
+
+        def _advance(self, times: int = 1) -> None:
+            self.work.spend()
+            super()._advance(times)
+
+    def make(work: Work, dialect: sqlglot.Dialect) -> Parser:
+        parser: Parser = Counting(dialect=dialect)
+        parser.work = work  # type: ignore[attr-defined]
+        return parser
+
+    return make

@@ -1,0 +1,153 @@
+"""Which column is what: the role lists, the hierarchies in them, and columns with two roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from typing import NamedTuple
+
+from ppdm_sql.policy.policy import (
+    HierarchyFile,
+    HierarchySource,
+    HierarchyTable,
+    IntervalLadder,
+    PrefixLadder,
+    Roles,
+)
+from ppdm_sql.policy.reader import Reader, Report, read_name, read_word
+from ppdm_sql.policy.tokens import Kind, Token, described
+from ppdm_sql.policy.values import read_number, read_string, read_whole
+from ppdm_sql.policy.words import nearest, shown
+from ppdm_sql.statements.names import Word
+
+LONGEST_PREFIX = 10_000
+
+# The only double roles: a class that is also to be protected, or that is also known to the attacker.
+_TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"})
+
+
+class Column(NamedTuple):
+    """A column in a role list."""
+
+    word: Word
+    token: Token
+    hierarchy: HierarchySource | None = None
+
+
+def read_columns(reader: Reader, role: str) -> list[Column]:
+    """( column [HIERARCHY ...], ... ) after a role word."""
+    ladders = role in ("QUASI IDENTIFIER", "SENSITIVE")
+
+    def read(group: Reader) -> Column:
+        token = group.peek()
+        if group.sign("*"):
+            group.fail(f"{role} names every column: a * would let a new column through")
+        word = read_word(group, "a column")
+        if group.sign("."):
+            group.fail("a column is named as the query returns it, without its table")
+        following = group.peek()
+        if following.kind is not Kind.WORD:
+            return Column(word, token)
+        group.expect_word("HIERARCHY", f"after the column {word}, or , or )")
+        if not ladders:
+            group.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
+        return Column(word, token, read_hierarchy(group))
+
+    return reader.items(f"after {role}", read)
+
+
+def read_hierarchy(reader: Reader) -> HierarchySource:
+    token = reader.peek()
+    if token.kind is Kind.STRING:
+        path = read_string(reader, "the hierarchy's file")
+        if not path:
+            reader.fail("the hierarchy's file has no name", token)
+        return HierarchyFile(path)
+    if reader.accept("INTERVALS"):
+        return _intervals(reader)
+    if reader.accept("PREFIX"):
+        return _prefix(reader)
+    name = read_name(reader, "a 'file.csv', a table, INTERVALS (...) or PREFIX (...)")
+    if reader.sign("("):
+        near = nearest(token.word, ("INTERVALS", "PREFIX"))
+        reader.fail(f"unknown hierarchy {shown(token.text)}: did you mean {near or 'INTERVALS or PREFIX'}?", token)
+    return HierarchyTable(name)
+
+
+def _intervals(reader: Reader) -> IntervalLadder:
+    first = reader.peek()
+    allowed = "the width of an interval is a number above 0"
+    widths = reader.items(
+        "after INTERVALS (a table of that name is quoted)", lambda group: read_number(group, allowed, lambda w: w > 0)
+    )
+    for narrow, wide in pairwise(widths):
+        # Only then does every interval lie in one interval of the next level.
+        if wide <= narrow or (wide / narrow).denominator != 1:
+            reader.fail("each width of INTERVALS is a multiple of the one before it, as in (5, 10, 20)", first)
+    anchor = Fraction(0)
+    if reader.accept("FROM"):
+        anchor = read_number(reader, "INTERVALS start FROM a number")
+    return IntervalLadder(tuple(widths), anchor)
+
+
+def _prefix(reader: Reader) -> PrefixLadder:
+    first = reader.peek()
+    allowed = f"the length of a prefix is a whole number from 1 to {LONGEST_PREFIX:,}"
+    lengths = reader.items(
+        "after PREFIX (a table of that name is quoted)", lambda group: read_whole(group, allowed, 1, LONGEST_PREFIX)
+    )
+    if any(longer <= shorter for longer, shorter in pairwise(lengths)):
+        reader.fail("the lengths of PREFIX become smaller, as in (4, 3, 1)", first)
+    return PrefixLadder(tuple(lengths))
+
+
+def same_column(one: Word, other: Word) -> bool:
+    """Whether two words can only mean one column, before any engine was asked.
+
+    >>> same_column(Word("Age"), Word("AGE")), same_column(Word("Age", quoted=True), Word("AGE", quoted=True))
+    (True, False)
+    >>> same_column(Word("age", quoted=True), Word("AGE"))  # PostgreSQL folds AGE to age
+    True
+    """
+    if one.quoted and other.quoted:
+        return one.text == other.text
+    if not one.quoted and not other.quoted:
+        return one.text.lower() == other.text.lower()
+    exact, bare = (one, other) if one.quoted else (other, one)
+    return exact.text in (bare.text, bare.text.lower(), bare.text.upper())
+
+
+def note_double_roles(report: Report, columns: Mapping[str, Sequence[Column]]) -> None:
+    """A mistake for each column that is listed twice, unless the two roles go together."""
+    by_folded: dict[str, list[tuple[str, Column]]] = {}
+    for role, listed in columns.items():
+        for column in listed:
+            earlier = by_folded.setdefault(column.word.text.lower(), [])
+            clash = next((found for found in earlier if _clash(found, (role, column))), None)
+            if clash is None:
+                earlier.append((role, column))
+                continue
+            was, where = clash[0], report.where(clash[1].token)
+            name = described(column.token)
+            told = f"is listed twice as {role}, first" if was == role else f"is {role} here and {was}"
+            report.add(f"the column {name} {told} at {where}", column.token.start)
+
+
+def _clash(one: tuple[str, Column], other: tuple[str, Column]) -> bool:
+    return same_column(one[1].word, other[1].word) and {one[0], other[0]} not in _TOGETHER
+
+
+def roles_of(columns: Mapping[str, Sequence[Column]]) -> Roles:
+    def words(role: str) -> tuple[Word, ...]:
+        return tuple(column.word for column in columns.get(role, ()))
+
+    return Roles(
+        identifiers=words("IDENTIFIER"),
+        quasi=words("QUASI IDENTIFIER"),
+        sensitive=words("SENSITIVE"),
+        target=next(iter(words("TARGET")), None),
+        insensitive=words("INSENSITIVE"),
+        entity=next(iter(words("ENTITY")), None),
+        hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
+    )

@@ -1,0 +1,92 @@
+"""Numbers and option values, exactly as written: nothing is rounded, coerced or guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from ppdm_sql.policy.policy import OptionValue
+from ppdm_sql.policy.reader import Reader
+from ppdm_sql.policy.tokens import Kind, described
+from ppdm_sql.policy.words import shown
+
+# One way to write a number: no leading zero (octal in some languages), no exponent, no separators, no bare
+# point.  18 digits on either side are more than any requirement needs and keep the arithmetic cheap.
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?")
+_WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+
+
+def read_number(reader: Reader, allowed: str, holds: Callable[[Fraction], bool] = lambda number: True) -> Fraction:
+    """The number that comes next, exact; allowed is the sentence that says which ones are."""
+    return _read(reader, allowed, _NUMBER, holds)
+
+
+def read_whole(reader: Reader, allowed: str, least: int, most: int) -> int:
+    return int(_read(reader, allowed, _WHOLE, lambda number: least <= number <= most))
+
+
+def _read(reader: Reader, allowed: str, form: re.Pattern[str], holds: Callable[[Fraction], bool]) -> Fraction:
+    first = reader.peek()
+    text = _number_text(reader)
+    if not form.fullmatch(text) or not holds(Fraction(text)):
+        reader.fail(f"{allowed}, not {shown(text) or described(first)}", first)
+    return Fraction(text)
+
+
+def _number_text(reader: Reader) -> str:
+    """All that is glued to the number, so that 10abc, 0x1F and 1_000 are refused as a whole; empty if no number."""
+    first = reader.peek()
+    if first.kind is Kind.SIGN and first.text in ("-", "+", "."):
+        reader.take()
+        if reader.peek().kind is not Kind.NUMBER:
+            return ""
+    elif first.kind is not Kind.NUMBER:
+        return ""
+    last = reader.take()
+    glued = (Kind.NUMBER, Kind.WORD, Kind.QUOTED, Kind.STRING)
+    while reader.peek().start == last.end and (reader.peek().kind in glued or reader.sign(".")):
+        last = reader.take()
+    return "".join(reader.report.source.text[first.start : last.end].split())
+
+
+def read_options(reader: Reader, where: str) -> dict[str, OptionValue]:
+    """( option = value, ... ), the options in lower case."""
+    options: dict[str, OptionValue] = {}
+
+    def read(group: Reader) -> None:
+        name = group.peek()
+        if name.kind is not Kind.WORD:
+            group.fail(f"an option's name is expected, not {described(name)}")
+        group.take()
+        group.expect_sign("=", f"after the option {shown(name.text)}")
+        value = read_value(group)
+        if name.text.lower() in options:
+            group.fail(f"the option {shown(name.text)} is written twice", name)
+        options[name.text.lower()] = value
+
+    reader.items(where, read)
+    return options
+
+
+def read_value(reader: Reader) -> OptionValue:
+    """A number, a string in single quotes, true, false, another bare word, or a list of these in brackets."""
+    token = reader.peek()
+    if token.kind is Kind.STRING:
+        return read_string(reader, "an option's value")
+    if token.kind is Kind.WORD and token.word != "NULL":
+        reader.take()
+        return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
+    if reader.sign("("):
+        return tuple(reader.items("for a list of values", read_value))
+    return read_number(reader, "an option's value is a number, a 'string', true, false, a word or a list of these")
+
+
+def read_string(reader: Reader, what: str) -> str:
+    token = reader.peek()
+    if token.kind is not Kind.STRING:
+        reader.fail(f"{what} is expected as a string in single quotes, not {described(token)}")
+    if "\x00" in token.text:  # an escape sequence of the dialect can make one
+        reader.fail(f"{what} contains a NUL character")
+    reader.take()
+    return token.text

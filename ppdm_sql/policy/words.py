@@ -1,0 +1,123 @@
+"""The words of the policy language, and the nearest one to a word that is not among them."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Literal
+
+ReleaseKind = Literal["TABLE", "VIEW", "MODEL"]
+
+KINDS: tuple[ReleaseKind, ...] = ("TABLE", "VIEW", "MODEL")
+
+_TABULAR = frozenset[ReleaseKind]({"TABLE", "VIEW"})
+_STORED = frozenset[ReleaseKind]({"TABLE"})
+_MODEL = frozenset[ReleaseKind]({"MODEL"})
+
+# Every algorithm the language has a word for, and what it can make.  Whether this version can run it is
+# answered by anonymizers/: a policy written for a later version is right, only not available yet.
+ALGORITHMS: Mapping[str, frozenset[ReleaseKind]] = {
+    "mondrian": _TABULAR,
+    "incognito": _TABULAR,
+    "tds": _TABULAR,
+    "tdr": _TABULAR,
+    "kactus": _TABULAR,
+    "kactus2": _TABULAR,
+    "tpp": _TABULAR,
+    "dmpd": _STORED,
+    "kadet": _MODEL,
+    "ldm": _MODEL,
+    "atp": _MODEL,
+}
+
+# A clause by its name, and the bare words it starts with.  The first words differ, so one word decides.
+CLAUSES: Mapping[str, tuple[str, ...]] = {
+    "ALGORITHM": ("ALGORITHM",),
+    "REQUIRE": ("REQUIRE",),
+    "IDENTIFIER": ("IDENTIFIER",),
+    "QUASI IDENTIFIER": ("QUASI", "IDENTIFIER"),
+    "SENSITIVE": ("SENSITIVE",),
+    "TARGET": ("TARGET",),
+    "INSENSITIVE": ("INSENSITIVE",),
+    "ENTITY": ("ENTITY",),
+    "PRESERVE": ("PRESERVE",),
+    "SUPERSEDES": ("SUPERSEDES",),
+    "ACCEPT RISK": ("ACCEPT", "RISK"),
+    "SEED": ("SEED",),
+    "GRANT SELECT TO": ("GRANT", "SELECT", "TO"),
+}
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+
+# Words people bring from papers and other tools; difflib does not see that they mean ours.
+FOREIGN_REQUIREMENTS: Mapping[str, str] = {
+    "l": "distinct_l, simple_l, recursive_l or entropy_l",
+    "c": "recursive_l = (c, l)",
+    "k_anonymity": "k",
+    "l_diversity": "distinct_l, simple_l, recursive_l or entropy_l",
+    "t_closeness": "t",
+}
+
+_CLAUSE_WORD = "anonymization"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant, or None.
+
+    >>> nearest("REQUIER", CLAUSES), nearest("mondiran", ALGORITHMS), nearest("banana", CLAUSES)
+    ('REQUIRE', 'mondrian', None)
+    """
+    if not 3 <= len(word) <= 40:  # shorter words resemble everything; longer ones only cost time
+        return None
+    by_folded = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), by_folded, n=1, cutoff=0.7)
+    return by_folded[close[0]] if close else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The second half of a message about an unknown word: the nearest one, or all there are."""
+    names = tuple(known)
+    near = nearest(word, names)
+    return f"did you mean {near}?" if near else f"known are {', '.join(names)}"
+
+
+def shown(text: str) -> str:
+    r"""A word of the policy as a message may show it: short, and no control character for the terminal.
+
+    >>> shown("age"), shown("a" * 60), shown("a" + chr(27) + "[2J")
+    ('age', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...', 'a\\x1b[2J')
+    """
+    cut = text if len(text) <= 40 else text[:40] + "..."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+
+
+def resembles_anonymization(word: str) -> bool:
+    """Whether a bare word of ordinary SQL is, or was meant to be, ANONYMIZATION.
+
+    A name made of several words (anonymization_log) is a name, unless it swallowed the WITH.
+
+    >>> [resembles_anonymization(w) for w in ("anonymization", "ANONYMISATION", "with_anonymization")]
+    [True, True, True]
+    >>> [resembles_anonymization(w) for w in ("anonymization_log", "anonymized", "organization")]
+    [False, False, False]
+    """
+    # Cheap and exact first: nearly every word of a large script ends here.
+    return 9 <= len(word) <= 60 and _resembles(unicodedata.normalize("NFKC", word).casefold())
+
+
+@lru_cache(maxsize=4096)
+def _resembles(word: str) -> bool:
+    parts = [part for part in word.split("_") if part]
+    if len(parts) > 1 and "with" not in parts and any(_is_close(part) for part in parts):
+        return False
+    return _is_close(word)
+
+
+def _is_close(word: str) -> bool:
+    letters = "".join(c for c in word if c.isalnum())  # zero-width characters do not hide the word
+    if not 9 <= len(letters) <= 18:
+        return False
+    matcher = difflib.SequenceMatcher(None, letters, _CLAUSE_WORD, autojunk=False)
+    return matcher.real_quick_ratio() >= 0.8 and matcher.quick_ratio() >= 0.8 and matcher.ratio() >= 0.8

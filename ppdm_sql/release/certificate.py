@@ -1,0 +1,123 @@
+"""The certificate: plain SQL with which a recipient re-derives the guarantees, with a bare DuckDB.
+
+The statements are those of sql/verify/, bound to the file's relation and with their thresholds written in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.policy.requirements import EntropyDiversity, Requirement
+from ppdm_sql.release.files import RELEASE, release_query
+from ppdm_sql.statements.names import aliased
+from ppdm_sql.verify.content import content_query
+from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
+
+_RUN = {
+    "duckdb": "duckdb {file} < {file}.certificate.sql",
+    "parquet": "duckdb < {file}.certificate.sql        (in the folder of the file)",
+    "csv": "duckdb < {file}.certificate.sql        (in the folder of the file)",
+}
+
+
+def certificate(
+    engine: Engine,
+    content: Mapping[str, Any],
+    *,
+    form: str,
+    file: str,
+    table: str,
+    asked: Sequence[Requirement],
+    sensitive: Sequence[SensitiveColumn],
+) -> str:
+    """The text of <file>.certificate.sql."""
+    quasi = content["policy"]["quasi_identifiers"]
+    proofs = [
+        _proof(engine, str(requirement), column, query, params, isinstance(requirement, EntropyDiversity))
+        for requirement, column, query, params in measuring_statements(
+            engine, RELEASE, quasi=quasi, sensitive=sensitive, requirements=asked
+        )
+    ]
+    view = exp.Create(
+        this=RELEASE.table(),
+        kind="VIEW",
+        replace=True,
+        properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
+        expression=release_query(file, form, table, content["columns"]),
+    )
+    parts = [_head(content, form, file), _text(engine, view), *proofs, _content_proof(engine, list(content["columns"]))]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(content: Mapping[str, Any], form: str, file: str) -> str:
+    policy = content["policy"]
+    lines = [
+        f"Certificate of release {content['release']['name']} ({content['release']['id']})",
+        "Re-derives from the released rows alone what the manifest promises:",
+        f"    {_RUN[form].format(file=file)}",
+        "Every row it prints must say 'holds'.",
+        f"Quasi-identifiers: {', '.join(policy['quasi_identifiers'])}",
+    ]
+    if policy["counts_entities"]:
+        lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
+    lines += [f"Not promised: {name}: {text}" for name, text in content["residual_risks"].items()]
+    return "\n".join(f"-- {' '.join(line.split())}" if i != 2 else f"-- {line}" for i, line in enumerate(lines))
+
+
+def _proof(
+    engine: Engine, asked: str, column: str | None, query: exp.Query, params: Mapping[str, Any], in_doubt: bool
+) -> str:
+    """One row: the requirement, how many classes break it, and the verdict."""
+    bound = query.copy()
+    for hole in list(bound.find_all(exp.Parameter, exp.Placeholder)):
+        hole.replace(exp.convert(params[hole.name]))
+    classes, breach = exp.column("ppdm_classes"), exp.column("ppdm_breach")
+    broken = exp.func("COALESCE", exp.Sum(this=_when(breach, classes)), exp.Literal.number(0))
+    verdict = exp.Case()
+    none = exp.EQ(this=exp.func("COUNT", exp.Star()), expression=exp.Literal.number(0))
+    verdict = verdict.when(none, exp.Literal.string("BREACHED: there are no rows"))
+    verdict = verdict.when(exp.GT(this=broken.copy(), expression=exp.Literal.number(0)), exp.Literal.string("BREACHED"))
+    if in_doubt:  # floating point cannot tell a class that is exactly at the bound
+        near = exp.GT(
+            this=exp.func("COUNT", exp.Star()), expression=exp.func("COUNT", breach.copy())
+        )
+        verdict = verdict.when(near, exp.Literal.string("holds (some classes are exactly at the bound)"))
+    verdict = verdict.else_(exp.Literal.string("holds"))
+    row = exp.Select(
+        expressions=[
+            aliased(exp.Literal.string(asked), "requirement"),
+            aliased(exp.Literal.string(column) if column else exp.Literal.string(""), "column"),
+            aliased(broken, "breaching_classes"),
+            aliased(verdict, "verdict"),
+        ]
+    ).from_(exp.Subquery(this=bound, alias=exp.TableAlias(this=exp.to_identifier("ppdm_measured"))))
+    return f"-- {asked}{f' on {column}' if column else ''}\n{_text(engine, row)}".replace("\n\n", "\n")
+
+
+def _when(breach: exp.Expr, classes: exp.Expr) -> exp.Expr:
+    return exp.Case().when(exp.EQ(this=breach, expression=exp.Literal.number(1)), classes)
+
+
+def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
+    """The figure of the rows, to compare with export.content_hash of the manifest."""
+    told, lanes = content_query(engine, RELEASE, columns)
+    text: exp.Expr = exp.Literal.string(json.dumps(told, ensure_ascii=True)[:-1])
+    for lane in ("ppdm_rows", "ppdm_first_sum", "ppdm_second_sum"):
+        text = exp.DPipe(
+            this=exp.DPipe(this=text, expression=exp.Literal.string(", ")),
+            expression=exp.cast(exp.column(lane), "TEXT"),
+        )
+    whole = exp.Anonymous(this="sha256", expressions=[exp.DPipe(this=text, expression=exp.Literal.string("]"))])
+    row = exp.Select(expressions=[aliased(whole, "content_hash")]).from_(
+        exp.Subquery(this=lanes, alias=exp.TableAlias(this=exp.to_identifier("ppdm_lanes")))
+    )
+    return f"-- the rows themselves: compare with export.content_hash in the manifest\n{_text(engine, row)}"
+
+
+def _text(engine: Engine, tree: exp.Expr) -> str:
+    return tree.sql("duckdb", pretty=True, comments=False) + ";"

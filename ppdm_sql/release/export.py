@@ -1,0 +1,235 @@
+"""A release handed over: a new file that holds the published rows and nothing else.
+
+A database file has no wall inside it, and a dropped table stays readable in its bytes; so a recipient
+never gets the file that held the source.  The rows are written into a fresh file in a private folder,
+read back from there and measured again, and only then the file gets its name.  Beside it lie
+<file>.manifest.json, and <file>.certificate.sql with which the recipient re-derives the guarantees.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.plan import Progress
+from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import DatabaseUnavailable, PolicyError, RequirementBreached, Tampered
+from ppdm_sql.release import manifest, writers
+from ppdm_sql.release.recheck import content_problems, judged_file
+from ppdm_sql.release.results import Exported
+from ppdm_sql.release.stage import published_query
+from ppdm_sql.statements.names import aliased, column
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
+_OPTIONS = ("format", "spreadsheet_safe")
+_WORK = ".ppdm_tmp-"
+_LONGEST = 200
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for, checked."""
+
+    path: Path
+    format: str
+    spreadsheet_safe: bool = False
+
+
+def export(
+    engine: Engine, record: ReleaseRecord, path: str, options: Mapping[str, Any], *, out: Path, progress: Progress
+) -> Exported:
+    """Writes a release into a new file, or leaves everything as it was."""
+    order = read_order(path, options, out)
+    _refuse_foreign(order.path, record)
+    problems = content_problems(engine, record)
+    if problems:
+        raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
+    progress("exporting", 0, record.rows)
+    with _private_folder(order.path) as work:
+        built = work / order.path.name
+        with _mapped_errors(order.path):
+            writers.write(order.format, built, record.relation_name, _rows(engine, record, order))
+            done = _describe(engine, record, order, built)
+            _put_in_place(work, order.path)
+    _note(engine, record, order)
+    progress("done", 1, 1)
+    return done
+
+
+def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
+    """The target file, below the folder exports may go to, and its format."""
+    unknown = [name for name in options if name not in _OPTIONS]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], _OPTIONS, n=1)
+        raise PolicyError(f"EXPORT has no option {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
+    if "\0" in path or not path.strip() or len(Path(path).name) > _LONGEST:
+        raise PolicyError("EXPORT TO needs the name of a file, at most 200 characters long")
+    base = out.resolve()
+    target = (base / path).resolve()
+    if not target.is_relative_to(base) or target == base:
+        raise PolicyError("EXPORT TO stays below the output folder: name a file there, or choose another with --out")
+    if not target.parent.is_dir():
+        raise PolicyError(f"EXPORT TO: there is no folder {Path(path).parent}")
+    wanted = str(options.get("format", FORMATS.get(target.suffix, ""))).lower()
+    if wanted not in FORMATS.values():
+        raise PolicyError(f"EXPORT writes {', '.join(FORMATS.values())}: name the file so, or say WITH (format = ...)")
+    safe = options.get("spreadsheet_safe", False)
+    if not isinstance(safe, bool) or (safe and wanted != "csv"):
+        raise PolicyError("spreadsheet_safe = true | false is for CSV files")
+    return Order(target, wanted, safe)
+
+
+def _refuse_foreign(path: Path, record: ReleaseRecord) -> None:
+    """Overwrites an earlier export of the same release, and nothing else."""
+    if not path.exists():
+        return
+    beside = manifest_path(path)
+    if path.is_file() and beside.is_file():
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            import json
+
+            if json.loads(beside.read_text("utf-8"))["release"]["name"] == str(record.manifest["release"]["name"]):
+                return
+    raise PolicyError(f"{path.name} is there already and is no export of this release: it will not be overwritten")
+
+
+def manifest_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.manifest.json")
+
+
+def certificate_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.certificate.sql")
+
+
+# -- rows --------------------------------------------------------------------------------------------------
+
+
+def _rows(engine: Engine, record: ReleaseRecord, order: Order) -> Iterator[pa.RecordBatch]:
+    """The published rows in keyed-hash order; as text for CSV, so that the file says what the database says."""
+    names = list(record.columns)
+    query = published_query(engine, record.name, names, record.seed)
+    if order.format == "csv":
+        query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
+    return engine.batches(query)
+
+
+def _csv_text(engine: Engine, name: str, order: Order) -> exp.Expr:
+    text: exp.Expr = exp.cast(column(name, "s"), "TEXT")
+    if not order.spreadsheet_safe:
+        return text
+    # A cell that starts like a formula would be computed by a spreadsheet: an apostrophe makes it text.
+    first = exp.Substring(this=text.copy(), start=exp.Literal.number(1), length=exp.Literal.number(1))
+    formula = exp.In(this=first, expressions=[exp.Literal.string(sign) for sign in ("=", "+", "-", "@", "\t", "\r")])
+    return exp.Case().when(formula, exp.DPipe(this=exp.Literal.string("'"), expression=text.copy())).else_(text)
+
+
+# -- describing and placing ----------------------------------------------------------------------------------
+
+
+def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) -> Exported:
+    """Measures the file as a recipient will, and writes what goes beside it."""
+    content = dict(record.manifest)
+    digest = file_sha256(built)
+    judged = judged_file(built, order.format, record.relation_name, content, record.roles["levels"])
+    if judged.rows != record.rows or not all(finding.holds for finding in judged.findings):
+        raise RequirementBreached(f"{record.name}: the written file does not pass; nothing was exported")
+    if _same_text(record, order) and judged.content_hash != record.content_hash:
+        raise Tampered(f"{record.name}: the written file does not hold the released rows; nothing was exported")
+    content["export"] = {
+        "file": order.path.name,
+        "format": order.format,
+        "table": record.relation_name,
+        "spreadsheet_safe": order.spreadsheet_safe,
+        "rows": judged.rows,
+        "sha256": digest,
+        "content_hash": judged.content_hash,
+    }
+    manifest_path(built).write_text(manifest.as_text(content), encoding="utf-8")
+    certificate_path(built).write_text(judged.certificate, encoding="utf-8")
+    return Exported(
+        name=str(record.name),
+        path=str(order.path),
+        manifest=str(manifest_path(order.path)),
+        certificate=str(certificate_path(order.path)),
+        rows=judged.rows,
+        bytes=built.stat().st_size,
+        sha256=digest,
+    )
+
+
+def _same_text(record: ReleaseRecord, order: Order) -> bool:
+    """Whether every engine prints the columns alike; floats and moments may differ in form, not in value."""
+    shown = " ".join(str(declared).upper() for declared in record.columns.values())
+    return not order.spreadsheet_safe and not any(word in shown for word in ("FLOAT", "DOUBLE", "REAL", "TIMESTAMP"))
+
+
+def file_sha256(path: Path) -> str:
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _private_folder(path: Path) -> Iterator[Path]:
+    """A folder beside the target, mode 0700, on the same disk, so that the last step is a rename."""
+    _sweep(path.parent)
+    work = path.parent / f"{_WORK}{os.getpid()}"
+    work.mkdir(mode=0o700)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes what killed exports left in a folder."""
+    for left in folder.glob(f"{_WORK}*"):
+        pid = left.name.removeprefix(_WORK)
+        if pid.isdigit() and not (Path("/proc") / pid).exists():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _put_in_place(work: Path, target: Path) -> None:
+    """Old sidecars go first and new ones come last: a crash leaves a file without them, never with others'."""
+    names = [target, manifest_path(target), certificate_path(target)]
+    for file in names:
+        with (work / file.name).open("rb") as handle:
+            os.fsync(handle.fileno())
+    for beside in names[1:]:
+        beside.unlink(missing_ok=True)
+    for file in names:
+        os.replace(work / file.name, file)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextlib.contextmanager
+def _mapped_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as cause:
+        raise DatabaseUnavailable(f"{path.name} cannot be written: {cause.strerror or type(cause).__name__}") from cause
+
+
+def _note(engine: Engine, record: ReleaseRecord, order: Order) -> None:
+    if engine.read_only:
+        return
+    with engine.transaction():
+        releases.add_event(engine, record.release_id, "exported", order.path.name)
+

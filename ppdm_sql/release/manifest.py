@@ -1,0 +1,110 @@
+"""The manifest: what was asked, what was achieved, how it was measured, what is not promised.
+
+It goes to recipients, so it holds no query text, no name of a dropped column, no value of the source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from ppdm_sql import __version__
+from ppdm_sql.anonymizers.plan import Risk, TablePlan
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.requirements import decimal
+from ppdm_sql.source.relation import Source
+from ppdm_sql.verify.relation import Finding, Judgement
+
+FORMAT = "ppdm-release/1"
+
+
+def manifest(
+    *,
+    release_id: str,
+    name: str,
+    published_at: str,
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    plan: TablePlan,
+    judgement: Judgement,
+    k_null_matches_all: int | None,
+    content_hash: str,
+    columns: Mapping[str, str],
+    risks: Sequence[Risk],
+    joint: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Everything a recipient may know about a release, as plain JSON values."""
+    return {
+        "format": FORMAT,
+        "release": {"id": release_id, "name": name, "published_at": published_at},
+        "policy": {
+            "algorithm": policy.algorithm,
+            "options": plain(policy.options),
+            "requirements": [str(requirement) for requirement in policy.requirements],
+            "quasi_identifiers": list(source.quasi),
+            "sensitive": list(source.sensitive),
+            "target": source.target,
+            "insensitive": list(source.insensitive),
+            "counts_entities": source.entity is not None,
+            "accepted_risks": list(policy.accepted_risks),
+            "seed": policy.seed,
+        },
+        "columns": dict(columns),
+        "rows": judgement.rows,
+        "classes": judgement.classes,
+        "suppressed_rows": plan.suppressed_rows,
+        "k_when_null_matches_all": k_null_matches_all,
+        "figures": plain(plan.figures),
+        "findings": [finding_json(finding) for finding in judgement.findings],
+        "joint": [dict(outcome) for outcome in joint],
+        "residual_risks": {risk.name: risk.message for risk in risks},
+        "content_hash": content_hash,
+        "made_by": {"ppdm_sql": __version__, "engine": engine.title},
+    }
+
+
+def finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "requirement": str(finding.requirement),
+        "column": finding.column,
+        "achieved": achieved_text(finding.achieved),
+        "holds": finding.holds,
+        "breaching_classes": finding.breaching_classes,
+        "breaching_rows": finding.breaching_rows,
+        "statement_sha256": finding.statement_sha256,
+    }
+
+
+def achieved_text(achieved: Fraction | float | int | None) -> str | None:
+    """A figure for people: exact where it is short, otherwise four digits.
+
+    >>> achieved_text(Fraction(12)), achieved_text(Fraction(7, 3)), achieved_text(None)
+    ('12', '2.333', None)
+    """
+    if achieved is None:
+        return None
+    if isinstance(achieved, Fraction):
+        exact = decimal(achieved)
+        if len(exact) <= 8 and "/" not in exact:
+            return exact
+    return f"{float(achieved):.4g}"
+
+
+def plain(value: Any) -> Any:
+    """Options and figures as JSON values; an exact number as its decimal text when it is not whole."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else achieved_text(value)
+    return value
+
+
+def as_text(content: Mapping[str, Any]) -> str:
+    """The manifest as a file: for people to read and for programs to parse."""
+    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

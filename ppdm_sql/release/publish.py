@@ -1,0 +1,322 @@
+"""The only door out.  Build privately, measure what was stored, swap in one transaction, or change nothing.
+
+stage      the plan's rows in a working table, with the private columns beside the public ones
+store      the public columns alone, in keyed-hash order, under the release's name
+judge      every requirement, on what was stored, by verify/ (which shares no code with what made it)
+joint      together with every release of the same tables that is still out
+record     catalog, checks, manifest, link table; then the transaction commits
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from ppdm_sql.anonymizers.plan import ENTITY, Progress, Risk, TablePlan
+from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog.releases import Check, ReleaseRecord
+from ppdm_sql.catalog.store import json_text, now, sha256_of
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PpdmError, RequirementBreached
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.release import joint, manifest, risks
+from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
+from ppdm_sql.release.target import Target
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Name, own
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge, null_matches_all_k
+
+_LEAST_JOINT_K = 2  # a policy without k still does not single anybody out
+_PREVIEW = own("ppdm_preview")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A statement with everything that was found out about it."""
+
+    release_id: str
+    run_id: str
+    statement: Publish
+    source: Source
+    hierarchies: Mapping[str, Hierarchy]
+    plan: TablePlan
+    target: Target
+
+    @property
+    def risks(self) -> tuple[Risk, ...]:
+        return risks.residual(self.statement.policy, self.plan.risks)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the judge found on the stored rows."""
+
+    judgement: Judgement
+    joint: tuple[joint.JointOutcome, ...]
+    content_hash: str
+    columns: Mapping[str, str]
+    k_null_matches_all: int | None
+
+
+def new_release_id() -> str:
+    return uuid.uuid4().hex
+
+
+def publish(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
+    """Makes the release readable under its name, or raises and leaves everything as it was."""
+    build_stage(engine, request.plan)
+    try:
+        with engine.transaction():
+            return _store(engine, request, progress)
+    except BaseException:
+        if not engine.has_transactions:
+            engine.drop_table(request.target.storage)
+            engine.drop_table(joint.link_name(request.release_id))
+        raise
+
+
+def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
+    """The same measurements on a working table; nothing is stored that outlives the session."""
+    build_stage(engine, request.plan)
+    query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
+    engine.create_table(_PREVIEW, query, temporary=True)
+    return _measure(engine, request, _PREVIEW, progress)
+
+
+def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
+    target, policy = request.target, request.statement.policy
+    readers = _readers(engine, request)
+    target.clear(engine)
+    progress("writing", 0, None)
+    engine.create_table(target.storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+    measured = _measure(engine, request, target.storage, progress)
+    _refuse_breaches(request, measured.judgement.findings)
+    _refuse_joint(request, measured.joint)
+    if target.is_view:
+        columns = published_query(engine, target.storage, request.plan.published, policy.seed)
+        columns.set("order", None)
+        engine.create_view(target.name, columns, replace=True)
+    engine.create_table(joint.link_name(request.release_id), joint.link_query(persons=bool(request.source.entity)))
+    record = _record(engine, request, measured)
+    engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
+    if readers:
+        engine.grant_select(target.name, readers)
+    target.clear_storage(engine)
+    return record
+
+
+# -- measuring -------------------------------------------------------------------------------------------
+
+
+def _measure(engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
+    source, policy = request.source, request.statement.policy
+    progress("verifying", 0, None)
+    sensitive = [
+        SensitiveColumn(name, source.info(name).kind, _leaf_levels(request.hierarchies.get(name)))
+        for name in source.sensitive
+    ]
+    judgement = judge(
+        engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements
+    )
+    _check_complete(request, judgement)
+    published = request.plan.published
+    content = content_hash(engine, stored, published)
+    if source.entity is not None:
+        judgement = _judged_by_person(engine, request, judgement, content)
+    columns = {info.name: info.declared for info in engine.columns(stored)}
+    return Measured(
+        judgement,
+        tuple(_judge_jointly(engine, request)),
+        content,
+        columns,
+        null_matches_all_k(engine, stored, source.quasi),
+    )
+
+
+def _leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
+    return None if hierarchy is None else {leaf: hierarchy.levels_of(leaf) for leaf in hierarchy.order}
+
+
+def _check_complete(request: Request, judgement: Judgement) -> None:
+    expected = request.plan.rows - request.plan.suppressed_rows
+    if judgement.rows != expected:
+        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+
+
+def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
+    """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
+    if content_hash(engine, STAGE, request.plan.published) != content:
+        raise PpdmError("the stored rows are not the staged ones; nothing was published")
+    asked = [item for item in request.statement.policy.requirements if isinstance(item, KAnonymity)]
+    by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
+    others = [finding for finding in rows.findings if not isinstance(finding.requirement, KAnonymity)]
+    return replace(rows, findings=(*by_person.findings, *others))
+
+
+def _judge_jointly(engine: Engine, request: Request) -> list[joint.JointOutcome]:
+    policy = request.statement.policy
+    if policy.supersedes:
+        return []
+    others = releases.live_from(engine, request.source.tables) if migrate.is_there(engine) else []
+    if not others:
+        return []
+    k = next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), _LEAST_JOINT_K)
+    keys = key_columns(request.source)
+    return joint.judge_jointly(engine, others, keys, k, persons=bool(request.source.entity))
+
+
+# -- refusing --------------------------------------------------------------------------------------------
+
+
+def _refuse_breaches(request: Request, findings: Sequence[Finding]) -> None:
+    broken = [finding for finding in findings if not finding.holds]
+    if broken:
+        told = "; ".join(
+            f"{finding.requirement}{f' on {finding.column}' if finding.column else ''} fails in "
+            f"{finding.breaching_classes} classes ({finding.breaching_rows} rows)"
+            for finding in broken
+        )
+        raise RequirementBreached(f"{request.target.name}: {told}; nothing was published")
+
+
+def _refuse_joint(request: Request, outcomes: Sequence[joint.JointOutcome]) -> None:
+    policy = request.statement.policy
+    for outcome in outcomes:
+        if outcome.holds or risks.JOINT.name in policy.accepted_risks:
+            continue
+        held = ", ".join(outcome.releases)
+        if not outcome.measurable:
+            why = f"comes from the same table as {held}, and they share no key to tell their joint classes by"
+            what = "select the same IDENTIFIER or ENTITY first in both"
+        else:
+            small = f"{outcome.classes} joint classes of fewer than {outcome.k} ({outcome.rows} rows)"
+            why = f"together with {held} has {small}"
+            what = "publish the same recoding"
+        raise RequirementBreached(
+            f"{request.target.name} {why}; nothing was published.  Either {what}, or withdraw the other "
+            "(DROP RELEASE), or say SUPERSEDES when nobody holds it any more"
+        )
+
+
+# -- recording -------------------------------------------------------------------------------------------
+
+
+def _readers(engine: Engine, request: Request) -> list[str]:
+    """Who may read it: the roles the statement names, and those who could read the former one."""
+    named = [engine.fold(word) for word in request.statement.policy.readers]
+    kept = engine.granted(request.target.name) if request.target.former is not None else []
+    return list(dict.fromkeys([*named, *kept]))
+
+
+def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseRecord:
+    policy = request.statement.policy
+    at = now()
+    content = manifest.manifest(
+        release_id=request.release_id,
+        name=str(request.target.name),
+        published_at=f"{at:%Y-%m-%dT%H:%M:%SZ}",
+        engine=engine,
+        source=request.source,
+        policy=policy,
+        plan=request.plan,
+        judgement=measured.judgement,
+        k_null_matches_all=measured.k_null_matches_all,
+        content_hash=measured.content_hash,
+        columns=measured.columns,
+        risks=request.risks,
+        joint=[outcome.as_json() for outcome in measured.joint],
+    )
+    record = _release_record(request, measured, content, at)
+    releases.record(engine, record, checks=check_rows(measured.judgement.findings))
+    _retire(engine, request, record)
+    return record
+
+
+def _release_record(request: Request, measured: Measured, content: dict[str, Any], at: datetime) -> ReleaseRecord:
+    statement, source, policy = request.statement, request.source, request.statement.policy
+    return ReleaseRecord(
+        release_id=request.release_id,
+        run_id=request.run_id,
+        schema_name=request.target.name.schema,
+        relation_name=request.target.name.last,
+        kind=statement.kind,
+        algorithm=policy.algorithm,
+        options=manifest.plain(policy.options),
+        seed=policy.seed,
+        requirements=[str(requirement) for requirement in policy.requirements],
+        roles=_roles_json(request),
+        source_query=statement.query,
+        policy_text=statement.text,
+        storage=request.target.storage.last if request.target.is_view else None,
+        key_columns=key_columns(source),
+        k_promised=next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), None),
+        rows=measured.judgement.rows,
+        classes=measured.judgement.classes,
+        suppressed_rows=request.plan.suppressed_rows,
+        content_hash=measured.content_hash,
+        columns=dict(measured.columns),
+        manifest=content,
+        manifest_sha256=sha256_of(json_text(content)),
+        published_at=at,
+        sources=source.tables,
+    )
+
+
+def _roles_json(request: Request) -> dict[str, Any]:
+    """What VERIFY and a later run need to know: who was what, and how the source looked."""
+    source = request.source
+    return {
+        "source_columns": {name: info.declared for name, info in source.columns.items()},
+        "identifiers": list(source.identifiers),
+        "quasi": list(source.quasi),
+        "sensitive": {name: source.info(name).kind.value for name in source.sensitive},
+        "levels": {name: _leaf_levels(request.hierarchies.get(name)) for name in source.sensitive},
+        "target": source.target,
+        "insensitive": list(source.insensitive),
+        "entity": source.entity,
+        "file": None if request.statement.place.file is None else os.path.abspath(request.statement.place.file),
+    }
+
+
+def check_rows(findings: Sequence[Finding]) -> list[Check]:
+    """Findings as the catalog keeps them."""
+    return [
+        Check(
+            requirement=str(finding.requirement),
+            sensitive=finding.column,
+            asked=str(finding.requirement).split(" = ", 1)[-1],
+            achieved=None if finding.achieved is None else str(finding.achieved),
+            achieved_value=None if finding.achieved is None else float(finding.achieved),
+            breaching_classes=finding.breaching_classes,
+            breaching_rows=finding.breaching_rows,
+            holds=finding.holds,
+            statement_sha256=finding.statement_sha256,
+        )
+        for finding in findings
+    ]
+
+
+def _retire(engine: Engine, request: Request, record: ReleaseRecord) -> None:
+    """What the new release does to those before it.
+
+    SUPERSEDES: everything out from the same tables no longer counts.  Otherwise the former one of this
+    name is replaced, but stays in the ledger, because somebody may have copied it; unless it said the same.
+    """
+    former = request.target.former
+    if request.statement.policy.supersedes:
+        for other in releases.live_from(engine, request.source.tables):
+            if other.release_id != record.release_id:
+                releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
+                engine.drop_table(joint.link_name(other.release_id))
+    elif former is not None and former.content_hash == record.content_hash:
+        releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
+        engine.drop_table(joint.link_name(former.release_id))
+    elif former is not None:
+        releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")

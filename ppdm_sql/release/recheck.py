@@ -1,0 +1,170 @@
+"""Is a release still what was published?  Asked of the stored rows, or of an exported file, and of nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.requirements import Closeness, Requirement
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.release.certificate import certificate
+from ppdm_sql.release.files import RELEASE, opened
+from ppdm_sql.release.manifest import FORMAT, finding_json
+from ppdm_sql.release.publish import check_rows
+from ppdm_sql.release.results import FindingShown, Verified
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
+
+_LARGEST_MANIFEST = 16 * 1024 * 1024
+
+
+def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
+    """Re-measures a release in its database and notes the outcome in the catalog, if that can be written."""
+    problems = content_problems(engine, record)
+    judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
+    found = _with_persons(record, judgement.findings, unchanged=not problems)
+    outcome = Verified(
+        str(record.name),
+        tuple(FindingShown.of_json(finding) for finding in found),
+        tuple(problems),
+        judgement.rows,
+        judgement.classes,
+    )
+    if not engine.read_only:
+        with engine.transaction():
+            event: releases.Event = "verified" if outcome.holds else "tampered"
+            detail = "; ".join(problems) or None
+            releases.add_event(engine, record.release_id, event, detail, check_rows(judgement.findings))
+    return outcome
+
+
+def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
+    """How the stored relation and its record differ; empty when they do not."""
+    problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
+    columns = {info.name: info.declared for info in engine.columns(record.name)}
+    if not columns:
+        return [*problems, "the relation is gone"]
+    if columns != record.columns:
+        return [*problems, "its columns are not those that were published"]
+    if content_hash(engine, record.name, list(columns)) != record.content_hash:
+        problems.append("its rows are not those that were published")
+    if record.content_hash != record.manifest.get("content_hash"):
+        problems.append("its manifest and its record disagree")
+    return problems
+
+
+def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
+    roles = record.roles
+    asked = requirements(record.requirements)
+    stored = {info.name for info in engine.columns(record.name)}
+    if not {*roles["quasi"], *roles["sensitive"]} <= stored:
+        return Judgement(0, 0, ())
+    sensitive = _sensitive(roles["sensitive"], roles["levels"])
+    return judge(engine, record.name, quasi=roles["quasi"], sensitive=sensitive, requirements=asked)
+
+
+def _sensitive(kinds: Mapping[str, str], levels: Mapping[str, Any]) -> list[SensitiveColumn]:
+    def placed(name: str) -> dict[str, tuple[str, ...]] | None:
+        found = levels.get(name)
+        return None if found is None else {leaf: tuple(labels) for leaf, labels in found.items()}
+
+    return [SensitiveColumn(name, Kind(kind), placed(name)) for name, kind in kinds.items()]
+
+
+def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> list[dict[str, Any]]:
+    """K by persons cannot be told from rows without persons: it stands as it was measured, while the rows do."""
+    shown = [finding_json(finding) for finding in found]
+    if record.roles["entity"] is None or not unchanged:
+        return shown
+    published = {item["requirement"]: item for item in record.manifest["findings"]}
+    return [published[item["requirement"]] if item["requirement"].startswith("k = ") else item for item in shown]
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JudgedFile:
+    """A file as a recipient can measure it, and the certificate that says how."""
+
+    rows: int
+    classes: int
+    findings: tuple[Finding, ...]
+    content_hash: str
+    certificate: str
+
+
+def judged_file(
+    path: Path, form: str, table: str, content: Mapping[str, Any], levels: Mapping[str, Any] | None = None
+) -> JudgedFile:
+    """Measures what a manifest promises on the file itself."""
+    policy = content["policy"]
+    asked = _told_by_the_file(requirements(policy["requirements"]), levels)
+    with opened(path, form, table, content["columns"]) as engine:
+        kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
+        sensitive = _sensitive({name: kinds[name] for name in policy["sensitive"]}, levels or {})
+        judgement = judge(
+            engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked
+        )
+        proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
+        columns = list(content["columns"])
+        return JudgedFile(
+            judgement.rows, judgement.classes, judgement.findings, content_hash(engine, RELEASE, columns), proof
+        )
+
+
+def _told_by_the_file(asked: Sequence[Requirement], levels: Mapping[str, Any] | None) -> list[Requirement]:
+    """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
+    return [
+        item
+        for item in asked
+        if not (isinstance(item, Closeness) and item.distance == "hierarchical" and not levels)
+    ]
+
+
+def recheck_file(path: str | Path) -> Verified:
+    """Re-measures an exported file against the manifest beside it."""
+    from ppdm_sql.release.export import file_sha256, manifest_path
+
+    file = Path(path).resolve()
+    content = _read_manifest(manifest_path(file))
+    problems = []
+    if file_sha256(file) != content["export"]["sha256"]:
+        problems.append("the file is not the one that was exported")
+    try:
+        judged = judged_file(file, content["export"]["format"], content["export"]["table"], content)
+    except PolicyError as error:
+        return Verified(file.name, (), (*problems, str(error)), 0, 0)
+    if judged.content_hash != content["export"]["content_hash"]:
+        problems.append("its rows are not those that were exported")
+    if judged.rows != content["rows"]:
+        problems.append("its number of rows is not that of the manifest")
+    promised = {item["requirement"] for item in content["findings"]}
+    if promised != set(content["policy"]["requirements"]):
+        problems.append("the manifest's findings are not those of its policy")
+    shown = tuple(FindingShown.of_json(finding_json(finding)) for finding in judged.findings)
+    return Verified(file.name, shown, tuple(problems), judged.rows, judged.classes)
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise PolicyError(f"there is no {path.name} beside the file: export it again")
+    if path.stat().st_size > _LARGEST_MANIFEST:
+        raise PolicyError(f"{path.name} is too large to be a manifest")
+    try:
+        content = json.loads(path.read_text("utf-8"))
+        complete = content["format"] == FORMAT and {"policy", "columns", "export", "findings", "rows"} <= content.keys()
+    except (ValueError, KeyError, TypeError, AttributeError) as cause:
+        raise PolicyError(f"{path.name} is not a manifest of this version") from cause
+    if not complete:
+        raise PolicyError(f"{path.name} is not a manifest of this version")
+    return dict(content)
+
+

@@ -1,0 +1,228 @@
+"""What running a statement gives back: plain data for programs, shown by commands/show.py for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine, Table
+from ppdm_sql.policy.policy import DropRelease, Export, PseudoData, Publish, Refresh, Verify
+from ppdm_sql.release.manifest import finding_json
+from ppdm_sql.release.publish import Measured, Request
+from ppdm_sql.statements.names import column
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class FindingShown:
+    """A requirement beside what was achieved."""
+
+    requirement: str
+    column: str | None
+    achieved: str | None
+    holds: bool
+    breaching_classes: int
+    breaching_rows: int
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def of_json(cls, finding: dict[str, Any]) -> FindingShown:
+        return cls(**{name: finding[name] for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class Passed:
+    """Ordinary SQL that was handed to the engine."""
+
+    text: str
+    table: Table | None
+
+    def as_json(self) -> dict[str, Any]:
+        rows = None if self.table is None else len(self.table.rows)
+        return {"statement": "sql", "rows_shown": rows}
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release as it stands in the database."""
+
+    name: str
+    record: ReleaseRecord
+    findings: tuple[FindingShown, ...]
+    engine: Engine
+
+    @classmethod
+    def of(cls, engine: Engine, record: ReleaseRecord) -> Published:
+        findings = tuple(FindingShown.of_json(item) for item in record.manifest["findings"])
+        return cls(record.manifest["release"]["name"], record, findings, engine)
+
+    @property
+    def rows(self) -> int:
+        return int(self.record.rows or 0)
+
+    @property
+    def classes(self) -> int:
+        return int(self.record.classes or 0)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return self.record.manifest
+
+    @property
+    def query(self) -> exp.Select:
+        """A query for the published columns, one by one."""
+        picked = exp.Select(expressions=[column(name) for name in self.record.columns])
+        return picked.from_(self.record.name.table())
+
+    @property
+    def sql(self) -> str:
+        return self.engine.render(self.query)
+
+    def df(self) -> pd.DataFrame:
+        """The release as a data frame."""
+        import pyarrow as pa
+
+        batches = list(self.engine.batches(self.query))
+        return pa.Table.from_batches(batches).to_pandas() if batches else _empty(self.record.columns)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "statement": "publish",
+            "release": self.name,
+            "release_id": self.record.release_id,
+            "rows": self.rows,
+            "classes": self.classes,
+            "suppressed_rows": self.record.suppressed_rows,
+            "findings": [finding.as_json() for finding in self.findings],
+            "content_hash": self.record.content_hash,
+        }
+
+
+def _empty(columns: Sequence[str]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(columns))
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What re-measuring a release found."""
+
+    name: str
+    findings: tuple[FindingShown, ...]
+    problems: tuple[str, ...]  # what is no longer as it was published
+    rows: int
+    classes: int
+
+    @property
+    def holds(self) -> bool:
+        return not self.problems and all(finding.holds for finding in self.findings)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "statement": "verify",
+            "release": self.name,
+            "holds": self.holds,
+            "rows": self.rows,
+            "classes": self.classes,
+            "problems": list(self.problems),
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True)
+class Dropped:
+    name: str
+    exports: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {"statement": "drop", "release": self.name, "exported_copies": self.exports}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a statement would do, measured on working tables; nothing of it was kept."""
+
+    name: str
+    steps: tuple[str, ...]
+    statements: tuple[str, ...]
+    rows: int = 0
+    classes: int = 0
+    findings: tuple[FindingShown, ...] = ()
+    joint: tuple[dict[str, Any], ...] = ()
+    risks: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return all(finding.holds for finding in self.findings) and all(item["holds"] for item in self.joint)
+
+    @classmethod
+    def of(cls, request: Request, measured: Measured, statements: Sequence[str]) -> Planned:
+        return cls(
+            name=str(request.target.name),
+            steps=request.plan.steps,
+            statements=tuple(statements),
+            rows=measured.judgement.rows,
+            classes=measured.judgement.classes,
+            findings=tuple(FindingShown.of_json(finding_json(item)) for item in measured.judgement.findings),
+            joint=tuple(outcome.as_json() for outcome in measured.joint),
+            risks=tuple((risk.name, risk.message) for risk in request.risks),
+        )
+
+    @classmethod
+    def in_words(
+        cls, engine: Engine, statement: Publish | PseudoData | Refresh | Verify | Export | DropRelease
+    ) -> Planned:
+        """A statement that decides nothing from the data is explained in a sentence."""
+        name = str(engine.name(statement.name))
+        match statement:
+            case Refresh():
+                step = "run the release's own statement again and put the result in its place, if it passes"
+            case Verify():
+                step = "measure every requirement on the stored rows and compare them with the manifest"
+            case Export():
+                step = "write the rows into a new file, measure them there, and give the file its name if they pass"
+            case _:
+                step = "drop the relation and what belongs to it, and note it in the catalog"
+        return cls(name=name, steps=(step,), statements=())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "statement": "plan",
+            "release": self.name,
+            "holds": self.holds,
+            "rows": self.rows,
+            "classes": self.classes,
+            "steps": list(self.steps),
+            "findings": [finding.as_json() for finding in self.findings],
+            "joint": list(self.joint),
+            "residual_risks": dict(self.risks),
+            "statements": list(self.statements),
+        }
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A file that was handed over, with what lies beside it."""
+
+    name: str
+    path: str
+    manifest: str
+    certificate: str
+    rows: int
+    bytes: int
+    sha256: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"statement": "export", "release": self.name, **{k: v for k, v in vars(self).items() if k != "name"}}
+
+
+Result = Passed | Published | Verified | Dropped | Planned | Exported

@@ -1,0 +1,334 @@
+"""One open database and everything a statement can ask of it: the Python API, and what the commands call.
+
+>>> import duckdb, ppdm_sql
+>>> con = duckdb.connect()
+>>> _ = con.execute("CREATE TABLE t AS SELECT range % 3 AS a, 'x' || range % 2 AS b FROM range(60)")
+>>> db = ppdm_sql.connect(con)
+>>> release = db.publish('''CREATE TABLE t_open AS SELECT a, b FROM t
+...     WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 10 QUASI IDENTIFIER (a) SENSITIVE (b))''')
+>>> release.rows, release.findings[0].holds
+(60, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from ppdm_sql.anonymizers import registry
+from ppdm_sql.anonymizers.plan import Progress, silent
+from ppdm_sql.catalog import migrate, releases, runs
+from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
+from ppdm_sql.checks.measure import Measures, Sensitive, measure
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.errors import Mistake, NotAvailable, PolicyError, PpdmError, RequirementBreached, SchemaDrifted
+from ppdm_sql.policy import grammar
+from ppdm_sql.policy.policy import (
+    DropRelease,
+    Explain,
+    Export,
+    PassThrough,
+    Place,
+    PseudoData,
+    Publish,
+    Refresh,
+    Statement,
+    Verify,
+)
+from ppdm_sql.release import risks
+from ppdm_sql.release.drop import drop
+from ppdm_sql.release.export import export
+from ppdm_sql.release.publish import Request, new_release_id, preview, publish
+from ppdm_sql.release.recheck import recheck
+from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
+from ppdm_sql.release.stage import private_columns
+from ppdm_sql.release.target import find_target, sweep
+from ppdm_sql.source.drift import check_drift
+from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
+from ppdm_sql.source.relation import Source, open_source
+from ppdm_sql.statements.names import Name, column
+
+if TYPE_CHECKING:
+    import duckdb
+
+Told = Callable[[Statement, Result], None]
+
+
+def connect(
+    database: str | Path | duckdb.DuckDBPyConnection,
+    *,
+    out: str | Path | None = None,
+    show_values: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Session:
+    """Opens a database: a DuckDB file, an open DuckDB connection, 'postgresql://...' or 'spark:...'.
+
+    out is the folder that exports stay below (default: the current one).
+    """
+    engine = open_engine(str(database) if isinstance(database, Path) else database, **options)
+    return Session(engine, out=Path(out) if out else Path.cwd(), show_values=show_values, progress=progress or silent)
+
+
+class Session:
+    """Runs policies in one database."""
+
+    def __init__(self, engine: Engine, *, out: Path, show_values: bool, progress: Progress) -> None:
+        self.engine = engine
+        self._out = out
+        self._show_values = show_values
+        self._progress = progress
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.engine.close()
+
+    # -- statements --------------------------------------------------------------------------------
+
+    def parse(self, text: str, file: str | None = None) -> list[Statement]:
+        return grammar.parse(text, file=file, dialect=self.engine.dialect)
+
+    def execute(self, text: str, *, file: str | None = None, told: Told | None = None) -> list[Result]:
+        """Runs every statement of a policy; the whole text is read first, so a mistake runs nothing."""
+        statements = self.parse(text, file)
+        self.refuse_what_is_to_come(statements)
+        results = []
+        for statement in statements:
+            result = self.run(statement)
+            results.append(result)
+            if told is not None:
+                told(statement, result)
+        return results
+
+    def run(self, statement: Statement) -> Result:
+        """Runs one statement."""
+        match statement:
+            case PassThrough():
+                return Passed(statement.text, self.engine.pass_through(statement.text))
+            case Publish():
+                return self._publish(statement)
+            case Refresh():
+                return self._refresh(statement)
+            case Verify():
+                return self.verify(self.engine.name(statement.name))
+            case Export():
+                return self.export(self.engine.name(statement.name), statement.path, statement.options)
+            case DropRelease():
+                return self.drop(self.engine.name(statement.name))
+            case Explain():
+                return self._explain(statement)
+            case PseudoData():
+                raise _to_come("PSEUDO DATA", statement.place)
+
+    @staticmethod
+    def refuse_what_is_to_come(statements: Sequence[Statement]) -> None:
+        """Nothing of a file runs when one of its statements needs a later version."""
+        for statement in statements:
+            inner = statement.statement if isinstance(statement, Explain) else statement
+            if isinstance(inner, Publish):
+                _method_is_there(inner)
+            elif isinstance(inner, PseudoData):
+                raise _to_come("PSEUDO DATA", inner.place)
+
+    def publish(self, text: str) -> Published:
+        """Runs one CREATE ... WITH ANONYMIZATION."""
+        return self._publish(self._one_publish(text))
+
+    def plan(self, statement: Publish | str) -> Planned:
+        """What one CREATE ... WITH ANONYMIZATION would publish; writes nothing."""
+        return self._plan(self._one_publish(statement) if isinstance(statement, str) else statement)
+
+    def check(self, statement: Publish | str) -> Measures:
+        """How the source of a policy stands against its requirements, as it is now; changes nothing."""
+        if isinstance(statement, str):
+            statement = self._one_publish(statement)
+        source, hierarchies = self._read(statement)
+        return measure(
+            self.engine,
+            source.relation,
+            quasi=[source.info(name) for name in source.quasi],
+            sensitive=[Sensitive(source.info(name), hierarchies.get(name)) for name in source.sensitive],
+            requirements=statement.policy.requirements,
+            entity=source.info(source.entity) if source.entity else None,
+        )
+
+    def _one_publish(self, text: str) -> Publish:
+        statements = self.parse(text)
+        if len(statements) != 1 or not isinstance(statements[0], Publish):
+            raise PolicyError("one CREATE ... WITH ANONYMIZATION (...) is expected here")
+        return statements[0]
+
+    # -- publishing --------------------------------------------------------------------------------
+
+    def _publish(self, statement: Publish) -> Published:
+        _method_is_there(statement)
+        self.engine.check_writable()
+        migrate.ensure(self.engine)
+        sweep(self.engine)
+        run_id = runs.start_run(self.engine, statement.text, statement.place.file)
+        try:
+            record = publish(self.engine, self._request(statement, run_id), self._progress)
+        except BaseException as error:
+            self._note_failure(run_id, error)
+            raise
+        finally:
+            self._progress("done", 1, 1)
+        runs.finish_run(self.engine, run_id, "published", 0)
+        return Published.of(self.engine, record)
+
+    def _note_failure(self, run_id: str, error: BaseException) -> None:
+        """A refused publication leaves its record, although its own transaction is gone."""
+        refused = isinstance(error, RequirementBreached | SchemaDrifted | PolicyError)
+        code = error.exit_code if isinstance(error, PpdmError) else 3
+        message = str(error) if isinstance(error, PpdmError) else type(error).__name__
+        with suppress(PpdmError):  # a full disk or a lost connection: the first error is the one to tell
+            runs.finish_run(self.engine, run_id, "refused" if refused else "failed", code, message)
+
+    def _request(self, statement: Publish, run_id: str) -> Request:
+        release_id = new_release_id()
+        target = find_target(self.engine, statement, release_id)
+        with _as_drift(target.former):
+            source, hierarchies = self._read(statement)
+        check_drift(target.former, source)
+        method = registry.table_method(statement.policy.algorithm, statement.place)
+        private = private_columns(self.engine, source, self._salt())
+        plan = method(self.engine, source, statement.policy, hierarchies, private, self._progress)
+        risks.check_accepted(statement.policy, plan.risks)
+        return Request(release_id, run_id, statement, source, hierarchies, plan, target)
+
+    def _salt(self) -> str:
+        """The database's own salt; a plan in a database without catalog needs none that lasts."""
+        return releases.salt(self.engine) if migrate.is_there(self.engine) and not self.engine.read_only else ""
+
+    def _read(self, statement: Publish) -> tuple[Source, dict[str, Hierarchy]]:
+        source = open_source(self.engine, statement.query, statement.policy, statement.place)
+        hierarchies = {
+            name: load_hierarchy(
+                wanted,
+                column=name,
+                kind=source.info(name).kind,
+                values=self._distinct(source, name),
+                engine=self.engine,
+                folder=_folder(statement),
+                show_values=self._show_values,
+            )
+            for name, wanted in (source.hierarchies or {}).items()
+        }
+        return source, hierarchies
+
+    def _distinct(self, source: Source, name: str) -> list[Any]:
+        distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
+        return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
+
+    def _refresh(self, statement: Refresh) -> Published:
+        record = self._current(self.engine.name(statement.name))
+        first = self.parse(record.policy_text)[0]
+        assert isinstance(first, Publish)
+        place = replace(first.place, file=record.roles.get("file"))
+        return self._publish(replace(first, replace=True, place=place))
+
+    def _plan(self, statement: Publish) -> Planned:
+        _method_is_there(statement)
+        heard: list[str] = []
+        with self._listening(heard.append):
+            request = self._request(statement, run_id="")
+            measured = preview(self.engine, request, self._progress)
+        self._progress("done", 1, 1)
+        return Planned.of(request, measured, heard)
+
+    def _explain(self, statement: Explain) -> Planned:
+        if isinstance(statement.statement, Publish):
+            return self._plan(statement.statement)
+        return Planned.in_words(self.engine, statement.statement)
+
+    @contextmanager
+    def _listening(self, hear: Callable[[str], None]) -> Iterator[None]:
+        before = self.engine.on_statement
+
+        def both(sql: str) -> None:
+            hear(sql)
+            if before is not None:
+                before(sql)
+
+        self.engine.on_statement = both
+        try:
+            yield
+        finally:
+            self.engine.on_statement = before
+
+    # -- releases ----------------------------------------------------------------------------------
+
+    def verify(self, name: Name | str) -> Verified:
+        """Re-measures a release from what is stored; raises nothing, the result says what was found."""
+        record = self._current(_name(name))
+        return recheck(self.engine, record)
+
+    def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
+        """Writes a release into a new file, re-measured there before it gets its name."""
+        record = self._current(_name(name))
+        return export(self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress)
+
+    def drop(self, name: Name | str) -> Dropped:
+        self.engine.check_writable()
+        return drop(self.engine, self._current(_name(name)))
+
+    def release(self, name: Name | str) -> Published:
+        return Published.of(self.engine, self._current(_name(name)))
+
+    def releases(self, *, include_gone: bool = False) -> list[ReleaseSummary]:
+        if not migrate.is_there(self.engine):
+            return []
+        return releases.listed(self.engine, include_gone)
+
+    def _current(self, name: Name) -> ReleaseRecord:
+        found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
+        if found is None:
+            raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows those there are)')
+        return found
+
+
+def _method_is_there(statement: Publish) -> None:
+    """Refuses what the language knows and this version cannot do yet."""
+    if statement.kind == "MODEL":
+        raise _to_come("CREATE MODEL", statement.place)
+    if statement.live:
+        raise _to_come("CREATE VIEW ... LIVE", statement.place)
+    registry.table_method(statement.policy.algorithm, statement.place)
+
+
+def _to_come(what: str, place: Place) -> NotAvailable:
+    return NotAvailable(Mistake(f"{what} is not available in this version", place.line, place.column), file=place.file)
+
+
+@contextmanager
+def _as_drift(former: ReleaseRecord | None) -> Iterator[None]:
+    """A column without a role in a statement that was published before is drift, not a slip of the pen."""
+    try:
+        yield
+    except NotAvailable:
+        raise
+    except PolicyError as error:
+        if former is None:
+            raise
+        raise SchemaDrifted(f"the source of {former.name} changed since it was published: {error}") from error
+
+
+def _folder(statement: Publish) -> Path:
+    return Path(statement.place.file).parent if statement.place.file else Path.cwd()
+
+
+def _name(name: Name | str) -> Name:
+    if isinstance(name, Name):
+        return name
+    return Name(*name.split(".", 1)) if "." in name else Name(name)

@@ -1,0 +1,32 @@
+"""Notices that a source is no longer what it was when its release was published."""
+
+from __future__ import annotations
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.errors import SchemaDrifted
+from ppdm_sql.source.relation import Source
+
+
+def check_drift(former: ReleaseRecord | None, source: Source) -> None:
+    """Refuses a column whose type changed since the former release; a statement that says so is needed.
+
+    New and missing columns show before this: every column needs a role, every role a column.
+    """
+    if former is None:
+        return
+    before: dict[str, str] = former.roles.get("source_columns", {})
+    changed = [
+        f'column "{name}" was {_shape(before[name])} and is {_shape(info.declared)}'
+        for name, info in source.columns.items()
+        if name in before and before[name] != info.declared
+    ]
+    if changed:
+        raise SchemaDrifted(
+            f"the source of {former.name} changed since it was published: {'; '.join(changed)}; nothing was "
+            "published.  Cast it back in the SELECT, or DROP RELEASE and publish anew"
+        )
+
+
+def _shape(declared: str) -> str:
+    """A type without what an ENUM lists: those are values."""
+    return "ENUM" if declared.upper().startswith("ENUM") else declared

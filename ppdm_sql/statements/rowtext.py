@@ -1,0 +1,37 @@
+"""A row as one text, so that it can be hashed: for the order of a release and for the keys of its rows.
+
+Every value is written with its length in front, so that ('a', 'bc') and ('ab', 'c') stay apart, and NULL
+has a form of its own that no value can have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+
+
+def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> exp.Expr:
+    """The values of a row in one unambiguous text, behind a salt.
+
+    >>> from ppdm_sql.statements.names import column
+    >>> from ppdm_sql.engines.duckdb import DuckDBEngine
+    >>> row_text(DuckDBEngine(None), [column("a")], salt="7").sql("duckdb")
+    '\\'7|\\' || COALESCE(CAST(LENGTH(CAST("a" AS TEXT)) AS TEXT) || \\':\\' || CAST("a" AS TEXT), \\'-\\')'
+    """
+    text: exp.Expr = exp.Literal.string(f"{salt}|")
+    for value in values:
+        printed = exp.cast(value.copy(), "TEXT")
+        length = exp.cast(exp.Length(this=printed.copy()), "TEXT")
+        measured = exp.DPipe(this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=printed)
+        known = exp.Coalesce(this=measured, expressions=[exp.Literal.string("-")])
+        text = exp.DPipe(this=text, expression=known)
+    return text
+
+
+def hash_numbers(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> tuple[exp.Expr, exp.Expr]:
+    """Two 60-bit numbers of a row: the same on every engine, for the same printed values and salt."""
+    text = row_text(engine, values, salt=salt)
+    return engine.hash_number(text.copy(), 0), engine.hash_number(text.copy(), 1)

@@ -1,0 +1,42 @@
+"""One number for what a relation holds: equal for equal rows in whatever order, on whatever engine.
+
+It finds what was changed after publication: a cell, a row more, a row less, a column renamed or moved.  It is a
+sum of row hashes and no signature: who can edit the relation and search long enough can make another one of the
+same sum, so it is compared with a figure that is kept elsewhere (the catalog, the manifest).
+
+Text, integers, decimals of a declared scale, booleans and dates are printed alike by every engine, so their
+figures agree everywhere.  Floats and moments agree only among relations of the same engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.statements.rowtext import hash_numbers
+
+_FORMAT = "ppdm-content/1"
+
+
+def content_hash(engine: Engine, relation: Name, columns: Sequence[str]) -> str:
+    """sha256 over the columns' names in order, the number of rows and the sums of two 60-bit hashes of every row."""
+    told, query = content_query(engine, relation, columns)
+    whole = json.dumps([*told, *(int(number) for number in engine.fetch_one(query))], ensure_ascii=True)
+    return hashlib.sha256(whole.encode("ascii")).hexdigest()
+
+
+def content_query(engine: Engine, relation: Name, columns: Sequence[str]) -> tuple[list[object], exp.Query]:
+    """What is hashed: the parts known beforehand, and the query for the three numbers that follow them."""
+    if not columns:
+        raise PolicyError(f"{relation}: without a column there is no content to tell")
+    first, second = hash_numbers(engine, [column(name) for name in columns], salt=_FORMAT)
+    rows = exp.Select(expressions=[aliased(first, "ppdm_first"), aliased(second, "ppdm_second")])
+    source = exp.Subquery(this=rows.from_(relation.table()), alias=exp.TableAlias(this=exp.to_identifier("source")))
+    return [_FORMAT, list(columns)], statement("verify/content_lanes", {"source": source})

@@ -1,0 +1,293 @@
+"""Judge a stored relation by what its recipient sees, and by nothing else.
+
+The second opinion on every release.  It shares no code with what made the relation, measures each requirement
+with a statement of its own (sql/verify/), decides in whole numbers, and counts the classes that break a
+requirement instead of trusting a minimum.  A relation without rows satisfies nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Kind, Rows
+from ppdm_sql.errors import PolicyError, PpdmError
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.statements.names import Name
+from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.nulls import null_matches_all_k
+from ppdm_sql.verify.paths import PATH, Levels, height, stored_path
+from ppdm_sql.verify.printed import Stored
+
+__all__ = ["Finding", "Judgement", "SensitiveColumn", "judge", "measuring_statements", "null_matches_all_k"]
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column; hierarchy: per leaf's text its labels from the leaf itself up to the root."""
+
+    name: str
+    kind: Kind
+    hierarchy: Levels | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was measured of one requirement, on one sensitive column where it speaks of one.
+
+    achieved is exact and is what the worst class has: rows or entities (k), values (distinct_l), size / f1
+    (simple_l), f1 / tail (recursive_l: every c above it holds; None where no c does), f1 / size (confidence),
+    the greatest distance (t).  For entropy_l it is a float that the exact figure is not below.
+    None for a relation without rows.
+    """
+
+    requirement: Requirement
+    column: str | None
+    holds: bool
+    achieved: Fraction | float | None
+    breaching_classes: int
+    breaching_rows: int
+    statement_sha256: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    rows: int
+    classes: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are rows, something was asked of them, and all of it holds."""
+        return self.rows > 0 and bool(self.findings) and all(finding.holds for finding in self.findings)
+
+
+def judge(
+    engine: Engine,
+    relation: Name,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[SensitiveColumn],
+    requirements: Sequence[Requirement],
+    entity: str | None = None,
+) -> Judgement:
+    """Measures every requirement on the relation as it is stored; changes nothing.
+
+    With an entity k counts distinct entities; the other requirements count rows.
+    """
+    needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
+    stored = Stored.look_up(engine, relation, needed)
+    classes, rows = map(int, engine.fetch_one(stored.source(quasi).statement("extent")))
+    measures = [
+        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
+    ]
+    return Judgement(rows, classes, tuple(_finding(engine, measure, rows, classes) for measure in measures))
+
+
+def measuring_statements(
+    engine: Engine,
+    relation: Name,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[SensitiveColumn],
+    requirements: Sequence[Requirement],
+) -> list[tuple[Requirement, str | None, exp.Query, Mapping[str, Any]]]:
+    """The statements judge() runs, with their parameters: for a certificate that others run.
+
+    A distance along a hierarchy is left out: its statement needs a table that only the publisher has.
+    """
+    stored = Stored.look_up(engine, relation, [*quasi, *(column.name for column in sensitive)])
+    measures = [
+        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, None)
+    ]
+    return [(item.requirement, item.column, item.query, item.params) for item in measures if item.hierarchy is None]
+
+
+# -- what to run -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A statement, its parameters, and which end of its figure is the bad one."""
+
+    requirement: Requirement
+    column: str | None
+    query: exp.Query
+    worst: Callable[[Iterable[Fraction | float]], Fraction | float]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    hierarchy: Levels | None = None
+    unplaced: exp.Query | None = None  # counts the values a hierarchy does not know
+
+
+def _measures(
+    stored: Stored,
+    quasi: Sequence[str],
+    sensitive: Sequence[SensitiveColumn],
+    requirement: Requirement,
+    entity: str | None,
+) -> Iterator[_Measure]:
+    if isinstance(requirement, KAnonymity):
+        yield _of_class_size(stored, quasi, requirement, entity)
+        return
+    if not sensitive:  # nothing to measure would be nothing to break
+        raise PolicyError(f"{requirement} asks for a SENSITIVE column, and there is none")
+    for column in sensitive:
+        if isinstance(requirement, Closeness):
+            yield _of_closeness(stored, quasi, column, requirement)
+        else:
+            yield _of_diversity(stored, quasi, column.name, requirement)
+
+
+def _of_class_size(stored: Stored, quasi: Sequence[str], asked: KAnonymity, entity: str | None) -> _Measure:
+    if entity is None:
+        query = stored.source(quasi).statement("class_size")
+    else:
+        query = stored.source(quasi, entity=stored.entity(entity)).statement("entity_count")
+    return _Measure(asked, None, query, min, {"k": asked.k})
+
+
+def _of_diversity(stored: Stored, quasi: Sequence[str], name: str, asked: Requirement) -> _Measure:
+    source = stored.source(quasi, sensitive=stored.sensitive(name))
+    match asked:
+        case DistinctDiversity():
+            return _Measure(asked, name, source.statement("distinct_diversity"), min, {"l": asked.l})
+        case SimpleDiversity():
+            return _Measure(asked, name, source.statement("simple_diversity"), min, _ratio(asked.l))
+        case ConfidenceLimit():
+            return _Measure(asked, name, source.statement("confidence"), max, _ratio(asked.limit))
+        case RecursiveDiversity():
+            query = source.statement("recursive_diversity")
+            return _Measure(asked, name, query, max, {"l": asked.l} | _ratio(asked.c))
+        case EntropyDiversity():
+            return _Measure(asked, name, source.statement("entropy_diversity"), min, {"bound": math.log(asked.l)})
+    raise PolicyError(f"{asked}: a stored relation cannot be judged by this")
+
+
+def _of_closeness(stored: Stored, quasi: Sequence[str], column: SensitiveColumn, asked: Closeness) -> _Measure:
+    name, params = column.name, _ratio(asked.t)
+    match _distance(stored, column, asked):
+        case "equal":
+            query = stored.source(quasi, sensitive=stored.sensitive(name)).statement("closeness_equal")
+            return _Measure(asked, name, query, max, params)
+        case "ordered":
+            query = stored.source(quasi, sensitive=stored.sensitive(name)).statement("closeness_ordered")
+            return _Measure(asked, name, query, max, params)
+    if column.hierarchy is None:
+        raise PolicyError(f"{asked}: column {name} has no hierarchy to measure along")
+    params["levels"] = height(name, column.hierarchy)
+    source, path = stored.source(quasi, sensitive=stored.text(name)), {"path": PATH.table()}
+    query, unplaced = source.statement("closeness_hierarchical", path), source.statement("unplaced_values", path)
+    return _Measure(asked, name, query, max, params, column.hierarchy, unplaced)
+
+
+def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
+    """The distance that was asked for, or the one that goes with the column."""
+    ordered = "ordered" if column.kind.is_ordered else "equal"
+    distance = asked.distance or ("hierarchical" if column.hierarchy is not None else ordered)
+    if distance not in DISTANCES:
+        raise PolicyError(f"{asked}: the distances are {', '.join(DISTANCES)}")
+    if distance == "ordered" and not stored.kinds[column.name].is_ordered:
+        raise PolicyError(
+            f"{asked}: column {column.name} is stored as {stored.kinds[column.name].value}, without an order"
+        )
+    return distance
+
+
+def _ratio(number: Fraction) -> dict[str, int]:
+    return {"numerator": number.numerator, "denominator": number.denominator}
+
+
+# -- running it ------------------------------------------------------------------------------------------
+
+
+class _Tally(NamedTuple):
+    """Classes that are alike for a requirement: whether they break it, their figure if it matters, how many."""
+
+    breach: bool
+    figure: Fraction | float | None
+    classes: int
+    rows: int
+
+
+def _finding(engine: Engine, measure: _Measure, rows: int, classes: int) -> Finding:
+    sha256 = hashlib.sha256(engine.render(measure.query).encode()).hexdigest()
+    if rows == 0:
+        return Finding(measure.requirement, measure.column, False, None, 0, 0, sha256)
+    tallies = _tallies(measure.requirement, _run(engine, measure))
+    if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
+        raise PpdmError(f"the relation changed while {measure.requirement} was measured: judge it again")
+    breaking = [tally for tally in tallies if tally.breach]
+    return Finding(
+        requirement=measure.requirement,
+        column=measure.column,
+        holds=not breaking,
+        achieved=_achieved(measure, tallies),
+        breaching_classes=sum(tally.classes for tally in breaking),
+        breaching_rows=sum(tally.rows for tally in breaking),
+        statement_sha256=sha256,
+    )
+
+
+def _run(engine: Engine, measure: _Measure) -> Rows:
+    if measure.hierarchy is None or measure.unplaced is None:
+        return engine.fetch(measure.query, **measure.params)
+    with stored_path(engine, measure.hierarchy, measure.params["levels"]):
+        strangers = int(engine.fetch_one(measure.unplaced)[0])
+        if strangers:
+            raise PolicyError(f"column {measure.column}: {strangers} values have no place in its hierarchy")
+        return engine.fetch(measure.query, **measure.params)
+
+
+def _tallies(requirement: Requirement, rows: Rows) -> list[_Tally]:
+    if isinstance(requirement, EntropyDiversity):
+        return [_entropy_tally(requirement, *row) for row in rows]
+    return [_Tally(breach == 1, _figure(over, under), int(n), int(m)) for breach, over, under, n, m in rows]
+
+
+def _figure(over: Any, under: Any) -> Fraction | float | None:
+    """A ratio; with nothing below it is infinite, and nothing over nothing is no distance at all."""
+    if over is None:
+        return None
+    if int(under) == 0:
+        return math.inf if int(over) else Fraction(0)
+    return Fraction(int(over), int(under))
+
+
+def _entropy_tally(
+    requirement: EntropyDiversity, breach: int | None, counts: str | None, entropy: float, classes: Any, rows: Any
+) -> _Tally:
+    if breach is None and counts is not None:
+        breach = not entropy_at_least(map(int, counts.split()), requirement.l)
+    effective = max(1.0, math.exp(entropy) * (1 - 1e-15))  # no entropy is below zero
+    return _Tally(breach != 0, effective, int(classes), int(rows))
+
+
+def _achieved(measure: _Measure, tallies: Sequence[_Tally]) -> Fraction | float | None:
+    worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)
+    if isinstance(measure.requirement, EntropyDiversity):
+        return _entropy_figure(float(worst), measure.requirement.l, holds=not any(t.breach for t in tallies))
+    return None if worst == math.inf else worst
+
+
+def _entropy_figure(bound: float, l: Fraction, *, holds: bool) -> float:
+    """The lower bound for people: on the same side of l as the exact decision."""
+    if holds:
+        return max(bound, float(l))
+    return min(bound, math.nextafter(float(l), 0.0))

@@ -1,0 +1,155 @@
+"""The measures of sql/analyst/ppdm.sql by their definitions: plain loops over rows of texts, exact fractions.
+
+A row is a tuple of texts or None, one per column; two cells are the same if their texts are.  Nothing here is
+fast, and nothing is shared with the SQL.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+Cell = str | None
+Row = tuple[Cell, ...]
+
+
+def classes(rows: Sequence[Row], qis: Sequence[int]) -> dict[Row, list[Row]]:
+    """The rows of each equivalence class.
+
+    >>> classes([("1", "x"), (None, "y"), ("1", "z")], [0])
+    {('1',): [('1', 'x'), ('1', 'z')], (None,): [(None, 'y')]}
+    """
+    found: dict[Row, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[i] for i in qis), []).append(row)
+    return found
+
+
+def sizes(rows: Sequence[Row], qis: Sequence[int]) -> list[int]:
+    return [len(members) for members in classes(rows, qis).values()]
+
+
+def k_anonymity(rows: Sequence[Row], qis: Sequence[int]) -> dict[str, Any]:
+    found = sizes(rows, qis)
+    return {
+        "k": min(found, default=None),
+        "rows": len(rows),
+        "classes": len(found),
+        "unique_rows": sum(size for size in found if size == 1),
+        "rows_below_5": sum(size for size in found if size < 5),
+        "rows_below_10": sum(size for size in found if size < 10),
+        "null_rows": sum(any(row[i] is None for i in qis) for row in rows),
+    }
+
+
+def k_null_matches(rows: Sequence[Row], qis: Sequence[int]) -> dict[str, Any]:
+    def agree(one: Row, other: Row) -> bool:
+        return all(one[i] == other[i] or one[i] is None or other[i] is None for i in qis)
+
+    return {
+        "k": min(sizes(rows, qis), default=None),
+        "k_null_matches": min((sum(agree(one, other) for other in rows) for one in rows), default=None),
+        "null_patterns": len({tuple(row[i] is None for i in qis) for row in rows}),
+    }
+
+
+def risk(rows: Sequence[Row], qis: Sequence[int]) -> dict[str, Any]:
+    """Risk row by row: 1 / size of its class."""
+    risks = [Fraction(1, size) for size in sizes(rows, qis) for _ in range(size)]
+    highest = max(risks, default=None)
+    average = sum(risks) / len(risks) if risks else None
+
+    def share_above(threshold: Fraction) -> Fraction | None:
+        return Fraction(sum(risk > threshold for risk in risks), len(risks)) if risks else None
+
+    return {
+        "rows": len(rows),
+        "classes": len(sizes(rows, qis)),
+        "prosecutor_highest": highest,
+        "prosecutor_average": average,
+        "journalist_highest": highest,
+        "journalist_average": average,
+        "marketer": average,
+        "share_above_20_percent": share_above(Fraction(1, 5)),
+        "share_above_10_percent": share_above(Fraction(1, 10)),
+        "share_above_5_percent": share_above(Fraction(1, 20)),
+    }
+
+
+def class_sizes(rows: Sequence[Row], qis: Sequence[int]) -> list[tuple[Any, ...]]:
+    found = sizes(rows, qis)
+    table = []
+    for size in sorted(set(found)):
+        up_to = sum(other for other in found if other <= size)
+        table.append((size, found.count(size), size * found.count(size), up_to, Fraction(up_to, len(rows))))
+    return table
+
+
+def frequencies(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> dict[Row, list[int]]:
+    """How often each sensitive value occurs in a class, the most frequent first."""
+    return {
+        key: sorted(Counter(row[sensitive] for row in members).values(), reverse=True)
+        for key, members in classes(rows, qis).items()
+    }
+
+
+def recursive_bound(counts: Sequence[int], l: int) -> Fraction | float:
+    """Every c above it has counts[0] < c * (counts[l-1] + counts[l] + ...).
+
+    >>> recursive_bound([4, 2, 1], 2)
+    Fraction(4, 3)
+    """
+    tail = sum(counts[l - 1 :])
+    return Fraction(counts[0], tail) if tail else math.inf
+
+
+def l_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> dict[str, Any]:
+    found = list(frequencies(rows, qis, sensitive).values())
+    simple = min(((Fraction(sum(counts), counts[0]), sum(counts), counts[0]) for counts in found), default=(None,) * 3)
+    entropies = [-sum(n / sum(counts) * math.log(n / sum(counts)) for n in counts) for counts in found]
+    return {
+        "rows": len(rows),
+        "classes": len(found),
+        "homogeneous_classes": sum(len(counts) == 1 for counts in found),
+        "homogeneous_rows": sum(sum(counts) for counts in found if len(counts) == 1),
+        "distinct_l": min((len(counts) for counts in found), default=None),
+        "simple_l": simple[0],
+        "simple_l_size": simple[1],
+        "simple_l_most_frequent": simple[2],
+        "entropy_l": min((math.exp(entropy) for entropy in entropies), default=None),
+        "recursive_c2": max((recursive_bound(counts, 2) for counts in found), default=None),
+    }
+
+
+def recursive_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> list[tuple[Any, ...]]:
+    """(l, bound on c) for l = 2, 3, ... up to the first l that some class has no values for."""
+    found = list(frequencies(rows, qis, sensitive).values())
+    last = min((len(counts) for counts in found), default=0) + 1
+    return [(l, max(recursive_bound(counts, l) for counts in found)) for l in range(2, last + 1) if found]
+
+
+def t_equal(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> Fraction | None:
+    whole = Counter(row[sensitive] for row in rows)
+    distances = []
+    for members in classes(rows, qis).values():
+        part = Counter(row[sensitive] for row in members)
+        difference = (abs(Fraction(part[v], len(members)) - Fraction(whole[v], len(rows))) for v in whole)
+        distances.append(sum(difference) / 2)
+    return max(distances, default=None)
+
+
+def t_ordered(rows: Sequence[Row], qis: Sequence[int], sensitive: int, order: Sequence[Cell]) -> Fraction | None:
+    """Sum of |cumulative share in the class - in the table| over the values of the table in order, / (values - 1)."""
+    values = [value for value in order if value in {row[sensitive] for row in rows}]
+    distances = []
+    for members in classes(rows, qis).values():
+        moved, carried = Fraction(0), Fraction(0)
+        for value in values:
+            carried += Fraction(sum(row[sensitive] == value for row in members), len(members))
+            carried -= Fraction(sum(row[sensitive] == value for row in rows), len(rows))
+            moved += abs(carried)
+        distances.append(moved / max(len(values) - 1, 1))
+    return max(distances, default=None)

@@ -1,0 +1,142 @@
+"""Each macro against its definition in naive.py, on random tables with odd values and odd names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from . import naive
+from .conftest import POOLS, call
+
+SEEDS = range(200)
+SOME = SEEDS[::2]  # for the macros that take DuckDB longest to plan
+
+
+def in_blocks(seeds: range) -> pytest.MarkDecorator:
+    """Twenty tables per test; pytest itself would take longer than DuckDB with one each."""
+    blocks = [seeds[start : start + 20] for start in range(0, len(seeds), 20)]
+    return pytest.mark.parametrize("seeds", blocks, ids=lambda block: f"{block[0]}-{block[-1]}")
+
+
+@pytest.fixture
+def measured(shared):
+    """measured(sample, macro, more arguments) -> the rows as dictionaries."""
+
+    def fetch(sample, macro, *arguments):
+        shared.execute(f"SET search_path = '{sample.schema},main'")
+        found = shared.execute(f"FROM {call(macro, sample.table, sample.qis, *arguments)}")
+        names = [column[0] for column in found.description]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    return fetch
+
+
+@pytest.fixture
+def classes_by(shared):
+    """The rows of a macro that shows classes: Counter of ((our columns), (quasi-identifiers as text))."""
+
+    def fetch(sample, macro, ours, *arguments):
+        shared.execute(f"SET search_path = '{sample.schema},main'")
+        relation = call(macro, sample.table, sample.qis, *arguments)
+        found = shared.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {relation}")
+        assert [column[0] for column in found.description[: len(ours)]] == ours
+        return Counter((row[: len(ours)], row[len(ours) :]) for row in found.fetchall())
+
+    return fetch
+
+
+def close(found: dict, expected: dict) -> bool:
+    """Integers and NULL exactly, in the expected order of columns; fractions as the nearest DOUBLE."""
+    assert list(found) == list(expected)
+    return all(
+        math.isclose(found[name], value, rel_tol=1e-12) if isinstance(value, Fraction | float) else found[name] == value
+        for name, value in expected.items()
+    )
+
+
+@in_blocks(SEEDS)
+def test_the_size_of_the_classes(sample_of, measured, seeds):
+    for sample in map(sample_of, seeds):
+        assert measured(sample, "ppdm_k_anonymity") == [naive.k_anonymity(sample.rows, sample.places)]
+        (found,) = measured(sample, "ppdm_risk")
+        assert close(found, naive.risk(sample.rows, sample.places))
+        histogram = [tuple(row.values()) for row in measured(sample, "ppdm_class_sizes")]
+        assert [row[:4] for row in histogram] == [row[:4] for row in naive.class_sizes(sample.rows, sample.places)]
+        assert [row[4] for row in histogram] == pytest.approx(
+            [float(row[4]) for row in naive.class_sizes(sample.rows, sample.places)]
+        )
+
+
+@in_blocks(SOME)
+def test_both_readings_of_null(sample_of, measured, seeds):
+    for sample in map(sample_of, seeds):
+        assert measured(sample, "ppdm_k_null_matches") == [naive.k_null_matches(sample.rows, sample.places)]
+
+
+@in_blocks(SEEDS)
+def test_the_classes_themselves(sample_of, classes_by, seeds):
+    for sample in map(sample_of, seeds):
+        expected = {key: len(rows) for key, rows in naive.classes(sample.rows, sample.places).items()}
+        found = classes_by(sample, "ppdm_classes", ["ppdm_size", "ppdm_share"])
+        assert Counter((size, key) for (size, _), key in found) == Counter((str(n), key) for key, n in expected.items())
+        for size, share in (ours for ours, _ in found):
+            assert float(share) == pytest.approx(int(size) / len(sample.rows))
+        k = sample.seed % 7 + 1
+        below = classes_by(sample, "ppdm_breaches", ["ppdm_size"], k)
+        assert below == Counter(((str(n),), key) for key, n in expected.items() if n < k)
+
+
+@in_blocks(SEEDS)
+def test_diversity(sample_of, measured, classes_by, seeds):
+    for sample in map(sample_of, seeds):
+        (found,) = measured(sample, "ppdm_l_diversity", sample.sensitive)
+        assert close(found, naive.l_diversity(sample.rows, sample.places, sample.last))
+
+        counts = naive.frequencies(sample.rows, sample.places, sample.last)
+        ours = ["ppdm_size", "ppdm_distinct", "ppdm_most_frequent"]
+        l = sample.seed % 3 + 1
+        assert classes_by(sample, "ppdm_l_breaches", ours, sample.sensitive, l) == Counter(
+            ((str(sum(n)), str(len(n)), str(n[0])), key)
+            for key, n in counts.items()
+            if Fraction(n[0], sum(n)) > Fraction(1, l)
+        )
+
+
+@in_blocks(SOME)
+def test_recursive_diversity(sample_of, measured, seeds):
+    for sample in map(sample_of, seeds):
+        found = measured(sample, "ppdm_recursive_diversity", sample.sensitive)
+        bounds = [(row["l"], Fraction(row["most_frequent"], row["tail"]) if row["tail"] else math.inf) for row in found]
+        assert bounds == naive.recursive_diversity(sample.rows, sample.places, sample.last)
+        assert [row["above_c"] for row in found] == pytest.approx([float(bound) for _, bound in bounds])
+
+
+@in_blocks(SOME)
+def test_closeness(sample_of, measured, seeds):
+    for sample in map(sample_of, seeds):
+        order = [*POOLS[sample.types[-1]], None]
+        for macro, expected in (
+            ("ppdm_t_closeness", naive.t_equal(sample.rows, sample.places, sample.last)),
+            ("ppdm_t_closeness_ordered", naive.t_ordered(sample.rows, sample.places, sample.last, order)),
+        ):
+            (found,) = measured(sample, macro, sample.sensitive)
+            assert (found["t_numerator"], found["t_denominator"]) == expected.as_integer_ratio()
+            assert found["t"] == pytest.approx(float(expected))
+            assert found["classes"] == len(naive.classes(sample.rows, sample.places))
+            assert found["sensitive_values"] == len({row[sample.last] for row in sample.rows})
+
+
+def test_the_random_tables_are_worth_measuring(sample_of):
+    """The comparisons above say little unless every kind of outcome occurs among the tables."""
+    samples = [sample_of(seed) for seed in SOME]
+    both = [naive.k_null_matches(sample.rows, sample.places) for sample in samples]
+    diversity = [naive.l_diversity(sample.rows, sample.places, sample.last) for sample in samples]
+    assert {kind for sample in samples for kind in sample.types} == set(POOLS)
+    assert sum(found["k"] < found["k_null_matches"] for found in both) > 20
+    assert sum(found["k"] > 1 for found in both) > 20
+    assert sum(found["distinct_l"] > 1 for found in diversity) > 20
+    assert sum(found["distinct_l"] > 2 for found in diversity) > 5
+    assert sum(found["simple_l"].denominator > 1 for found in diversity) > 10

@@ -1,0 +1,246 @@
+"""The engines every test of the project can run on.
+
+    def test_something(engine, make_table): ...
+
+`engine` runs the test three times, on DuckDB, PostgreSQL and Spark, each time in an empty database that
+is thrown away afterwards.  What differs is a mark:
+
+    @pytest.mark.lacks("spark", reason="Spark has no transactions")    strict xfail on that engine only
+
+`make_table(engine, "patients", {"age": "INTEGER", 'o"brien': "TEXT"}, [(31, "x"), (None, None)])` stores rows
+under any column names and returns the relation's Name.  The types are BOOLEAN, SMALLINT, INTEGER, BIGINT,
+REAL, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP and TIMESTAMPTZ; the values are Python's (int, float with
+nan and inf, Decimal, str, date, datetime), None is NULL.  `temporary=True` makes a working table.  On Spark a
+stored relation's name holds only letters, digits and _; a working table's may hold anything.
+
+For tests of one engine only: `duckdb_engine`, `postgres_engine`, `spark_engine`; `postgres_url` is the
+address of the scratch database for a second session (roles named ppdm_test_... are dropped after the test).
+
+DuckDB runs in memory.  PostgreSQL is a private server from the pgserver wheel, started once per process
+(under pytest-xdist: one for each worker), or the one PPDM_TEST_POSTGRES=postgresql://... names, in a scratch
+database.  Spark takes a minute and so is a job of its own: pytest -m spark, or PPDM_TEST_SPARK=1.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+import warnings
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ppdm_sql.engines.duckdb import DuckDBEngine
+from ppdm_sql.statements.names import Name
+
+ENGINES = ("duckdb", "postgres", "spark")
+PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
+
+
+# -- the fixture the tests use ---------------------------------------------------------------------------
+
+
+@pytest.fixture(params=PARAMS)
+def engine(request):
+    return request.getfixturevalue(f"{request.param}_engine")
+
+
+def pytest_collection_modifyitems(items):
+    """A gap is a strict xfail on its engine: the test fails when the gap closes."""
+    for item in items:
+        running = getattr(item, "callspec", None) and item.callspec.params.get("engine")
+        for mark in item.iter_markers("lacks"):
+            if running in mark.args:
+                item.add_marker(pytest.mark.xfail(reason=mark.kwargs["reason"], strict=True))
+
+
+# -- DuckDB ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def duckdb_engine():
+    with DuckDBEngine.open(":memory:") as engine:
+        yield engine
+
+
+# -- PostgreSQL ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def _postgres_server():
+    """The url of a server on which databases may be made."""
+    if "PPDM_TEST_POSTGRES" in os.environ:
+        yield os.environ["PPDM_TEST_POSTGRES"]
+        return
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # platformdirs misses XDG_RUNTIME_DIR, which does not matter here
+        pgserver = pytest.importorskip("pgserver", reason="pgserver is not installed")
+    _refuse_to_open_private_folders(Path(pgserver.__file__))
+    # Not below pytest's folder: a server started by root runs as another user, who has to get there, and
+    # a socket's path may be no longer than 107 bytes.
+    folder = Path(tempfile.mkdtemp(prefix="ppdm_pg_"))
+    server = _started(pgserver, folder)
+    yield server.get_uri()
+    server.cleanup()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _refuse_to_open_private_folders(package):
+    """As root pgserver makes every folder above its programs readable for all: /root, too, were it there."""
+    if os.geteuid() == 0:
+        for folder in package.parents:
+            if not folder.stat().st_mode & stat.S_IXOTH:
+                pytest.skip(f"pgserver would open {folder} to every user; run the tests as another user than root")
+
+
+def _started(pgserver, folder, attempts=3):
+    """pg_ctl is given ten seconds, which a busy machine does not always keep."""
+    import subprocess
+
+    for attempt in range(attempts):
+        try:
+            return pgserver.get_server(folder, cleanup_mode="delete")
+        except subprocess.SubprocessError:
+            if attempt == attempts - 1:
+                raise
+            pgserver.postgres_server.PostgresServer._instances.pop(folder, None)
+    raise AssertionError
+
+
+@pytest.fixture(scope="session")
+def postgres_url(_postgres_server):
+    """A scratch database of this process."""
+    import psycopg
+
+    name = f"ppdm_test_{os.getpid()}"
+    with psycopg.connect(_postgres_server, autocommit=True) as admin:
+        if "PPDM_TEST_POSTGRES" not in os.environ:
+            for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+                admin.execute(f"ALTER SYSTEM SET {setting} = off")
+            admin.execute("SELECT pg_reload_conf()")
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'UTF8'")
+    yield psycopg.conninfo.make_conninfo(_postgres_server, dbname=name)
+    with psycopg.connect(_postgres_server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def _postgres(postgres_url):
+    """The administrator's connection: what a test made is dropped through it."""
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        yield admin
+
+
+@pytest.fixture
+def postgres_engine(_postgres, postgres_url):
+    from ppdm_sql.engines.postgres import PostgresEngine
+
+    with PostgresEngine.open(postgres_url) as engine:
+        yield engine
+    _empty_postgres(_postgres)
+
+
+def _empty_postgres(admin):
+    admin.execute(
+        """
+        DO $$
+        DECLARE thing text;
+        BEGIN
+            SET LOCAL client_min_messages = warning;
+            FOR thing IN SELECT nspname FROM pg_namespace WHERE nspname !~ '^pg_|^information_schema$' LOOP
+                EXECUTE format('DROP SCHEMA %I CASCADE', thing);
+            END LOOP;
+            CREATE SCHEMA public;
+            FOR thing IN SELECT rolname FROM pg_roles WHERE rolname LIKE 'ppdm_test_%' LOOP
+                EXECUTE format('DROP OWNED BY %I CASCADE', thing);
+                EXECUTE format('DROP ROLE %I', thing);
+            END LOOP;
+        END $$
+        """
+    )
+
+
+# -- Spark -----------------------------------------------------------------------------------------------
+
+
+def _spark_is_asked_for(config):
+    marks = config.getoption("markexpr")
+    return os.environ.get("PPDM_TEST_SPARK") == "1" or ("spark" in marks and "not spark" not in marks)
+
+
+@pytest.fixture(scope="session")
+def _spark(request):
+    """One session for the whole run: starting it takes most of the time."""
+    if not _spark_is_asked_for(request.config):
+        pytest.skip("Spark is a job of its own: pytest -m spark, or PPDM_TEST_SPARK=1")
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("there is no JDK")
+    from ppdm_sql.engines.spark import SparkEngine
+
+    with tempfile.TemporaryDirectory(prefix="ppdm_spark_") as folder:
+        with SparkEngine.open(f"spark:local[2]?warehouse={folder}") as engine:
+            yield engine._session
+
+
+@pytest.fixture
+def spark_engine(_spark):
+    from ppdm_sql.engines.spark import SparkEngine
+
+    with SparkEngine(_spark) as engine:
+        yield engine
+    _empty_spark(_spark)
+
+
+def _empty_spark(session):
+    for found in session.catalog.listTables():
+        if found.isTemporary:
+            session.catalog.dropTempView(found.name)
+        else:
+            session.sql(f"DROP {'VIEW' if found.tableType == 'VIEW' else 'TABLE'} `default`.`{found.name}`")
+    for found in session.catalog.listDatabases():
+        if found.name != "default":
+            session.sql(f"DROP SCHEMA `{found.name}` CASCADE")
+
+
+# -- tables ----------------------------------------------------------------------------------------------
+
+ARROW = {
+    "BOOLEAN": pa.bool_(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "BIGINT": pa.int64(),
+    "REAL": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "TEXT": pa.string(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
+}
+
+
+def arrow_type(words):
+    decimal = re.fullmatch(r"DECIMAL\((\d+), *(\d+)\)", words)
+    return pa.decimal128(*map(int, decimal.groups())) if decimal else ARROW[words]
+
+
+@pytest.fixture
+def make_table():
+    """make_table(engine, name, columns, rows, temporary=False) -> Name; see the top of this file."""
+
+    def make(engine, name, columns, rows, *, temporary=False):
+        relation = name if isinstance(name, Name) else Name(name)
+        schema = pa.schema([(column, arrow_type(words)) for column, words in columns.items()])
+        values = list(zip(*rows, strict=True)) or [[] for _ in columns]
+        arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+        engine.load(relation, pa.Table.from_arrays(arrays, schema=schema), temporary=temporary)
+        return relation
+
+    return make

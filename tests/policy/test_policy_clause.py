@@ -1,0 +1,408 @@
+"""The WITH ANONYMIZATION clause: what each part means, and what is refused, with its place."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from ppdm_sql.policy.grammar import parse
+from ppdm_sql.policy.policy import (
+    HierarchyFile,
+    HierarchyTable,
+    Inducer,
+    IntervalLadder,
+    Policy,
+    PrefixLadder,
+    Publish,
+    Roles,
+)
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    SimpleDiversity,
+)
+from ppdm_sql.policy.words import ALGORITHMS
+from ppdm_sql.statements.names import Word
+from tests.policy.marked import assert_mistakes
+
+
+def policy_of(clause: str, kind: str = "TABLE") -> Policy:
+    (found,) = parse(f"CREATE {kind} x AS SELECT 1 WITH ANONYMIZATION ({clause})")
+    assert isinstance(found, Publish)
+    return found.policy
+
+
+def assert_refused(clause: str, *messages: str, kind: str = "TABLE") -> None:
+    """The clause, as the only statement, has exactly these mistakes at its « marks."""
+    assert_mistakes(f"CREATE {kind} x AS SELECT 1\nWITH ANONYMIZATION (\n{clause})", *messages)
+
+
+A = Word("a")
+ROLES = Roles(quasi=(A,))
+BASE = "ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (a)"
+
+GOOD = [
+    (BASE, Policy("mondrian", (KAnonymity(5),), ROLES)),
+    ("algorithm MONDRIAN require K = 5 quasi identifier (a)", Policy("mondrian", (KAnonymity(5),), ROLES)),
+    ("QUASI IDENTIFIER (a) REQUIRE k=5 ALGORITHM mondrian", Policy("mondrian", (KAnonymity(5),), ROLES)),
+    (f"{BASE} SEED 7", Policy("mondrian", (KAnonymity(5),), ROLES, seed=7)),
+    (f"{BASE} SEED 0", Policy("mondrian", (KAnonymity(5),), ROLES)),
+    (f"{BASE} SUPERSEDES", Policy("mondrian", (KAnonymity(5),), ROLES, supersedes=True)),
+    (
+        f"{BASE} ACCEPT RISK (Small_Table, linkage)",
+        Policy("mondrian", (KAnonymity(5),), ROLES, accepted_risks=("small_table", "linkage")),
+    ),
+    (
+        f'{BASE} GRANT SELECT TO analyst, "Seed", public SEED 1',
+        Policy(
+            "mondrian",
+            (KAnonymity(5),),
+            ROLES,
+            seed=1,
+            readers=(Word("analyst"), Word("Seed", quoted=True), Word("public")),
+        ),
+    ),
+    (
+        "ALGORITHM tpp (Depth = 3, x = -0.5, s = 'it''s', b = true, c = FALSE, w = Gain, l = (1, (two, 'three'))) "
+        "REQUIRE k = 5 QUASI IDENTIFIER (a) PRESERVE (m, \"My tree\", id3 (depth = 2))",
+        Policy(
+            "tpp",
+            (KAnonymity(5),),
+            ROLES,
+            options={
+                "depth": Fraction(3),
+                "x": Fraction(-1, 2),
+                "s": "it's",
+                "b": True,
+                "c": False,
+                "w": "Gain",
+                "l": (Fraction(1), ("two", "three")),
+            },
+            preserve=(
+                Inducer(Word("m")),
+                Inducer(Word("My tree", quoted=True)),
+                Inducer(Word("id3"), {"depth": Fraction(2)}),
+            ),
+        ),
+    ),
+    (
+        'ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (name, "Order") QUASI IDENTIFIER (Age, group) SENSITIVE (s) '
+        "TARGET (c) INSENSITIVE (i, j) ENTITY (person)",
+        Policy(
+            "mondrian",
+            (KAnonymity(5),),
+            Roles(
+                identifiers=(Word("name"), Word("Order", quoted=True)),
+                quasi=(Word("Age"), Word("group")),
+                sensitive=(Word("s"),),
+                target=Word("c"),
+                insensitive=(Word("i"), Word("j")),
+                entity=Word("person"),
+            ),
+        ),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("clause", "expected"), GOOD, ids=[clause[-40:] for clause, _ in GOOD])
+def test_a_clause_becomes_a_policy(clause, expected):
+    assert policy_of(clause) == expected
+
+
+REQUIREMENTS = [
+    ("k = 2", KAnonymity(2)),
+    ("k = 1000000000", KAnonymity(10**9)),
+    ("distinct_l = 3", DistinctDiversity(3)),
+    ("simple_l = 2", SimpleDiversity(Fraction(2))),
+    ("simple_l = 1.1", SimpleDiversity(Fraction(11, 10))),
+    ("recursive_l = (0.1, 2)", RecursiveDiversity(Fraction(1, 10), 2)),
+    ("entropy_l = 1.5", EntropyDiversity(Fraction(3, 2))),
+    ("entropy_l = 1.000000000000000001", EntropyDiversity(1 + Fraction(1, 10**18))),
+    ("confidence = 85 %", ConfidenceLimit(Fraction(17, 20))),
+    ("confidence = 99.9%", ConfidenceLimit(Fraction(999, 1000))),
+    ("t = 0.2", Closeness(Fraction(1, 5))),
+    ("t = 1", Closeness(Fraction(1))),
+    ("t = 0.1 equal", Closeness(Fraction(1, 10), "equal")),
+    ("t = 0.1 Ordered", Closeness(Fraction(1, 10), "ordered")),
+    ("t = 0.1 HIERARCHICAL", Closeness(Fraction(1, 10), "hierarchical")),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), REQUIREMENTS)
+def test_a_requirement_is_exact(text, expected):
+    found = policy_of(f"ALGORITHM mondrian REQUIRE {text} QUASI IDENTIFIER (a) SENSITIVE (s)").requirements
+    assert found == (expected,)
+    assert all(type(n) in (int, Fraction, str, type(None)) for n in vars(found[0]).values())
+
+
+@pytest.mark.parametrize(("text", "expected"), REQUIREMENTS)
+def test_a_requirement_prints_as_it_can_be_written(text, expected):
+    found = policy_of(f"ALGORITHM mondrian REQUIRE {expected} QUASI IDENTIFIER (a) SENSITIVE (s)").requirements
+    assert found == (expected,)
+
+
+def test_requirements_keep_their_order():
+    clause = "ALGORITHM mondrian REQUIRE t = 0.5, k = 3, distinct_l = 2 QUASI IDENTIFIER (a) SENSITIVE (s)"
+    assert policy_of(clause).requirements == (Closeness(Fraction(1, 2)), KAnonymity(3), DistinctDiversity(2))
+
+
+# What THREATS section 5 calls "no coercion", and more.
+NOT_WHOLE = [
+    "yes", "012", "1e3", "1e30", "-1", "+5", "2.5", "5.", ".5", '"5"', "'5'", "true", "null", "0", "1", "1_000",
+    "0x10", "10abc", "1000000001", "99999999999999999999999999", "5'5'", "$$5$$", "five", "NaN", "infinity", "*",
+    "- 5", "(5)", "１０",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", NOT_WHOLE)
+@pytest.mark.parametrize("word", ["k", "distinct_l"])
+def test_a_whole_number_is_not_guessed(word, number):
+    assert_refused(
+        f"ALGORITHM mondrian REQUIRE {word} = «{number} QUASI IDENTIFIER (a) SENSITIVE (s)",
+        f"{word} is a whole number from 2 to 1,000,000,000",
+    )
+
+
+@pytest.mark.parametrize(
+    ("requirement", "message"),
+    [
+        ("simple_l = «1", "simple_l is a number above 1"),
+        ("simple_l = «1e1", "simple_l is a number above 1"),
+        ("simple_l = «1000000000.5", "simple_l is a number above 1"),
+        ("entropy_l = «1", "entropy_l is a number above 1"),
+        ("entropy_l = «0.5", "entropy_l is a number above 1"),
+        ("entropy_l = «1.0000000000000000001", "entropy_l is a number above 1"),  # more digits than are kept
+        ("recursive_l = «3", "( is expected after recursive_l ="),
+        ("recursive_l = (3«)", ", is expected between c and l of recursive_l, not the closing bracket"),
+        ("recursive_l = («0, 2)", "c of recursive_l = (c, l) is a number above 0"),
+        ("recursive_l = («-1, 2)", "c of recursive_l = (c, l) is a number above 0"),
+        ("recursive_l = (3, «1)", "l of recursive_l = (c, l) is a whole number from 2"),
+        ("recursive_l = (3, «2.5)", "l of recursive_l = (c, l) is a whole number from 2"),
+        ("recursive_l = (3, 2«, 1)", "nothing may follow the l of recursive_l = (c, l), but here is ,"),
+        ("confidence = «0 %", "confidence is a percentage between 0 % and 100 %, both excluded"),
+        ("confidence = «100 %", "confidence is a percentage between 0 % and 100 %, both excluded"),
+        ("confidence = «-5 %", "confidence is a percentage between 0 % and 100 %, both excluded"),
+        ("confidence = 0.85 «", "% is missing"),
+        ("t = «0", "t is a number above 0, up to 1"),
+        ("t = «1.1", "t is a number above 0, up to 1"),
+        ("t = «.2", "t is a number above 0, up to 1"),
+        ("t = 0.2 «orderd", "unknown distance orderd: did you mean ordered?"),
+        ("k «>= 5", "= is expected after k, not >="),
+        ("k «5", "= is expected after k, not 5"),
+        ("«l = 3", "unknown requirement l: did you mean distinct_l, simple_l, recursive_l or entropy_l?"),
+        ("«k_anonymity = 3", "unknown requirement k_anonymity: did you mean k?"),
+        ("«distint_l = 3", "unknown requirement distint_l: did you mean distinct_l?"),
+        ("«banana = 3", "unknown requirement banana: known are k, distinct_l"),
+        ('«"k" = 3', 'a requirement is expected, such as k = 10, not "k"'),
+        ("«", "a requirement is expected, such as k = 10, not QUASI"),
+        ("k = 5, «", "a requirement is expected, such as k = 10, not QUASI"),
+        ("k = 5, «k = 6", "k is required twice, first at 3:28"),
+        ("k = 5 «distinct_l = 2", "a comma is missing before distinct_l"),
+    ],
+)
+def test_a_wrong_requirement_is_named(requirement, message):
+    gap = "" if requirement.endswith("«") else " "  # the mark stands right before QUASI
+    assert_refused(f"ALGORITHM mondrian REQUIRE {requirement}{gap}QUASI IDENTIFIER (a) SENSITIVE (s)", message)
+
+
+HIERARCHIES = [
+    ("'Dir/it''s.csv'", HierarchyFile("Dir/it's.csv")),
+    ("h", HierarchyTable((Word("h"),))),
+    ('Lookup."Zip 1"', HierarchyTable((Word("Lookup"), Word("Zip 1", quoted=True)))),
+    ('"INTERVALS"', HierarchyTable((Word("INTERVALS", quoted=True),))),
+    ('"PREFIX"', HierarchyTable((Word("PREFIX", quoted=True),))),
+    ("INTERVALS (5, 10, 20)", IntervalLadder((Fraction(5), Fraction(10), Fraction(20)))),
+    ("intervals (0.5, 2.5) from -1.5", IntervalLadder((Fraction(1, 2), Fraction(5, 2)), Fraction(-3, 2))),
+    ("PREFIX (4, 3, 1)", PrefixLadder((4, 3, 1))),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), HIERARCHIES)
+@pytest.mark.parametrize("role", ["QUASI IDENTIFIER", "SENSITIVE"])
+def test_a_column_has_its_hierarchy(role, text, expected):
+    other = "QUASI IDENTIFIER (q)" if role == "SENSITIVE" else ""
+    roles = policy_of(f'ALGORITHM mondrian REQUIRE k = 5 {other} {role} (b, "C" HIERARCHY {text}, d)').roles
+    assert roles.hierarchies == {Word("C", quoted=True): expected}
+    listed = roles.sensitive if role == "SENSITIVE" else roles.quasi
+    assert listed == (Word("b"), Word("C", quoted=True), Word("d"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a HIERARCHY «''", "the hierarchy's file has no name"),
+        ("a HIERARCHY«", "a 'file.csv', a table, INTERVALS (...) or PREFIX (...) is expected, not the closing bracket"),
+        ("a HIERARCHY «5", "a 'file.csv', a table, INTERVALS (...) or PREFIX (...) is expected, not 5"),
+        ("a HIERARCHY «x.y.z", "a 'file.csv', a table, INTERVALS (...) or PREFIX (...) is table or schema.table"),
+        ("a HIERARCHY «INTERVAL (5)", "unknown hierarchy INTERVAL: did you mean INTERVALS?"),
+        ("a HIERARCHY INTERVALS«", "( is expected after INTERVALS (a table of that name is quoted)"),
+        ("a HIERARCHY INTERVALS («0)", "the width of an interval is a number above 0"),
+        ("a HIERARCHY INTERVALS «(10, 5)", "each width of INTERVALS is a multiple of the one before"),
+        ("a HIERARCHY INTERVALS «(10, 25)", "each width of INTERVALS is a multiple of the one before"),
+        ("a HIERARCHY INTERVALS «(5, 5)", "each width of INTERVALS is a multiple of the one before"),
+        ("a HIERARCHY INTERVALS (5) FROM «x", "INTERVALS start FROM a number, not x"),
+        ("a HIERARCHY PREFIX («0)", "the length of a prefix is a whole number from 1"),
+        ("a HIERARCHY PREFIX «(1, 3)", "the lengths of PREFIX become smaller"),
+        ("a HIERARCHY PREFIX («2.5, «x)", "the length of a prefix is a whole number from 1|the length of a prefix"),
+        ("a «HEIRARCHY 'x'", "HIERARCHY is expected after the column a, or , or ), not HEIRARCHY"),
+        ("a «b", "HIERARCHY is expected after the column a, or , or ), not b"),
+        ("a «5", ", or ) is expected, not 5"),
+        ("«*", "QUASI IDENTIFIER names every column: a * would let a new column through"),
+        ("t«.a", "a column is named as the query returns it, without its table"),
+        ("«'a'", "a column is expected, not a string (names are written bare or in double quotes)"),
+        ('«""', "a column cannot have an empty name"),
+        ("a, «", "a column is expected, not the closing bracket"),
+        ("«", "a column is expected, not the closing bracket"),
+        ("«5, «'x', a, «*", "a column is expected, not 5|a column is expected, not a string|QUASI IDENTIFIER names"),
+        ("a, «A", "the column A is listed twice as QUASI IDENTIFIER, first at 3:52"),
+        ('a, «"a"', 'the column "a" is listed twice as QUASI IDENTIFIER, first at 3:52'),
+    ],
+)
+def test_a_wrong_column_is_named(text, message):
+    assert_refused(f"ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER ({text})", *message.split("|"))
+
+
+ONE = {
+    "IDENTIFIER": "IDENTIFIER ({})",
+    "QUASI IDENTIFIER": "QUASI IDENTIFIER (q, {})",
+    "SENSITIVE": "SENSITIVE ({})",
+    "TARGET": "TARGET ({})",
+    "INSENSITIVE": "INSENSITIVE ({})",
+    "ENTITY": "ENTITY ({})",
+}
+PAIRS = [(one, other) for one in ONE for other in ONE if one != other]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+def test_only_a_target_has_a_second_role(first, second):
+    quasi = "" if "QUASI IDENTIFIER" in (first, second) else "QUASI IDENTIFIER (q)"
+    clause = f"ALGORITHM mondrian REQUIRE k = 5 {quasi} {ONE[first].format('Col')} {ONE[second].format('«col')}"
+    if {first, second} in ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"}):
+        assert policy_of(clause.replace("«", "")).roles.target in (Word("Col"), Word("col"))
+    else:
+        assert_refused(clause, f"the column col is {second} here and {first} at 3:")
+
+
+def test_three_roles_are_too_many():
+    assert_refused(
+        "ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (c) TARGET (c) SENSITIVE («c)",
+        "the column c is SENSITIVE here and QUASI IDENTIFIER at 3:52",
+    )
+
+
+@pytest.mark.parametrize(("one", "other"), [('"A"', '"a"'), ("a", '"_A"'), ("a", "b")])
+def test_different_columns_may_have_different_roles(one, other):
+    policy_of(f"ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER ({one}) INSENSITIVE ({other})")
+
+
+MISTAKES = [
+    ("«REQUIER k = 10", "unknown clause REQUIER: did you mean REQUIRE?"),
+    ("REQUIRE k = 5 «SENSITVE (s)", "unknown clause SENSITVE: did you mean SENSITIVE?"),
+    ("REQUIRE k = «yes «SENSITVE («5)", "k is a whole|unknown clause SENSITVE|a column is expected, not 5"),
+    ("REQUIRE k = 5 «BANANA (s)", "unknown clause BANANA: known are ALGORITHM, REQUIRE"),
+    ("REQUIRE k = 5, «SENSITIVE (s)", "a requirement is expected, such as k = 10, not SENSITIVE"),
+    ("REQUIRE k = 5 SENSITIVE (s)«, TARGET (c)", "no comma stands between two clauses"),
+    ("REQUIRE k = 5 «7", "a clause is expected, such as REQUIRE k = 10, not 7"),
+    ("REQUIRE k = 5 «'x' SEED «y", "a clause is expected, such as REQUIRE k = 10, not a string|SEED is a whole"),
+    ("REQUIRE k = 5 «REQUIRE k = «x", "REQUIRE is written twice, first at 3:20|k is a whole number"),
+    ("REQUIRE k = 5 SEED «01 «FOO (x)", "SEED is a whole number from 0|unknown clause FOO: known are"),
+    ("REQUIRE k = 5 SEED «-1", "SEED is a whole number from 0"),
+    ("REQUIRE k = 5 SEED «9223372036854775808", "SEED is a whole number from 0"),
+    ("REQUIRE k = 5 TARGET (c, «d)", "TARGET is one column, not 2"),
+    ("REQUIRE k = 5 ENTITY (c, «d)", "ENTITY is one column, not 2"),
+    ("REQUIRE k = 5 TARGET (c «HIERARCHY 'x')", "TARGET takes no HIERARCHY"),
+    ("REQUIRE k = 5 TARGET «c", "( is expected after TARGET, not c"),
+    ("REQUIRE k = 5 ACCEPT «RISKS (x)", "RISK is expected after ACCEPT, not RISKS"),
+    ("REQUIRE k = 5 ACCEPT «(x)", "RISK is expected after ACCEPT, not ("),
+    ("REQUIRE k = 5 ACCEPT RISK («'x')", "the name of a risk is expected, not a string"),
+    ("REQUIRE k = 5 GRANT SELECT «a", "TO is expected after SELECT, not a"),
+    ("REQUIRE k = 5 GRANT SELECT TO «SEED 7", "a role is expected, not SEED (a role of that name is quoted)"),
+    ("REQUIRE k = 5 GRANT SELECT TO a, «'b'", "a role is expected, not a string"),
+    ("REQUIRE k = 5 PRESERVE («5)", "a model or an inducer is expected, not 5"),
+    ("REQUIRE k = 5 SUPERSEDES «(x)", "a clause is expected, such as REQUIRE k = 10, not ("),
+    ("REQUIRE k = 5 «SUPERCEDES", "unknown clause SUPERCEDES: did you mean SUPERSEDES?"),
+]
+
+
+@pytest.mark.parametrize(("clause", "messages"), MISTAKES)
+def test_a_wrong_clause_is_named_and_the_rest_is_still_read(clause, messages):
+    assert_refused(f"ALGORITHM mondrian {clause} QUASI IDENTIFIER (q)", *messages.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("quasi", "message"),
+    [
+        ("«QUASY IDENTIFIER (q)", "unknown clause QUASY: did you mean QUASI IDENTIFIER?"),
+        ("«QUASI_IDENTIFIER (q)", "unknown clause QUASI_IDENTIFIER: did you mean QUASI IDENTIFIER?"),
+        ("QUASI «IDENTIFIERS (q)", "IDENTIFIER is expected after QUASI, not IDENTIFIERS"),
+        ("QUASI «-IDENTIFIER (q)", "IDENTIFIER is expected after QUASI, not -"),
+        ("QUASI IDENTIFIER «q", "( is expected after QUASI IDENTIFIER, not q"),
+    ],
+)
+def test_a_misspelt_quasi_identifier_is_not_also_missing(quasi, message):
+    assert_refused(f"ALGORITHM mondrian REQUIRE k = 5 {quasi}", message)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "kind", "message"),
+    [
+        ("«mondiran", "TABLE", "unknown algorithm mondiran: did you mean mondrian?"),
+        ("«qqq", "TABLE", "unknown algorithm qqq: known are mondrian"),
+        ("«kadet", "TABLE", "kadet makes no TABLE: for that there is mondrian"),
+        ("«mondrian", "MODEL", "mondrian makes no MODEL: for that there is kadet, ldm, atp"),
+        ("«'K-ANONYMITY'", "TABLE", "an algorithm is expected, such as mondrian, not a string"),
+        ("«", "TABLE", "an algorithm is expected, such as mondrian, not REQUIRE"),
+        ("tds (a = «)", "TABLE", "an option's value is a number"),
+        ("tds (a = «null)", "TABLE", "an option's value is a number"),
+        ('tds (a = «"x")', "TABLE", "an option's value is a number"),
+        ("tds (a = «1e3)", "TABLE", "an option's value is a number"),
+        ("tds (a = «007)", "TABLE", "an option's value is a number"),
+        ("tds (a = («))", "TABLE", "an option's value is a number"),
+        ("tds (a «5)", "TABLE", "= is expected after the option a, not 5"),
+        ("tds («)", "TABLE", "an option's name is expected, not the closing bracket"),
+        ("tds (a = 1, «A = 2)", "TABLE", "the option A is written twice"),
+        ("tds (a = 1 «b = 2)", "TABLE", ", or ) is expected, not b"),
+    ],
+)
+def test_a_wrong_algorithm_is_named(algorithm, kind, message):
+    assert_refused(f"ALGORITHM {algorithm} REQUIRE k = 5 QUASI IDENTIFIER (q)".replace("« ", "«"), message, kind=kind)
+
+
+@pytest.mark.parametrize(("algorithm", "kinds"), ALGORITHMS.items())
+def test_every_known_algorithm_is_read_where_it_fits(algorithm, kinds):
+    for kind in kinds:
+        assert policy_of(f"ALGORITHM {algorithm} REQUIRE k = 5 QUASI IDENTIFIER (q)", kind).algorithm == algorithm
+
+
+def test_what_is_missing_is_told_at_the_clause():
+    assert_mistakes(
+        "CREATE TABLE x AS SELECT 1\n  «««WITH ANONYMIZATION ()",
+        "ALGORITHM is missing, as in ALGORITHM mondrian",
+        "REQUIRE is missing, as in REQUIRE k = 10",
+        "QUASI IDENTIFIER is missing, as in QUASI IDENTIFIER (age, zip)",
+    )
+
+
+@pytest.mark.parametrize("requirement", [text for text, found in REQUIREMENTS if not isinstance(found, KAnonymity)])
+def test_a_requirement_on_values_needs_a_sensitive_column(requirement):
+    assert_refused(
+        f"ALGORITHM mondrian «REQUIRE k = 5, {requirement} QUASI IDENTIFIER (q)",
+        f"SENSITIVE is missing: {requirement.split()[0]} protects the columns listed there",
+    )
+
+
+def test_the_mistakes_of_all_statements_come_together():
+    assert_mistakes(
+        "CREATE TABLE a AS SELECT 1 WITH ANONYMIZATION (ALGORITHM «mondiran REQUIRE k = «0 QUASI IDENTIFIER (q));\n"
+        "SELECT 1;\n"
+        "CREATE «TEMP TABLE b AS SELECT 1 WITH ANONYMIZATION (ALGORITHM tds REQUIRE k = 5 QUASI IDENTIFIER («*))",
+        "unknown algorithm mondiran",
+        "k is a whole number",
+        "a release cannot be created as TEMP: write CREATE [OR REPLACE] TABLE, VIEW or MODEL",
+        "QUASI IDENTIFIER names every column",
+    )

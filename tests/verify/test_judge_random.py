@@ -1,0 +1,167 @@
+"""judge() says what the definitions say, on random tables and with every bound at, below and above the mark."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+import duckdb
+import pytest
+
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.engines.duckdb import DuckDBEngine
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    SimpleDiversity,
+)
+from ppdm_sql.verify.relation import SensitiveColumn, judge, null_matches_all_k
+from tests import oracles
+from tests.verify.random_tables import RandomTable, random_table
+
+PER_TEST = 5
+KINDS = {"INTEGER": Kind.INTEGER, "BIGINT": Kind.INTEGER, "DOUBLE": Kind.FLOAT, "DATE": Kind.DATE}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Per class, whether it breaks the requirement and its figure."""
+
+    breaks: dict[object, bool]
+    achieved: object  # None: not compared
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("batch", range(100))
+def test_the_judge_says_what_the_definitions_say_on_500_tables(duckdb_engine, make_table, batch):
+    for seed in range(batch * PER_TEST, (batch + 1) * PER_TEST):
+        compare(duckdb_engine, make_table, seed)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("batch", range(12))
+def test_the_judge_says_it_on_postgresql_too(postgres_engine, make_table, batch):
+    for seed in range(batch * PER_TEST, (batch + 1) * PER_TEST):
+        compare(postgres_engine, make_table, seed, name=f"random_{seed}")
+
+
+@pytest.mark.spark
+def test_the_judge_says_it_on_spark_too(spark_engine, make_table):
+    for seed in (3, 11, 14, 21, 27):
+        compare(spark_engine, make_table, seed, name=f"random_{seed}", temporary=True)
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("settings", [{"threads": 1}, {"threads": 2}, {"optimizer": False}], ids=str)
+def test_the_judge_says_it_however_the_engine_runs_it(make_table, settings):
+    """An optimizer that is wrong about a statement is found by switching it off."""
+    connection = duckdb.connect(":memory:", config={"threads": settings.get("threads", 2)})
+    if not settings.get("optimizer", True):
+        connection.execute("PRAGMA disable_optimizer")
+    for seed in range(500, 510):
+        compare(DuckDBEngine(connection), make_table, seed)
+
+
+def compare(engine, make_table, seed, name="t", temporary=False):
+    table = random_table(seed)
+    relation = make_table(engine, name, table.columns, table.rows, temporary=temporary)
+    try:
+        for requirement, column, entity, expected in cases(table, random.Random(seed)):
+            sensitive = [column] if column is not None else []
+            judgement = judge(
+                engine, relation, quasi=table.quasi, sensitive=sensitive, requirements=[requirement], entity=entity
+            )
+            check(judgement, table, expected, f"seed {seed}: {requirement}")
+        assert null_matches_all_k(engine, relation, table.quasi) == oracles.null_matches_all_k(
+            table.mappings, table.quasi
+        )
+    finally:
+        engine.drop_table(relation, temporary=temporary)
+
+
+def check(judgement, table, expected, told):
+    (finding,) = judgement.findings
+    held = oracles.classes(table.mappings, table.quasi)
+    broken = [key for key, breaks in expected.breaks.items() if breaks]
+    assert (judgement.rows, judgement.classes) == (len(table.rows), len(held)), told
+    assert finding.holds == (not broken), told
+    assert finding.breaching_classes == len(broken), told
+    assert finding.breaching_rows == sum(len(held[key]) for key in broken), told
+    if isinstance(expected.achieved, float):
+        assert math.isclose(finding.achieved, expected.achieved, rel_tol=1e-9), told
+        assert finding.achieved <= expected.achieved * (1 + 1e-12), told
+    else:
+        assert finding.achieved == expected.achieved, told
+
+
+# -- what the definitions say ----------------------------------------------------------------------------
+
+
+def cases(table: RandomTable, rng: random.Random):
+    """(requirement, sensitive column, entity, expected): every model, near the bound of this very table."""
+    rows = table.mappings
+    held = oracles.classes(rows, table.quasi)
+    sizes = {key: len(members) for key, members in held.items()}
+    entities = oracles.entity_counts(rows, table.quasi, table.entity)
+    for counts, entity in ((sizes, None), (entities, table.entity)):
+        k = max(1, min(counts.values()) + rng.choice((0, 1)))
+        yield KAnonymity(k), None, entity, Expected({key: n < k for key, n in counts.items()}, min(counts.values()))
+    words = SensitiveColumn(table.words, Kind.TEXT)
+    numbers = SensitiveColumn(table.numbers, KINDS.get(table.columns[table.numbers], Kind.DECIMAL))
+    for column in (words, numbers):
+        counts = {key: oracles.frequencies(row[column.name] for row in members) for key, members in held.items()}
+        yield from ((asked, column, None, expected) for asked, expected in diversity_cases(counts, rng))
+    for column, distance in ((words, "equal"), (numbers, "equal"), (numbers, None)):
+        found = oracles.class_distances(rows, table.quasi, column.name, distance or "ordered")
+        yield closeness_case(found, column, distance, rng)
+    tree = SensitiveColumn(table.words, Kind.TEXT, table.hierarchy)
+    found = oracles.class_distances(rows, table.quasi, table.words, "hierarchical", table.hierarchy)
+    yield closeness_case(found, tree, None, rng)
+
+
+def diversity_cases(counts, rng):
+    least = min(oracles.distinct_values(c) for c in counts.values())
+    l = least + rng.choice((0, 1))
+    yield DistinctDiversity(l), Expected({key: oracles.distinct_values(c) < l for key, c in counts.items()}, least)
+
+    ratios = {key: oracles.simple_ratio(c) for key, c in counts.items()}
+    l = near(rng.choice(list(ratios.values())), rng)
+    yield SimpleDiversity(l), Expected({key: r < l for key, r in ratios.items()}, min(ratios.values()))
+
+    shares = {key: oracles.confidence(c) for key, c in counts.items()}
+    limit = near(rng.choice(list(shares.values())), rng)
+    yield ConfidenceLimit(limit), Expected({key: s > limit for key, s in shares.items()}, max(shares.values()))
+
+    l = rng.choice((1, 2, 2, 3))
+    tails = {key: oracles.recursive_ratio(c, l) for key, c in counts.items()}
+    c = near(rng.choice([t for t in tails.values() if t is not None] or [Fraction(1)]), rng)
+    worst = None if None in tails.values() else max(tails.values())
+    breaks = {key: not oracles.recursive_holds(n, c, l) for key, n in counts.items()}
+    yield RecursiveDiversity(c, l), Expected(breaks, worst)
+
+    l = near(Fraction(rng.choice([len(n) for n in counts.values()])), rng)
+    effective = min(math.exp(entropy(n)) for n in counts.values())
+    breaks = {key: not oracles.entropy_reaches(n, l) for key, n in counts.items()}
+    yield EntropyDiversity(l), Expected(breaks, effective)
+
+
+def closeness_case(found, column, distance, rng):
+    t = near(rng.choice(list(found.values())), rng)
+    breaks = {key: far > t for key, far in found.items()}
+    return Closeness(t, distance), column, None, Expected(breaks, max(found.values()))
+
+
+def near(number: Fraction, rng: random.Random) -> Fraction:
+    """The bound itself, or a hair beside it."""
+    return max(Fraction(0), number + rng.choice((0, 0, 1, -1)) * Fraction(1, 10**12)) or Fraction(1, 10**12)
+
+
+def entropy(counts):
+    n = sum(counts)
+    return math.fsum(-count / n * math.log(count / n) for count in counts)
