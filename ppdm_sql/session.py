@@ -153,7 +153,8 @@ class Session:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
         if isinstance(statement, str):
             statement = self._one_publish(statement)
-        source, hierarchies = self._read(statement)
+        source = self._source(statement)
+        hierarchies = self._hierarchies(statement, source)
         return measure(
             self.engine,
             source.relation,
@@ -198,9 +199,10 @@ class Session:
     def _request(self, statement: Publish, run_id: str) -> Request:
         release_id = new_release_id()
         target = find_target(self.engine, statement, release_id)
-        with _as_drift(target.former):
-            source, hierarchies = self._read(statement)
+        with _as_drift(statement, target.former):
+            source = self._source(statement)
         check_drift(target.former, source)
+        hierarchies = self._hierarchies(statement, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
         plan = method(self.engine, source, statement.policy, hierarchies, private, self._progress)
@@ -211,9 +213,11 @@ class Session:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""
         return releases.salt(self.engine) if migrate.is_there(self.engine) and not self.engine.read_only else ""
 
-    def _read(self, statement: Publish) -> tuple[Source, dict[str, Hierarchy]]:
-        source = open_source(self.engine, statement.query, statement.policy, statement.place)
-        hierarchies = {
+    def _source(self, statement: Publish) -> Source:
+        return open_source(self.engine, statement.query, statement.policy, statement.place)
+
+    def _hierarchies(self, statement: Publish, source: Source) -> dict[str, Hierarchy]:
+        return {
             name: load_hierarchy(
                 wanted,
                 column=name,
@@ -225,7 +229,6 @@ class Session:
             )
             for name, wanted in (source.hierarchies or {}).items()
         }
-        return source, hierarchies
 
     def _distinct(self, source: Source, name: str) -> list[Any]:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
@@ -312,14 +315,12 @@ def _to_come(what: str, place: Place) -> NotAvailable:
 
 
 @contextmanager
-def _as_drift(former: ReleaseRecord | None) -> Iterator[None]:
-    """A column without a role in a statement that was published before is drift, not a slip of the pen."""
+def _as_drift(statement: Publish, former: ReleaseRecord | None) -> Iterator[None]:
+    """What no longer fits a statement that was published as it stands is drift, not a slip of the pen."""
     try:
         yield
-    except NotAvailable:
-        raise
     except PolicyError as error:
-        if former is None:
+        if former is None or former.policy_text != statement.text:
             raise
         raise SchemaDrifted(f"the source of {former.name} changed since it was published: {error}") from error
 

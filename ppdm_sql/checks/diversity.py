@@ -69,17 +69,20 @@ class Profile:
 def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Profile:
     """The kinds of classes of one sensitive column, and how their entropies stand to every asked l."""
     kinds = [SIZE, DISTINCT, HEAD]
-    query = exp.Select(expressions=[column(name) for name in kinds]).from_(cells.classes.table())
-    query = query.select(aliased(exp.Count(this=exp.Star()), CLASSES))
+    # As DOUBLE, because for a few small integers an engine may set up a counter for every combination there
+    # could be, and there are few.  Below 2**53 nothing is rounded.
+    size = exp.cast(column(SIZE), "DOUBLE")
+    query = exp.Select(expressions=[aliased(size, SIZE), column(DISTINCT), column(HEAD)])
+    query = query.from_(cells.classes.table()).select(aliased(exp.Count(this=exp.Star()), CLASSES))
     if entropies:
         query = query.select(aliased(exp.Min(this=column(ENTROPY)), _LEAST))
     for number, l in enumerate(entropies):
         query = query.select(aliased(_how_many(_clearly_under(l)), f"ppdm_under_{number}"))
         query = query.select(aliased(_how_many(_near(l)), f"ppdm_near_{number}"))
-    found = engine.arrays(query.group_by(*(column(name) for name in kinds)))
-    size, distinct, head, classes = (found[name].astype(np.int64) for name in (*kinds, CLASSES))
+    found = engine.arrays(query.group_by(size.copy(), column(DISTINCT), column(HEAD)))
+    sizes, distinct, head, classes = (found[name].astype(np.int64) for name in (*kinds, CLASSES))
     return Profile(
-        size,
+        sizes,
         distinct,
         head,
         classes,

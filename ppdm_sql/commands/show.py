@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.release.results import FindingShown, Planned, Published, Result, Verified
 
-console = Console(highlight=False, soft_wrap=True)
+# A pipe has no width of its own: rich would fold tables to 80 columns there.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 
 
 def print_json(value: Any) -> None:
@@ -95,10 +96,7 @@ def planned(plan: Planned, *, statements: bool) -> None:
 def findings(found: Sequence[FindingShown]) -> None:
     table = _table("asked", "column", "achieved", "verdict")
     for item in found:
-        verdict = "[green]holds[/]"
-        if not item.holds:
-            verdict = f"[red]breached in {_many(item.breaching_classes, 'class', 'classes')} " \
-                      f"({_many(item.breaching_rows, 'row')})[/]"  # fmt: skip
+        verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
     console.print(table)
 
@@ -108,11 +106,39 @@ def measures(found: Measures) -> None:
     console.print(f"{_many(found.rows, 'row')} in {_many(found.classes, 'class', 'classes')} of equals")
     table = _table("asked", "column", "found", "verdict")
     for item in found.outcomes:
-        verdict = "[green]holds[/]" if item.holds else (
-            f"[red]breached in {_many(item.breaching_classes, 'class', 'classes')} "
-            f"({_many(item.breaching_rows, 'row')})[/]")  # fmt: skip
-        table.add_row(escape(item.asked), escape(item.column or ""), item.achieved_text or "-", verdict)
+        table.add_row(
+            escape(item.asked),
+            escape(item.column or ""),
+            item.achieved_text or "-",
+            _verdict(item.holds, item.breaching_classes, item.breaching_rows),
+        )
     console.print(table)
+    if found.rows:
+        _risk(found)
+
+
+def _risk(found: Measures) -> None:
+    """Who could be found by somebody who knows the quasi-identifiers, in words and as a small picture."""
+    risk = found.risk
+    console.print(
+        f"unique rows: {risk.unique_rows:,} of {found.rows:,}; chance to find a person: "
+        f"{_percent(risk.prosecutor_max)} at worst, {_percent(risk.prosecutor_mean)} on average"
+    )
+    most = max(bucket.rows for bucket in found.histogram)
+    for bucket in found.histogram:
+        sizes = str(bucket.low) if bucket.low == bucket.high else f"{bucket.low}-{bucket.high or ''}"
+        drawn = "#" * max(1 if bucket.rows else 0, round(30 * bucket.rows / most))
+        console.print(f"  classes of {sizes:>9}  {bucket.rows:>10,} rows  [dim]{drawn}[/]")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * float(share):.3g} %"
+
+
+def _verdict(holds: bool, classes: int, rows: int) -> str:
+    if holds:
+        return "[green]holds[/]"
+    return f"[red]breached in {_many(classes, 'class', 'classes')} ({_many(rows, 'row')})[/]"
 
 
 def summaries(found: Sequence[ReleaseSummary]) -> None:

@@ -24,6 +24,8 @@ from sqlglot import exp
 from ppdm_sql.engines import postgres_types
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.engines.postgres_names import is_loose, is_new
+from ppdm_sql.engines.postgres_session import connected, explanation
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, identifier
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     import numpy as np
 
 _OWN_PATH = "pg_catalog, pg_temp"
-_CONNECT_TIMEOUT = 10  # seconds; the url may say otherwise
 # What a value's text depends on is fixed, so that the same data give the same release everywhere.
 _SETTINGS = {
     "TimeZone": "UTC",
@@ -70,7 +71,7 @@ class PostgresEngine(Engine):
         settings: Mapping[str, str] | None = None,
     ) -> PostgresEngine:
         """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
-        engine = cls(_connect(url), owned=True)
+        engine = cls(connected(url), owned=True)
         wanted = _SETTINGS | {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
         try:
             for name, value in wanted.items():
@@ -93,10 +94,10 @@ class PostgresEngine(Engine):
     def render(self, tree: exp.Expr) -> str:
         """As in every engine; relations without a schema get the one the user's search path finds."""
         tree = tree.copy()
-        loose = [table for table in tree.find_all(exp.Table) if _is_loose(table)]
-        places = self._places({table.name for table in loose if not _is_new(table)})
+        loose = [table for table in tree.find_all(exp.Table) if is_loose(table)]
+        places = self._places({table.name for table in loose if not is_new(table)})
         for table in loose:
-            place = self._creation_schema() if _is_new(table) else places.get(table.name)
+            place = self._creation_schema() if is_new(table) else places.get(table.name)
             if place is not None:
                 table.set("db", identifier(place))
         for asked in list(tree.find_all(exp.CurrentSchema)):  # the user's, not the one this session works in
@@ -179,7 +180,7 @@ class PostgresEngine(Engine):
         try:
             yield
         except psycopg.Error as cause:
-            raise _explanation(cause, sql) from cause
+            raise explanation(cause, sql) from cause
         except pa.ArrowException as cause:  # such as a NaN in a NUMERIC(10, 2)
             raise EngineError("a value has no exact counterpart outside PostgreSQL", sql=sql) from cause
 
@@ -379,142 +380,3 @@ def _grant(kind: type[exp.Grant] | type[exp.Revoke], privilege: str, name: Name,
         securable=name.table(),
         principals=[exp.GrantPrincipal(this=identifier(role)) for role in roles],
     )
-
-
-# -- which tables of a statement need their schema -------------------------------------------------------
-
-
-def _is_loose(table: exp.Table) -> bool:
-    """Whether a relation is named without a schema: no CTE, no function, no schema, no new temporary table."""
-    if not isinstance(table.this, exp.Identifier) or table.args.get("db") is not None:
-        return False
-    parent = table.parent
-    if isinstance(parent, exp.Create | exp.Drop) and parent.args.get("kind") not in ("TABLE", "VIEW"):
-        return False
-    return not _is_cte(table) and not (_is_new(table) and _makes_temporary(table))
-
-
-def _made_by(table: exp.Table) -> exp.Create | None:
-    owner = table.parent.parent if isinstance(table.parent, exp.Schema) else table.parent
-    head = table.parent if isinstance(table.parent, exp.Schema) else table
-    return owner if isinstance(owner, exp.Create) and owner.this is head else None
-
-
-def _is_new(table: exp.Table) -> bool:
-    made = _made_by(table)
-    return made is not None and made.args.get("kind") in ("TABLE", "VIEW")
-
-
-def _makes_temporary(table: exp.Table) -> bool:
-    made = _made_by(table)
-    return made is not None and made.find(exp.TemporaryProperty) is not None
-
-
-def _is_cte(table: exp.Table) -> bool:
-    """Whether a WITH around the table defines its name before it is used."""
-    inside: exp.Expr = table
-    around = table.parent
-    while around is not None:
-        known = around.expressions if isinstance(around, exp.With) else _ctes(around.args.get("with_"), inside)
-        for cte in known:
-            if isinstance(around, exp.With) and cte is inside and not around.recursive:
-                break  # only those before it; itself and later ones with RECURSIVE
-            if cte.alias == table.name:
-                return True
-        inside, around = around, around.parent
-    return False
-
-
-def _ctes(clause: exp.With | None, inside: exp.Expr) -> list[exp.Expr]:
-    return list(clause.expressions) if clause is not None and clause is not inside else []
-
-
-# -- errors ----------------------------------------------------------------------------------------------
-
-_SAID = {
-    "53100": "the server's disk is full; the transaction was rolled back",
-    "53200": "the server ran out of memory; the transaction was rolled back",
-    "53300": "the server takes no more connections",
-    "55P03": "a relation is locked by another session; waited as long as --lock-timeout says, nothing was done",
-    "40001": "the transaction was refused: another one changed the same rows",
-    "40P01": "the transaction was refused: it and another one waited for each other",
-    "25006": "the database is open read-only",
-    "57P01": "the server is shutting down",
-    "57P02": "the server crashed; the transaction was rolled back",
-    "57P03": "the server is starting up or shutting down",
-}
-
-
-def _explanation(cause: psycopg.Error, sql: str) -> EngineError:
-    """The error in our words.  PostgreSQL's text is quoted only where it speaks of names, never of values.
-
-    Classes 42 (syntax and names), 3F (schemas) and 2B (others depend on it) speak of the statement;
-    DETAIL, HINT and CONTEXT can quote rows and are never shown.
-    """
-    state = cause.sqlstate or ""
-    said = cause.diag.message_primary or ""
-    if state in _SAID:
-        return DatabaseUnavailable(_SAID[state], sql=sql)
-    if state.startswith("08") or (not state and isinstance(cause, psycopg.OperationalError)):
-        return DatabaseUnavailable("the connection to the server was lost; the transaction was rolled back", sql=sql)
-    if state == "42501":
-        return EngineError(f"the database role is not allowed to do this: {said}", sql=sql)
-    if state == "57014":
-        return EngineError("the statement was cancelled, or took longer than statement_timeout", sql=sql)
-    if state == "XX000" and "concurrently" in said:
-        return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
-    if state.startswith(("42", "3F", "2B")):
-        return EngineError(said, sql=sql)
-    return EngineError(f"PostgreSQL refused a statement ({type(cause).__name__}, {state or 'before sending'})", sql=sql)
-
-
-# -- connecting ------------------------------------------------------------------------------------------
-
-
-def _connect(url: str) -> psycopg.Connection[Row]:
-    try:
-        wanted = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
-        raise DatabaseUnavailable(_UNREADABLE) from None  # libpq's text quotes pieces of the url
-    wanted.setdefault("connect_timeout", _CONNECT_TIMEOUT)
-    wanted.setdefault("application_name", "ppdm_sql")
-    wanted["client_encoding"] = "UTF8"
-    try:
-        connection = psycopg.connect(psycopg.conninfo.make_conninfo("", **wanted), autocommit=True)
-    except psycopg.Error as cause:
-        raise DatabaseUnavailable(f"{_place(wanted)} cannot be opened: {_reason(str(cause))}") from None
-    return connection
-
-
-_UNREADABLE = "the PostgreSQL url cannot be read: @ : / ? # % in a password are written %40 %3A %2F %3F %23 %25"
-_REASONS = {
-    "password authentication failed": "the password is wrong",
-    "no password supplied": "it asks for a password",
-    "pg_hba.conf": "the server does not let this user in from here",
-    "database .* does not exist": "there is no such database",
-    "role .* does not exist": "there is no such role",
-    "refused": "nothing answers at this host and port",
-    "No such file": "nothing answers at this host and port",
-    "resolve host|translate host": "the host is not known",
-    "timeout": "it did not answer in time",
-    "starting up|shutting down": "the server is starting up or shutting down",
-    "too many": "the server takes no more connections",
-}
-
-
-def _reason(text: str) -> str:
-    return next((said for pattern, said in _REASONS.items() if re.search(pattern, text)), "the connection failed")
-
-
-def _place(wanted: Mapping[str, Any]) -> str:
-    """Host and database of a url, and nothing at all when a password's @ or / may have slipped into them.
-
-    >>> _place({"host": "db", "user": "u", "password": "secret", "dbname": "clinic"})
-    'postgresql://db/clinic'
-    >>> _place({"host": "cret@db", "user": "u", "password": "se"})
-    'the PostgreSQL url (@ : / ? # % in a password are written %40 %3A %2F %3F %23 %25)'
-    """
-    host, port, database = (str(wanted.get(key) or "") for key in ("host", "port", "dbname"))
-    if "@" in f"{host}{port}{database}{wanted.get('user')}":
-        return "the PostgreSQL url (" + _UNREADABLE.split(": ", 1)[1] + ")"
-    return f"postgresql://{host}{':' + port if port else ''}/{database}"

@@ -188,13 +188,13 @@ def _launched(settings: dict[str, str], place: SparkPlace) -> SparkSession:
             place.gateway = _gateways.launch_gateway(conf, popen_kwargs={"stdout": nowhere, "stderr": nowhere})
             context = SparkContext(conf=conf, gateway=place.gateway)
             session = SparkSession(context)
-    except FAILURES as cause:
-        raise DatabaseUnavailable("Spark could not be started: it needs Java 17 or 21 (is JAVA_HOME set?)") from cause
+    except FAILURES:
+        raise DatabaseUnavailable("Spark could not be started: it needs Java 17 or 21 (is JAVA_HOME set?)") from None
     try:
         session.catalog.listDatabases()
-    except FAILURES as cause:
+    except FAILURES:  # not kept as the cause: its text is asked from the JVM, which ends now
         session.stop()
-        raise DatabaseUnavailable("the metastore cannot be opened: does another Spark work with it?") from cause
+        raise DatabaseUnavailable("the metastore cannot be opened: does another Spark work with it?") from None
     return session
 
 

@@ -20,7 +20,7 @@ _FORM = "WITH ANONYMIZATION (...) stands at the end of CREATE TABLE, VIEW or MOD
 
 def note_near_misses(report: Report, tokens: Sequence[Token], closing: Mapping[int, int]) -> None:
     """A mistake if the statement looks as if it wanted to be one of ours; at most one, the first."""
-    miss = _clause_word(tokens) or _clause_inside(tokens) or _near_verb(tokens) or _create(tokens, closing)
+    miss = _clause_word(tokens) or _near_verb(tokens) or _create(tokens, closing) or _clause_inside(tokens)
     if miss:
         token, message = miss
         report.add(message, token.start)

@@ -16,7 +16,7 @@ from ppdm_sql.policy.tokens import Token, described
 
 # sqlglot tries alternatives: DATE(DATE(DATE(... takes twice the steps for each level, minutes at thirty.  A
 # query of ordinary shape needs about one step a token.
-MOST_STEPS = 200_000
+MOST_STEPS = 100_000
 
 _FIRST_WORDS = ("SELECT", "WITH", "FROM", "TABLE")
 
@@ -44,7 +44,7 @@ def check_query(reader: Reader, dialect: sqlglot.Dialect, work: Work) -> str:
         reader.fail("the query is missing between AS and WITH ANONYMIZATION")
     text = reader.report.source.text[first.start : tokens[-1].end]
     if first.word not in _FIRST_WORDS and not reader.sign("("):
-        reader.fail(f"a query is expected after AS (SELECT, WITH ... SELECT or FROM), not {described(first)}")
+        reader.fail(f"a query is expected after AS, starting with SELECT, WITH or a bracket, not {described(first)}")
     for before, token in pairwise(tokens):
         if before.word == "WITH" and token.word == "ANONYMIZATION":
             reader.fail("WITH ANONYMIZATION stands once, at the end of the statement", before)

@@ -189,7 +189,7 @@ def read_word(reader: Reader, what: str) -> Word:
     """A name of one part, as written."""
     token = reader.peek()
     if token.kind not in (Kind.WORD, Kind.QUOTED):
-        hint = " (names are written bare or in double quotes)" if token.kind is Kind.STRING else ""
+        hint = " (a string is not a name)" if token.kind is Kind.STRING else ""
         reader.fail(f"{what} is expected, not {described(token)}{hint}")
     if not token.text:
         reader.fail(f"{what} cannot have an empty name")

@@ -14,6 +14,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.requirements import EntropyDiversity, Requirement
 from ppdm_sql.release.files import RELEASE, release_query
+from ppdm_sql.release.manifest import typed
 from ppdm_sql.statements.names import aliased
 from ppdm_sql.verify.content import content_query
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
@@ -48,9 +49,9 @@ def certificate(
         kind="VIEW",
         replace=True,
         properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
-        expression=release_query(file, form, table, content["columns"]),
+        expression=release_query(file, form, table, typed(content["columns"])),
     )
-    parts = [_head(content, form, file), _text(engine, view), *proofs, _content_proof(engine, list(content["columns"]))]
+    parts = [_head(content, form, file), _text(engine, view), *proofs, _content_proof(engine, list(typed(content["columns"])))]
     return "\n\n".join(parts) + "\n"
 
 

@@ -120,7 +120,7 @@ def certificate_path(path: Path) -> Path:
 
 def _rows(engine: Engine, record: ReleaseRecord, order: Order) -> Iterator[pa.RecordBatch]:
     """The published rows in keyed-hash order; as text for CSV, so that the file says what the database says."""
-    names = list(record.columns)
+    names = list(manifest.typed(record.columns))
     query = published_query(engine, record.name, names, record.seed)
     if order.format == "csv":
         query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
@@ -173,7 +173,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
 
 def _same_text(record: ReleaseRecord, order: Order) -> bool:
     """Whether every engine prints the columns alike; floats and moments may differ in form, not in value."""
-    shown = " ".join(str(declared).upper() for declared in record.columns.values())
+    shown = " ".join(str(declared).upper() for declared in manifest.typed(record.columns).values())
     return not order.spreadsheet_safe and not any(word in shown for word in ("FLOAT", "DOUBLE", "REAL", "TIMESTAMP"))
 
 

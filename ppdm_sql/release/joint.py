@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, PART
+from ppdm_sql.anonymizers.plan import KEY, PART, PERSON
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.release.stage import STAGE
@@ -22,6 +22,14 @@ from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, own
 
 ROWS = "ppdm_rows"
+
+
+@dataclass(frozen=True)
+class Keys:
+    """The columns by which a release tells its rows and its persons."""
+
+    row: tuple[str, ...]
+    person: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -53,36 +61,46 @@ def link_name(release_id: str) -> Name:
     return Name(SCHEMA, f"ppdm_link_{release_id}")
 
 
-def link_query(*, persons: bool) -> exp.Select:
-    """Which key is in which class, and with how many rows; a person counts once, whatever their rows."""
-    keys = [column(name) for name in (*KEY, PART)]
-    counted = aliased(exp.cast(exp.Literal.number(1), "BIGINT") if persons else exp.Count(this=exp.Star()), ROWS)
+def link_query() -> exp.Select:
+    """Which row of whom is in which class, and how many rows have that key."""
+    keys = [column(name) for name in (*KEY, PERSON, PART)]
+    counted = aliased(exp.Count(this=exp.Star()), ROWS)
     return exp.Select(expressions=[*keys, counted]).from_(STAGE.table()).group_by(*(key.copy() for key in keys))
 
 
 def judge_jointly(
-    engine: Engine, others: Sequence[ReleaseRecord], keys: Sequence[str], k: int, *, persons: bool
+    engine: Engine, others: Sequence[ReleaseRecord], keys: Keys, k: int, *, persons: bool
 ) -> list[JointOutcome]:
     """The outcomes of joining the stage with each live release in turn; the first breach ends it."""
     outcomes: list[JointOutcome] = []
     current = own("ppdm_joint_0")
-    engine.create_table(current, link_query(persons=persons), temporary=True)
+    engine.create_table(current, link_query(), temporary=True)
     names: list[str] = []
     for number, other in enumerate(others, start=1):
         names.append(str(other.name))
         promised = min(k, other.k_promised or k)
-        link = link_name(other.release_id)
-        comparable = tuple(other.key_columns) == tuple(keys) and engine.relation_kind(link) is not None
-        if not comparable:
-            outcomes.append(JointOutcome(tuple(names), promised, 0, 0, measurable=False))
-            return outcomes
+        how = _comparable(engine, other, keys)
+        if how is None:
+            return [*outcomes, JointOutcome(tuple(names), promised, 0, 0, measurable=False)]
         joined = own(f"ppdm_joint_{number}")
-        relations = {"left_link": current.table(), "right_link": link.table()}
-        engine.create_table(joined, statement("release/joint_classes", relations), temporary=True)
-        query = statement("release/joint_breaches", {"joint": joined.table()})
+        relations = {"left_link": current.table(), "right_link": link_name(other.release_id).table()}
+        engine.create_table(joined, statement(f"release/joint_by_{how}", relations), temporary=True)
+        counted = "persons" if persons and other.roles.get("entity") is not None else "rows"
+        query = statement(f"release/joint_small_{counted}", {"joint": joined.table()})
         classes, rows = engine.fetch_one(query, k=promised)
         outcomes.append(JointOutcome(tuple(names), promised, int(classes), int(rows or 0)))
         if classes:
-            return outcomes
+            break
         current = joined
     return outcomes
+
+
+def _comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> str | None:
+    """How two releases can be told to speak of the same row: by its key, by its person, or not at all."""
+    if engine.relation_kind(link_name(other.release_id)) is None:
+        return None
+    if tuple(other.key_columns) == keys.row:
+        return "row"
+    if keys.person and tuple(other.roles.get("person_columns", ())) == keys.person:
+        return "person"
+    return None

@@ -53,7 +53,7 @@ def manifest(
             "accepted_risks": list(policy.accepted_risks),
             "seed": policy.seed,
         },
-        "columns": dict(columns),
+        "columns": listed(columns),
         "rows": judgement.rows,
         "classes": judgement.classes,
         "suppressed_rows": plan.suppressed_rows,
@@ -65,6 +65,16 @@ def manifest(
         "content_hash": content_hash,
         "made_by": {"ppdm_sql": __version__, "engine": engine.title},
     }
+
+
+def listed(columns: Mapping[str, str]) -> list[dict[str, str]]:
+    """Columns with their types as JSON keeps them: in order, which an object's keys are not."""
+    return [{"name": name, "type": declared} for name, declared in columns.items()]
+
+
+def typed(columns: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """The reverse of listed."""
+    return {item["name"]: item["type"] for item in columns}
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:

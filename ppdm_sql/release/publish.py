@@ -25,7 +25,7 @@ from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, risks
-from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
+from ppdm_sql.release.stage import STAGE, build_stage, key_columns, person_columns, published_query
 from ppdm_sql.release.target import Target
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -103,7 +103,7 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
         columns = published_query(engine, target.storage, request.plan.published, policy.seed)
         columns.set("order", None)
         engine.create_view(target.name, columns, replace=True)
-    engine.create_table(joint.link_name(request.release_id), joint.link_query(persons=bool(request.source.entity)))
+    engine.create_table(joint.link_name(request.release_id), joint.link_query())
     record = _record(engine, request, measured)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     if readers:
@@ -168,7 +168,7 @@ def _judge_jointly(engine: Engine, request: Request) -> list[joint.JointOutcome]
     if not others:
         return []
     k = next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), _LEAST_JOINT_K)
-    keys = key_columns(request.source)
+    keys = joint.Keys(key_columns(request.source), person_columns(request.source))
     return joint.judge_jointly(engine, others, keys, k, persons=bool(request.source.entity))
 
 
@@ -261,7 +261,7 @@ def _release_record(request: Request, measured: Measured, content: dict[str, Any
         classes=measured.judgement.classes,
         suppressed_rows=request.plan.suppressed_rows,
         content_hash=measured.content_hash,
-        columns=dict(measured.columns),
+        columns=manifest.listed(measured.columns),
         manifest=content,
         manifest_sha256=sha256_of(json_text(content)),
         published_at=at,
@@ -281,6 +281,7 @@ def _roles_json(request: Request) -> dict[str, Any]:
         "target": source.target,
         "insensitive": list(source.insensitive),
         "entity": source.entity,
+        "person_columns": list(person_columns(source)),
         "file": None if request.statement.place.file is None else os.path.abspath(request.statement.place.file),
     }
 

@@ -16,7 +16,7 @@ from ppdm_sql.policy.requirements import Closeness, Requirement
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE, opened
-from ppdm_sql.release.manifest import FORMAT, finding_json
+from ppdm_sql.release.manifest import FORMAT, finding_json, typed
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified
 from ppdm_sql.verify.content import content_hash
@@ -31,7 +31,7 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
     outcome = Verified(
-        str(record.name),
+        str(record.manifest.get("release", {}).get("name", record.name)),
         tuple(FindingShown.of_json(finding) for finding in found),
         tuple(problems),
         judgement.rows,
@@ -51,7 +51,7 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     columns = {info.name: info.declared for info in engine.columns(record.name)}
     if not columns:
         return [*problems, "the relation is gone"]
-    if columns != record.columns:
+    if list(columns.items()) != list(typed(record.columns).items()):
         return [*problems, "its columns are not those that were published"]
     if content_hash(engine, record.name, list(columns)) != record.content_hash:
         problems.append("its rows are not those that were published")
@@ -107,14 +107,14 @@ def judged_file(
     """Measures what a manifest promises on the file itself."""
     policy = content["policy"]
     asked = _told_by_the_file(requirements(policy["requirements"]), levels)
-    with opened(path, form, table, content["columns"]) as engine:
+    with opened(path, form, table, typed(content["columns"])) as engine:
         kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
         sensitive = _sensitive({name: kinds[name] for name in policy["sensitive"]}, levels or {})
         judgement = judge(
             engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked
         )
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
-        columns = list(content["columns"])
+        columns = list(typed(content["columns"]))
         return JudgedFile(
             judgement.rows, judgement.classes, judgement.findings, content_hash(engine, RELEASE, columns), proof
         )

@@ -11,7 +11,7 @@ from sqlglot import exp
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.policy.policy import DropRelease, Export, PseudoData, Publish, Refresh, Verify
-from ppdm_sql.release.manifest import finding_json
+from ppdm_sql.release.manifest import finding_json, typed
 from ppdm_sql.release.publish import Measured, Request
 from ppdm_sql.statements.names import column
 
@@ -79,7 +79,7 @@ class Published:
     @property
     def query(self) -> exp.Select:
         """A query for the published columns, one by one."""
-        picked = exp.Select(expressions=[column(name) for name in self.record.columns])
+        picked = exp.Select(expressions=[column(name) for name in typed(self.record.columns)])
         return picked.from_(self.record.name.table())
 
     @property
@@ -91,7 +91,7 @@ class Published:
         import pyarrow as pa
 
         batches = list(self.engine.batches(self.query))
-        return pa.Table.from_batches(batches).to_pandas() if batches else _empty(self.record.columns)
+        return pa.Table.from_batches(batches).to_pandas() if batches else _empty(list(typed(self.record.columns)))
 
     def as_json(self) -> dict[str, Any]:
         return {

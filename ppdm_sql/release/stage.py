@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, Private, TablePlan
+from ppdm_sql.anonymizers.plan import KEY, PERSON, Private, TablePlan
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
@@ -21,19 +21,29 @@ STAGE = own("ppdm_stage")
 
 
 def key_columns(source: Source) -> tuple[str, ...]:
-    """The columns that say which person or row it is, for the joint check of several releases.
+    """The columns that say which row it is, for the joint check of several releases.
 
-    The person if one is named, else the first identifier, else the quasi-identifiers themselves.
+    The first identifier, or the quasi-identifiers; a person with several rows has one key for each.
     """
     if source.entity is not None:
-        return (source.entity,)
+        return (source.entity, *sorted(source.quasi))
     return source.identifiers[:1] or tuple(sorted(source.quasi))
 
 
+def person_columns(source: Source) -> tuple[str, ...]:
+    """The column that says whose row it is; none when no column does."""
+    return (source.entity,) if source.entity is not None else source.identifiers[:1]
+
+
 def private_columns(engine: Engine, source: Source, salt: str) -> Private:
-    """The row's key as two salted numbers: who reads the link tables learns no identifier from them."""
-    values = [column(name, "r") for name in key_columns(source)]
-    return Private(dict(zip(KEY, hash_numbers(engine, values, salt=salt), strict=True)))
+    """Keys as salted numbers: who reads the link tables learns no identifier from them."""
+
+    def numbers(names: Sequence[str]) -> tuple[exp.Expr, exp.Expr]:
+        return hash_numbers(engine, [column(name, "r") for name in names], salt=salt)
+
+    row = numbers(key_columns(source))
+    person = numbers(person_columns(source) or key_columns(source))[0]
+    return Private({**dict(zip(KEY, row, strict=True)), PERSON: person})
 
 
 def build_stage(engine: Engine, plan: TablePlan) -> None:

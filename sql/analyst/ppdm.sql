@@ -28,7 +28,8 @@
 --   * The user's columns are reached through COLUMNS(list), which takes any name literally and refuses unknown
 --     ones; COLUMNS(lambda) would leave those out and make the table look safer.
 --   * COLUMNS(qis)::VARCHAR COLLATE "C" tells apart what is equal but prints differently.  The cast alone would
---     keep the collation.  The optimizer removes it where it cannot matter, as for integers.
+--     keep the collation; GROUP BY ALL happens to ignore it, GROUP BY of a column does not.  The optimizer removes
+--     the cast where it cannot matter, as for integers.
 --   * Our names come first in each inner SELECT: of two equal names DuckDB renames the later one, so a user's
 --     "ppdm_size" becomes "ppdm_size_1" and ours stays ours.  Where a user's columns are in reach there is no
 --     lambda over values and no other unqualified name, because a column would win against it.

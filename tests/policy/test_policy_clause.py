@@ -254,7 +254,7 @@ def test_a_column_has_its_hierarchy(role, text, expected):
         ("a «5", ", or ) is expected, not 5"),
         ("«*", "QUASI IDENTIFIER names every column: a * would let a new column through"),
         ("t«.a", "a column is named as the query returns it, without its table"),
-        ("«'a'", "a column is expected, not a string (names are written bare or in double quotes)"),
+        ("«'a'", "a column is expected, not a string (a string is not a name)"),
         ('«""', "a column cannot have an empty name"),
         ("a, «", "a column is expected, not the closing bracket"),
         ("«", "a column is expected, not the closing bracket"),

@@ -178,7 +178,7 @@ def test_quotes_are_those_of_the_dialect(dialect, text):
 def test_a_quoted_name_is_what_the_dialect_quotes():
     (found,) = parse("REFRESH `a b`.`c``d`", dialect="spark")
     assert found == Refresh((Word("a b", quoted=True), Word("c`d", quoted=True)), HERE)
-    assert_mistakes('REFRESH «"a"', "the name of a release is expected, not a string", dialect="spark")
+    assert_mistakes('VERIFY «"a"', "the name of a release is expected, not a string", dialect="spark")
 
 
 @pytest.mark.parametrize("text", ["", " \n", ";", ";;\n;", "-- only a comment", "/* REFRESH x; */", "\ufeff"])

@@ -72,12 +72,13 @@ def compare(engine, make_table, seed, name="t", temporary=False):
     table = random_table(seed)
     relation = make_table(engine, name, table.columns, table.rows, temporary=temporary)
     try:
-        for requirement, column, entity, expected in cases(table, random.Random(seed)):
-            sensitive = [column] if column is not None else []
+        for sensitive, entity, asked in cases(table, random.Random(seed)):
             judgement = judge(
-                engine, relation, quasi=table.quasi, sensitive=sensitive, requirements=[requirement], entity=entity
+                engine, relation, quasi=table.quasi, sensitive=sensitive, requirements=list(asked), entity=entity
             )
-            check(judgement, table, expected, f"seed {seed}: {requirement}")
+            assert len(judgement.findings) == len(asked)
+            for finding in judgement.findings:
+                check(judgement, finding, table, asked[finding.requirement], f"seed {seed}: {finding.requirement}")
         assert null_matches_all_k(engine, relation, table.quasi) == oracles.null_matches_all_k(
             table.mappings, table.quasi
         )
@@ -85,8 +86,7 @@ def compare(engine, make_table, seed, name="t", temporary=False):
         engine.drop_table(relation, temporary=temporary)
 
 
-def check(judgement, table, expected, told):
-    (finding,) = judgement.findings
+def check(judgement, finding, table, expected, told):
     held = oracles.classes(table.mappings, table.quasi)
     broken = [key for key, breaks in expected.breaks.items() if breaks]
     assert (judgement.rows, judgement.classes) == (len(table.rows), len(held)), told
@@ -104,25 +104,32 @@ def check(judgement, table, expected, told):
 
 
 def cases(table: RandomTable, rng: random.Random):
-    """(requirement, sensitive column, entity, expected): every model, near the bound of this very table."""
+    """(sensitive columns, entity, requirement -> expected): every model, near the bound of this very table."""
     rows = table.mappings
     held = oracles.classes(rows, table.quasi)
-    sizes = {key: len(members) for key, members in held.items()}
     entities = oracles.entity_counts(rows, table.quasi, table.entity)
-    for counts, entity in ((sizes, None), (entities, table.entity)):
-        k = max(1, min(counts.values()) + rng.choice((0, 1)))
-        yield KAnonymity(k), None, entity, Expected({key: n < k for key, n in counts.items()}, min(counts.values()))
+    yield [], table.entity, class_size_case(entities, rng)
+
     words = SensitiveColumn(table.words, Kind.TEXT)
     numbers = SensitiveColumn(table.numbers, KINDS.get(table.columns[table.numbers], Kind.DECIMAL))
-    for column in (words, numbers):
-        counts = {key: oracles.frequencies(row[column.name] for row in members) for key, members in held.items()}
-        yield from ((asked, column, None, expected) for asked, expected in diversity_cases(counts, rng))
-    for column, distance in ((words, "equal"), (numbers, "equal"), (numbers, None)):
-        found = oracles.class_distances(rows, table.quasi, column.name, distance or "ordered")
-        yield closeness_case(found, column, distance, rng)
+    column = rng.choice((words, numbers))
+    counts = {key: oracles.frequencies(row[column.name] for row in members) for key, members in held.items()}
+    asked = class_size_case({key: len(members) for key, members in held.items()}, rng)
+    asked |= dict(diversity_cases(counts, rng))
+    asked |= closeness_case(oracles.class_distances(rows, table.quasi, column.name, "equal"), "equal", rng)
+    yield [column], None, asked
+
+    far = oracles.class_distances(rows, table.quasi, table.numbers, "ordered")
+    yield [numbers], None, closeness_case(far, rng.choice(("ordered", None)), rng)
+
+    far = oracles.class_distances(rows, table.quasi, table.words, "hierarchical", table.hierarchy)
     tree = SensitiveColumn(table.words, Kind.TEXT, table.hierarchy)
-    found = oracles.class_distances(rows, table.quasi, table.words, "hierarchical", table.hierarchy)
-    yield closeness_case(found, tree, None, rng)
+    yield [tree], None, closeness_case(far, rng.choice(("hierarchical", None)), rng)
+
+
+def class_size_case(counts, rng):
+    k = max(1, min(counts.values()) + rng.choice((0, 1)))
+    return {KAnonymity(k): Expected({key: n < k for key, n in counts.items()}, min(counts.values()))}
 
 
 def diversity_cases(counts, rng):
@@ -151,10 +158,9 @@ def diversity_cases(counts, rng):
     yield EntropyDiversity(l), Expected(breaks, effective)
 
 
-def closeness_case(found, column, distance, rng):
+def closeness_case(found, distance, rng):
     t = near(rng.choice(list(found.values())), rng)
-    breaks = {key: far > t for key, far in found.items()}
-    return Closeness(t, distance), column, None, Expected(breaks, max(found.values()))
+    return {Closeness(t, distance): Expected({key: far > t for key, far in found.items()}, max(found.values()))}
 
 
 def near(number: Fraction, rng: random.Random) -> Fraction:

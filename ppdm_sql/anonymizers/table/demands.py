@@ -9,7 +9,6 @@ import numpy as np
 
 from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.tally import Histogram, Tally
-from ppdm_sql.checks.histograms import Reference, achieved, satisfied
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.policy.requirements import Requirement
 
@@ -21,14 +20,15 @@ class Secret:
     name: str
     code_column: str
     requirements: tuple[Requirement, ...]
-    reference: Reference
+    reference: Ints
+    levels: Ints | None = None  # (level, code) -> label, for a distance along the column's hierarchy
 
     def holds(self, counts: Ints) -> Flags:
         """Per histogram, whether it meets every requirement."""
         fine = np.ones(len(counts), dtype=bool)
         for requirement in self.requirements:
             left = np.flatnonzero(fine)
-            fine[left] = satisfied(requirement, counts[left], self.reference)
+            fine[left] = _satisfied(requirement, counts[left], self)
         return fine
 
 
@@ -82,11 +82,19 @@ class Demands:
                 f"k = {self.k} cannot be met: the whole table has {what}; ask for a smaller k or publish more rows"
             )
         for secret in self.secrets:
-            whole = secret.reference.totals.reshape(1, -1)
+            whole = secret.reference.reshape(1, -1)
             for requirement in secret.requirements:
-                if not satisfied(requirement, whole, secret.reference)[0]:
-                    figure = achieved(requirement, whole, secret.reference)
+                if not _satisfied(requirement, whole, secret)[0]:
+                    figure = _figure(requirement, secret.reference)
                     raise RequirementBreached(
                         f'{requirement} on "{secret.name}" cannot be met: the whole table taken as one class reaches '
                         f"{figure}; ask for less, or leave the column out"
                     )
+
+
+def _satisfied(requirement: Requirement, counts: Ints, secret: Secret) -> Flags:
+    from ppdm_sql.checks.histograms import satisfied
+    return satisfied(requirement, counts, secret.reference, secret.levels)
+
+def _figure(requirement: Requirement, counts: Ints) -> str:
+    return "?"

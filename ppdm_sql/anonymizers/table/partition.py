@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,17 +82,21 @@ class Tree:
 
 
 @dataclass(frozen=True)
-class Level:
-    """Parts that may still be split: their nodes, regions and counts; part number = place."""
+class Generation:
+    """The nodes of one depth.  The active ones may still be split; their place in `active` is their part number."""
 
-    node: Ints
+    offset: int  # the number of the first node
+    parent: Ints
     first: Ints
     stop: Ints
+    rows: Ints
+    gain: Floats
+    active: Ints
 
 
-@dataclass
+@dataclass(frozen=True)
 class Grower:
-    """One run: what is split, by which rule, and the tree so far."""
+    """One run: what is split, and by which rule."""
 
     cells: Cells
     axes: Sequence[Axis]
@@ -100,26 +104,128 @@ class Grower:
     response: Response
     columns: Columns
     progress: Progress
-    _pieces: list[Tree] = field(default_factory=list)
-    _nodes: int = 0
 
-    def grow(self, rows: int, persons: int, most_levels: int | None = None) -> Tree:
-        """The whole tree; in the end every row is in one of its leaves."""
-        first = np.zeros((1, len(self.axes)), dtype=np.int64)
-        stop = np.array([[axis.size for axis in self.axes]], dtype=np.int64)
-        self._remember(np.array([-1]), first, stop, np.array([rows]))
-        level = Level(np.zeros(1, np.int64), first, stop)
-        if persons < 2 * self.demands.k or most_levels == 0:
-            self._finish_all(level)
-            return self._tree(0)
-        depth, settled = 0, 0
-        while len(level.node):
+    def grow(self, rows: int, most_levels: int | None = None) -> Tree:
+        """The whole tree; in the end the working tables have every row in one of its leaves."""
+        generations = [self._root(rows)]
+        settled = 0
+        while len(generations[-1].active):
             self.progress("partitioning", settled, rows)
-            split, gain = self._splits(level)
-            self._pieces_gain(level, split, gain)
-            last = most_levels is not None and depth + 1 >= most_levels
-            level, gone = self._descend(level, split, last)
-            settled += gone
-            depth += 1
+            current = generations[-1]
+            if most_levels is None or len(generations) <= most_levels:
+                children, gain = self._splits(len(current.active))
+            else:
+                children, gain = Children.joined([]), np.zeros(len(current.active))
+            current.gain[current.active] = gain
+            following = self._following(current, children)
+            self.cells.route(_kids(current, children, following))
+            settled = rows - int(following.rows[following.active].sum())
+            generations.append(following)
         self.progress("partitioning", rows, rows)
-        return self._tree(depth)
+        return _tree(generations)
+
+    def _root(self, rows: int) -> Generation:
+        stop = np.array([[axis.size for axis in self.axes]], dtype=np.int64)
+        place = np.zeros(1, dtype=np.int64)
+        return Generation(0, place - 1, np.zeros_like(stop), stop, np.array([rows]), np.zeros(1), place)
+
+    def _following(self, current: Generation, children: Children) -> Generation:
+        """The children as nodes; active are those that are large enough for two parts."""
+        parent = current.active[children.part]
+        first, stop = current.first[parent], current.stop[parent]
+        each = np.arange(len(parent))
+        first[each, children.attribute] = np.maximum(first[each, children.attribute], children.first)
+        stop[each, children.attribute] = np.minimum(stop[each, children.attribute], children.stop)
+        enough = (children.persons >= 2 * self.demands.k) & (children.rows > 1)
+        offset = current.offset + len(current.parent)
+        return Generation(
+            offset,
+            parent + current.offset,
+            first,
+            stop,
+            children.rows,
+            np.zeros(len(parent)),
+            np.flatnonzero(enough),
+        )
+
+    def _splits(self, parts: int) -> tuple[Children, Floats]:
+        """The children of every part of the level that has an allowable split, and the gain of each part's split."""
+        return self._by_cost(parts) if self.response.chooses_attribute else self._widest(parts)
+
+    # -- choosing the attribute ----------------------------------------------------------------------
+
+    def _widest(self, parts: int) -> tuple[Children, Floats]:
+        """The attribute that spreads over the largest share of its codes; where it has no allowable split, the next."""
+        share = self._shares()
+        ranking = np.argsort(-share, axis=1, kind="stable")  # equally wide: in the order of the attributes
+        gain, several = np.zeros(parts), []
+        pending = np.arange(parts, dtype=np.int64)
+        for rank in range(len(self.axes)):
+            attribute = ranking[pending, rank]
+            spread = share[pending, attribute] > 0
+            pending, attribute = pending[spread], attribute[spread]
+            if not len(pending):
+                break
+            self.cells.choose(pending, attribute)
+            found = self._searched(None, attribute)
+            several.append(found.children(self.axes, found.ok))
+            gain[pending[found.ok]] = found.gain[found.ok]
+            pending = pending[~found.ok]
+        return Children.joined(several), gain
+
+    def _shares(self) -> Floats:
+        """Per part and attribute (greatest - least code) / (number of codes - 1).
+
+        Ranks instead of values: one outlier does not make everybody else look alike, and dates, text and
+        hierarchies are measured like numbers.  Doubles order such fractions rightly up to 2^25 codes.
+        """
+        extents = self.cells.extents()
+        order = np.argsort(extents[PART])
+        shares = [
+            (extents[f"hi{number}"] - extents[f"lo{number}"])[order] / max(axis.size - 1, 1)
+            for number, axis in enumerate(self.axes)
+        ]
+        return np.column_stack(shares)
+
+    def _by_cost(self, parts: int) -> tuple[Children, Floats]:
+        """The cheapest split over all attributes; of equal ones that of the earlier attribute."""
+        cost, gain = np.full(parts, np.iinfo(np.int64).max), np.zeros(parts)
+        chosen = np.full(parts, -1, dtype=np.int64)
+        several = []
+        for number in range(len(self.axes)):
+            found = self._searched(number, np.full(parts, number, dtype=np.int64))
+            better = found.ok & (found.cost < cost)
+            cost[better], gain[better], chosen[better] = found.cost[better], found.gain[better], number
+            several.append(found.children(self.axes, better))
+        children = Children.joined(several)
+        return children.only(children.attribute == chosen[children.part]), gain
+
+    def _searched(self, number: int | None, attribute: Ints) -> Found:
+        tally = take_tally(self.cells, self.columns, number)
+        return best_splits(tally, attribute, self.axes, self.demands, self.response)
+
+
+def _kids(current: Generation, children: Children, following: Generation) -> Kids:
+    """Where the rows go: into children, or, where a part was not split, out of the working table as they are."""
+    number = -1 - (following.offset + np.arange(len(children.part)))
+    number[following.active] = np.arange(len(following.active))
+    unsplit = np.setdiff1d(np.arange(len(current.active)), children.part)
+    zero = np.zeros(len(unsplit), dtype=np.int64)
+    return Kids(
+        part=np.append(children.part, unsplit),
+        attribute=np.append(children.attribute, zero),
+        first=np.append(children.first, zero),
+        last=np.append(children.stop - 1, np.full(len(unsplit), np.iinfo(np.int32).max)),
+        child=np.append(number, -1 - (current.offset + current.active[unsplit])),
+    )
+
+
+def _tree(generations: Sequence[Generation]) -> Tree:
+    return Tree(
+        parent=np.concatenate([one.parent for one in generations]),
+        first=np.concatenate([one.first for one in generations]),
+        stop=np.concatenate([one.stop for one in generations]),
+        rows=np.concatenate([one.rows for one in generations]),
+        gain=np.concatenate([one.gain for one in generations]),
+        depth=len([one for one in generations if len(one.parent)]) - 1,
+    )

@@ -36,6 +36,9 @@ class Children:
     rows: Ints
     persons: Ints
 
+    def only(self, wanted: Flags) -> Children:
+        return Children(*(getattr(self, name)[wanted] for name in Children.__dataclass_fields__))
+
     @staticmethod
     def joined(several: Sequence[Children]) -> Children:
         parts, attributes, firsts, stops, rows, persons = (

@@ -1,0 +1,148 @@
+"""What is printed for a part: the region it covers, never the extreme values somebody in it has.
+
+    one value in the part      the value itself, which at least k people then share
+    numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
+    text without a hierarchy   {a, b, c}; values held by fewer than k people in the table become ...
+    a hierarchy                the smallest label that covers the part
+    uncut, or values mixed with NULL or NaN, or a list that would be too long: the marker, *
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ppdm_sql.anonymizers.table.axes import Axis
+from ppdm_sql.anonymizers.table.ranges import Flags, Ints
+
+MARKER = "*"
+_LONGEST_LIST = 12
+_SPECIAL = re.compile(r"[\\,{}]")
+
+
+@dataclass(frozen=True)
+class Regions:
+    """Per part what one attribute's codes are: first .. stop - 1 by the cuts, low .. high by who is in it."""
+
+    first: Ints
+    stop: Ints
+    low: Ints
+    high: Ints
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The distinct labels of an attribute (None is NULL), which one each part has, and the codes each covers."""
+
+    texts: tuple[str | None, ...]
+    number: Ints
+    covered: Ints
+
+    def loss(self, rows: Ints, axis: Axis) -> Fraction:
+        """The share of the codes a published value leaves open, averaged over rows: 0 exact, 1 suppressed."""
+        open_ = int(((self.covered - 1)[self.number].astype(object) * rows).sum()) if len(rows) else 0
+        return Fraction(open_, max(axis.size - 1, 1) * int(rows.sum()))
+
+
+def marker(axes: Sequence[Axis]) -> str:
+    """Stars, one more than any value that consists of stars has: a suppressed cell is never taken for data."""
+    longest = max((len(text) for axis in axes for text in axis.texts if text and not text.strip("*")), default=0)
+    return MARKER * (longest + 1)
+
+
+def labels_of(axis: Axis, regions: Regions, held: Ints, k: int, suppressed: str, *, extent: bool = False) -> Labels:
+    """The labels of one attribute.
+
+    held: per code but NULL's, by how many people; extent: print the least and greatest value there is.
+    """
+    keys = np.column_stack([regions.first, regions.stop, regions.low, regions.high])
+    if axis.hierarchy is None and not extent:
+        # Who is in the part counts only in so far as everybody has the same, or some have NULL or NaN.
+        single = regions.low == regions.high
+        mixed = ~single & (regions.high >= axis.ordinary)
+        keys[:, 2] = np.where(single, regions.low, -1)
+        keys[:, 3] = np.where(single, regions.high, np.where(mixed, axis.size, -2))
+    number = same_rows(keys)
+    distinct = keys[np.unique(number, return_index=True)[1]]
+    braces = max((len(text) - len(text.lstrip("{")) for text in axis.texts), default=0)
+    write = _Writer(axis, held < k, suppressed, extent, _boundaries(axis, distinct, held < k), braces + 1)
+    found = [write(*map(int, key)) for key in distinct]
+    return Labels(tuple(text for text, _ in found), number, np.array([covered for _, covered in found]))
+
+
+def same_rows(table: Ints) -> Ints:
+    """Per row of a table a number 0, 1, ...; equal rows have equal numbers, in the order of the rows' values.
+
+    >>> same_rows(np.array([[1, 7], [0, 9], [1, 7]]))
+    array([1, 0, 1])
+    """
+    number = np.zeros(len(table), dtype=np.int64)
+    for column in table.T:
+        values, place = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + place, return_inverse=True)[1]
+    return number
+
+
+def _boundaries(axis: Axis, keys: Ints, rare: Flags) -> dict[int, str]:
+    """The numbers at which the regions of a number line start and stop."""
+    if axis.line is None:
+        return {}
+    codes = np.unique(keys[:, :2])
+    codes = codes[(codes > 0) & (codes < axis.ordinary)]
+    return dict(zip(codes.tolist(), axis.line.boundaries(codes, rare[codes]), strict=True))
+
+
+@dataclass(frozen=True)
+class _Writer:
+    axis: Axis
+    rare: Flags
+    suppressed: str
+    extent: bool
+    boundary: dict[int, str]
+    braces: int  # of a list: one more than any value of the column starts with
+
+    def __call__(self, first: int, stop: int, low: int, high: int) -> tuple[str | None, int]:
+        """The label, and how many codes it covers."""
+        axis = self.axis
+        if low == high:
+            return axis.text(low), 1
+        if high >= axis.ordinary:
+            return self.suppressed, axis.size
+        if axis.hierarchy is not None:
+            node = axis.hierarchy.covering(low, high + 1)
+            return node.label, node.stop - node.start
+        if axis.line is not None and self.extent:
+            return f"[{axis.texts[low]}, {axis.texts[high]}]", high - low + 1
+        stop = min(stop, axis.ordinary)
+        if first == 0 and stop == axis.ordinary:
+            return self.suppressed, axis.size
+        text = self._interval(first, stop) if axis.line is not None else self._list(first, stop)
+        return (text, stop - first) if text is not None else (self.suppressed, axis.size)
+
+    def _interval(self, first: int, stop: int) -> str:
+        if first == 0:
+            return f"< {self.boundary[stop]}"
+        if stop == self.axis.ordinary:
+            return f">= {self.boundary[first]}"
+        return f"[{self.boundary[first]}, {self.boundary[stop]})"
+
+    def _list(self, first: int, stop: int) -> str | None:
+        """The values of a region, those that few people hold left out; None when there are too many or none."""
+        common = [self.axis.texts[code] for code in range(first, stop) if not self.rare[code]]
+        if not 0 < len(common) <= _LONGEST_LIST:
+            return None
+        more = [] if len(common) == stop - first else ["..."]
+        return "{" * self.braces + ", ".join([*map(_escaped, common), *more]) + "}" * self.braces
+
+
+def _escaped(text: str) -> str:
+    r"""A value inside a list, so that no other list reads the same.
+
+    >>> _escaped("Smith, {J}"), _escaped("...")
+    ('Smith\\, \\{J\\}', '\\...')
+    """
+    return "\\..." if text == "..." else _SPECIAL.sub(r"\\\g<0>", text)

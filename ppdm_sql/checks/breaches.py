@@ -1,0 +1,177 @@
+"""Which classes break a requirement: the statements of sql/checks/, bound to a real relation.
+
+They are complete statements over stand-in names, so each is a dbt test or an audit as it stands; here they get
+their columns and exact parameters.  The rows they return hold values of the data: show them only when asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.checks.cells import Bench, bench, nested, printed
+from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
+from ppdm_sql.checks.exact import ENTROPY_NEAR, entropy_reaches
+from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.source.encode import CODE, VALUE, canonical
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+
+_SENSITIVE, _ENTITY = "ppdm_sensitive", "ppdm_entity"
+Parameters = dict[str, Any]
+
+
+def breaches(
+    engine: Engine,
+    relation: Name,
+    requirement: Requirement,
+    *,
+    quasi: Sequence[ColumnInfo],
+    sensitive: Sensitive | None = None,
+    entity: ColumnInfo | None = None,
+) -> Rows:
+    """The classes that break a requirement: their quasi-identifiers, then the figures of the statement.
+
+    An empty relation has no class, hence no breach; that it satisfies nothing is for measure() to say.
+    """
+    asked = _settled(requirement, sensitive)
+    with bench(engine) as tables:
+        hierarchy = None
+        if isinstance(asked, Closeness) and asked.distance == "hierarchical" and sensitive is not None:
+            hierarchy = _level_lines(tables, relation, sensitive)
+        query, params = breach_query(
+            engine, relation, asked, quasi=quasi, sensitive=sensitive, entity=entity, hierarchy=hierarchy
+        )
+        rows = engine.fetch(query, **params)
+    if isinstance(asked, EntropyDiversity):
+        return [row for row in rows if not _in_doubt_but_holds(row, asked.l)]
+    return rows
+
+
+def breach_query(
+    engine: Engine,
+    relation: Name,
+    requirement: Requirement,
+    *,
+    quasi: Sequence[ColumnInfo],
+    sensitive: Sensitive | None = None,
+    entity: ColumnInfo | None = None,
+    hierarchy: Name | None = None,
+) -> tuple[exp.Query, Parameters]:
+    """The statement that returns the breaches, and its parameters: for a dbt test, an audit or EXPLAIN.
+
+    hierarchy: for the hierarchical distance, a relation as sql/checks/closeness_hierarchical.sql describes it.
+    For entropy the statement also returns classes in doubt; breaches() decides them.
+    """
+    asked = _settled(requirement, sensitive)
+    file, params = _file(asked, by_entity=entity is not None)
+    source = _source(engine, relation, quasi, sensitive, entity)
+    relations: dict[str, exp.Expr] = {"source": nested(source, "ppdm_source")}
+    if hierarchy is not None:
+        relations["hierarchy"] = hierarchy.table("hierarchy")
+    query = statement(file, relations, {"quasi": [info.name for info in quasi]})
+    for standin, real in (("sensitive", _SENSITIVE), ("entity", _ENTITY)):
+        _put(query, standin, real)
+    return query, params
+
+
+def _settled(requirement: Requirement, sensitive: Sensitive | None) -> Requirement:
+    if not isinstance(requirement, KAnonymity) and sensitive is None:
+        raise PolicyError(f"{requirement} needs a SENSITIVE column")
+    if isinstance(requirement, Closeness) and sensitive is not None:
+        return replace(requirement, distance=distance_of(requirement, sensitive.info, sensitive.hierarchy))
+    return requirement
+
+
+def _file(requirement: Requirement, *, by_entity: bool) -> tuple[str, Parameters]:
+    """The statement of a requirement and its parameters, fractions as two whole numbers."""
+    match requirement:
+        case KAnonymity(k=k):
+            return "checks/undersized_classes" + ("_by_entity" if by_entity else ""), {"k": k}
+        case DistinctDiversity(l=count):
+            return "checks/distinct_diversity", {"l": count}
+        case SimpleDiversity(l=l):
+            return "checks/simple_diversity", _fraction("l", l)
+        case ConfidenceLimit(limit=limit):
+            return "checks/confidence_limit", _fraction("limit", limit)
+        case RecursiveDiversity(c=c, l=count):
+            return "checks/recursive_diversity", {**_fraction("c", c), "l": count}
+        case EntropyDiversity(l=l):
+            return "checks/entropy_diversity", {**_fraction("l", l), "tolerance": -ENTROPY_NEAR}
+        case Closeness(t=t, distance=distance):
+            return f"checks/closeness_{distance}", _fraction("t", t)
+
+
+def _fraction(name: str, value: Fraction) -> Parameters:
+    return {f"{name}_numerator": value.numerator, f"{name}_denominator": value.denominator}
+
+
+def _source(
+    engine: Engine,
+    relation: Name,
+    quasi: Sequence[ColumnInfo],
+    sensitive: Sensitive | None,
+    entity: ColumnInfo | None,
+) -> exp.Select:
+    """The relation with its columns as they are compared: text by its bytes, quasi-identifiers as they print."""
+    query = exp.Select().from_(relation.table())
+    for info in quasi:
+        query = query.select(aliased(canonical(engine, printed(info)), info.name))
+    if sensitive is not None:
+        query = query.select(aliased(canonical(engine, sensitive.info), _SENSITIVE))
+    if entity is not None:
+        query = query.select(aliased(canonical(engine, entity), _ENTITY))
+    return query if query.expressions else query.select(aliased(exp.Literal.number(0), "ppdm_nothing"))
+
+
+def _put(query: exp.Query, standin: str, real: str) -> None:
+    """Replaces a stand-in that is one column.  A column of the user's that has its name is quoted already."""
+    for found in query.find_all(exp.Column):
+        if found.name == standin and not found.this.args.get("quoted"):
+            found.set("this", identifier(real))
+
+
+def _level_lines(tables: Bench, relation: Name, sensitive: Sensitive) -> Name:
+    """The hierarchy of the values there are, as lines (value, level, node)."""
+    import pyarrow as pa
+
+    assert sensitive.hierarchy is not None
+    lookup = tables.lookup(relation, sensitive.info)
+    levels = hierarchy_levels(sensitive.hierarchy, [row[0] for row in lookup.values(tables.engine)], lookup.null_code)
+    lines = [(code, level, int(node)) for level, nodes in enumerate(levels) for code, node in enumerate(nodes)]
+    columns = list(zip(*lines, strict=True)) or [(), (), ()]
+    coded = own("ppdm_check_lines")
+    names = (CODE, "ppdm_level", "ppdm_node")
+    tables.engine.load(
+        coded, pa.table({name: pa.array(part, pa.int32()) for name, part in zip(names, columns, strict=True)})
+    )
+    tables.keep(coded)
+    query = exp.Select(expressions=[column(VALUE, "v"), column("ppdm_level", "n"), column("ppdm_node", "n")])
+    same = exp.EQ(this=column(CODE, "v"), expression=column(CODE, "n"))
+    query = query.from_(coded.table("n")).join(lookup.table.table("v"), on=same, join_type="left")
+    return tables.make("ppdm_check_hierarchy", query)
+
+
+def _in_doubt_but_holds(row: Row, l: Fraction) -> bool:
+    """A class of the entropy statement that floating point could not tell, and whole numbers can."""
+    counts, entropy = row[-2], row[-1]
+    if float(entropy) < math.log(l) - ENTROPY_NEAR:
+        return False
+    return entropy_reaches([int(count) for count in counts.split(",")], l)

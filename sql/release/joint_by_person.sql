@@ -1,0 +1,17 @@
+-- The classes of two releases joined along the persons behind their rows, where their rows have no common key.
+-- A person with several rows is counted in every pair of classes: more pairs than there are, never fewer.
+-- A person that only one of them has forms classes of its own, because the other's holder sees it missing.
+-- Stand-ins: left_link, right_link, each (ppdm_key0, ppdm_key1, ppdm_person, ppdm_part, ppdm_rows).
+SELECT
+    COALESCE(a.ppdm_key0, b.ppdm_key0) AS ppdm_key0,
+    COALESCE(a.ppdm_key1, b.ppdm_key1) AS ppdm_key1,
+    COALESCE(a.ppdm_person, b.ppdm_person) AS ppdm_person,
+    DENSE_RANK() OVER (ORDER BY COALESCE(a.ppdm_part, -1), COALESCE(b.ppdm_part, -1)) AS ppdm_part,
+    CASE
+        WHEN a.ppdm_rows IS NULL THEN b.ppdm_rows
+        WHEN b.ppdm_rows IS NULL THEN a.ppdm_rows
+        WHEN a.ppdm_rows < b.ppdm_rows THEN a.ppdm_rows
+        ELSE b.ppdm_rows
+    END AS ppdm_rows
+FROM left_link AS a
+FULL JOIN right_link AS b ON a.ppdm_person = b.ppdm_person

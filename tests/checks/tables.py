@@ -1,0 +1,174 @@
+"""Random tables that are easy to count wrongly, and what the definitions say about them."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+
+from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    SimpleDiversity,
+)
+from ppdm_sql.source.hierarchy import build
+from tests import oracles
+
+NAN, INF = math.nan, math.inf
+TEXTS = (
+    "Ann", "ANN", "ann ", "\u00e9", "e\u0301", "ann\u200b", "*", "?", "NULL", "", " ", "O'Brien", 'a"b', "%s", "$k",
+    "\\", "\u6f22", "\U0001f642", "1", "1.0", "'; DROP TABLE t; --", "\n",
+)  # fmt: skip
+VALUES = {
+    "TEXT": TEXTS,
+    "SMALLINT": (-32768, -1, 0, 7, 32767),
+    "INTEGER": (-1, 0, 1, 2, 2**31 - 1),
+    "BIGINT": (0, 2**53, 2**53 + 1, -(2**63), 2**63 - 1),
+    "DOUBLE": (0.0, -0.0, NAN, INF, -INF, 1.5, 1e-320, 0.1 + 0.2, 0.3),
+    "DECIMAL(38, 18)": (Decimal("1.000000000000000000"), Decimal("1.000000000000000001"), Decimal("-2.5")),
+    "BOOLEAN": (True, False),
+    "DATE": (date(1970, 1, 1), date(2024, 2, 29), date(1899, 12, 31)),
+    "TIMESTAMP": (datetime(2024, 2, 29, 8, 30), datetime(2024, 2, 29, 8, 30, 0, 1), datetime(1969, 12, 31, 23)),
+}
+ORDERED = tuple(kind for kind in VALUES if kind not in ("TEXT", "BOOLEAN"))
+NAMES = (
+    "age", "zip", 'o"brien', "order", "source", "quasi", "sensitive", "entity", "hierarchy", "n", "r", "l0", "c", "k",
+    "(select 1)", "a.b", "x; DROP TABLE t", "%s", "%(k)s", "$l", ":k", "'", "group", " ", "-- x", "\U0001f642", "*",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Data:
+    """A table, which column is what, and the hierarchy of the words."""
+
+    columns: dict[str, str]
+    rows: list[tuple[object, ...]]
+    quasi: list[str]
+    words: str  # sensitive, text
+    numbers: str  # sensitive, ordered
+    entity: str
+    ways: dict[str, tuple[str, ...]]
+
+    @property
+    def mappings(self):
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    @property
+    def hierarchy(self):
+        return build(self.words, list(self.ways.values()), height=2)
+
+    def sensitive(self, info):
+        return {
+            self.words: Sensitive(info[self.words], self.hierarchy),
+            self.numbers: Sensitive(info[self.numbers], None),
+        }
+
+
+def random_data(seed, kinds=tuple(VALUES)):
+    rng = random.Random(seed)
+    names = rng.sample(NAMES, 8)
+    quasi, (words, numbers, entity) = names[: rng.choice((0, 1, 1, 2, 2, 3, 5))], names[5:]
+    columns = {name: rng.choice(kinds) for name in quasi}
+    columns |= {words: "TEXT", numbers: rng.choice([kind for kind in kinds if kind in ORDERED]), entity: "INTEGER"}
+    pools = {name: _pool(rng, VALUES[kind], rng.randint(1, 3)) for name, kind in columns.items()}
+    pools[words] = _pool(rng, TEXTS, rng.randint(1, 6))
+    pools[numbers] = _pool(rng, VALUES[columns[numbers]], rng.randint(1, 6))
+    size = rng.choice((1, 2, 5, 12, 30, 60))
+    rows = [tuple(_pick(rng, pools[name]) for name in columns) for _ in range(size)]
+    leaves = [word for word in pools[words] if word is not None]
+    ways = {leaf: (leaf, f"part {rng.randint(1, 2)}", "*root*") for leaf in leaves}
+    return Data(columns, rows, quasi, words, numbers, entity, ways)
+
+
+def _pool(rng, values, size):
+    picked = rng.sample(values, min(size, len(values)))
+    return [*picked, None] if rng.random() < 0.4 else picked
+
+
+def _pick(rng, pool):
+    """The first values are more frequent than the others."""
+    return pool[min(int(rng.expovariate(1.0)), len(pool) - 1)] if rng.random() < 0.5 else rng.choice(pool)
+
+
+# -- what the definitions say ----------------------------------------------------------------------------
+
+
+def distances(data, column, distance):
+    ways = data.ways if distance == "hierarchical" else None
+    return oracles.class_distances(data.mappings, data.quasi, column, distance, ways)
+
+
+def verdicts(data, column, requirement, *, by_entity=False):
+    """Per class, whether it satisfies a requirement; classes are known by what is printed."""
+    held = oracles.classes(data.mappings, data.quasi)
+    if isinstance(requirement, Closeness):
+        return {key: far <= requirement.t for key, far in distances(data, column, requirement.distance).items()}
+    if isinstance(requirement, KAnonymity):
+        counted = {key: len(rows) for key, rows in held.items()}
+        if by_entity:
+            counted = oracles.entity_counts(data.mappings, data.quasi, data.entity)
+        return {key: units >= requirement.k for key, units in counted.items()}
+    counts = {key: oracles.frequencies(row[column] for row in rows) for key, rows in held.items()}
+    tests = {
+        DistinctDiversity: lambda c: oracles.distinct_values(c) >= requirement.l,
+        SimpleDiversity: lambda c: oracles.simple_ratio(c) >= requirement.l,
+        ConfidenceLimit: lambda c: oracles.confidence(c) <= requirement.limit,
+        RecursiveDiversity: lambda c: oracles.recursive_holds(c, requirement.c, requirement.l),
+        EntropyDiversity: lambda c: oracles.entropy_reaches(c, requirement.l),
+    }
+    return {key: tests[type(requirement)](c) for key, c in counts.items()}
+
+
+def figure(data, column, requirement, *, by_entity=False):
+    """The worst figure of all classes."""
+    if isinstance(requirement, Closeness):
+        return max(distances(data, column, requirement.distance).values())
+    if isinstance(requirement, KAnonymity):
+        if by_entity:
+            return oracles.entity_k(data.mappings, data.quasi, data.entity)
+        return oracles.k_anonymity(data.mappings, data.quasi)
+    held = oracles.classes(data.mappings, data.quasi).values()
+    counts = [oracles.frequencies(row[column] for row in rows) for rows in held]
+    match requirement:
+        case DistinctDiversity():
+            return min(map(oracles.distinct_values, counts))
+        case SimpleDiversity():
+            return min(map(oracles.simple_ratio, counts))
+        case ConfidenceLimit():
+            return max(map(oracles.confidence, counts))
+        case RecursiveDiversity(l=l):
+            ratios = [oracles.recursive_ratio(c, l) for c in counts]
+            return math.inf if None in ratios else max(ratios)
+        case EntropyDiversity():
+            return min(math.exp(-sum(n / sum(c) * math.log(n / sum(c)) for n in c)) for c in counts)
+
+
+def boundary_requirements(data, column, distances_of_column):
+    """Every requirement at its mark and just beyond it, so that every < and <= is told apart."""
+    little = Fraction(1, 10**6)
+    found = []
+    k = figure(data, column, KAnonymity(1))
+    found += [KAnonymity(k), KAnonymity(k + 1)]
+    distinct = figure(data, column, DistinctDiversity(1))
+    found += [DistinctDiversity(distinct), DistinctDiversity(distinct + 1)]
+    simple = figure(data, column, SimpleDiversity(Fraction(1)))
+    found += [SimpleDiversity(simple), SimpleDiversity(simple + little)]
+    sure = figure(data, column, ConfidenceLimit(Fraction(1)))
+    found += [ConfidenceLimit(sure), ConfidenceLimit(sure - little)]
+    for l in (1, 2, 3):
+        ratio = figure(data, column, RecursiveDiversity(Fraction(1), l))
+        cs = [Fraction(3)] if math.isinf(ratio) else [ratio, ratio + little]
+        found += [RecursiveDiversity(c, l) for c in cs]
+    found += [EntropyDiversity(l) for l in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(distinct))]
+    for distance in distances_of_column:
+        t = figure(data, column, Closeness(Fraction(1), distance))
+        found += [Closeness(t, distance)] + ([Closeness(t - t / 10**6, distance)] if t else [])
+    return found
