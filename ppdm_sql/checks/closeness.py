@@ -81,24 +81,29 @@ class Far:
     classes: Integers
 
 
-def closeness_outcome(tables: Bench, requirement: Closeness, cells: Cells, reference: Reference) -> Outcome:
-    """How far the farthest class of one sensitive column is."""
+def closeness_outcomes(
+    tables: Bench, distance: str, requirements: Sequence[Closeness], cells: Cells, reference: Reference
+) -> list[Outcome]:
+    """How far the farthest class of one sensitive column is, against every t that is asked for one distance."""
     unit = reference.rows * reference.steps
     farthest: Fraction | None = None
-    classes, sizes = [_NONE], [_NONE]
-    for found in _distances(tables, requirement, cells, reference):
+    breaching = [[(_NONE, _NONE)] for _ in requirements]
+    for found in _distances(tables, distance, cells, reference):
         if not found.size.size:
             continue
-        breach = ~at_most(found.far, found.size, requirement.t * unit)
-        classes.append(found.classes[breach])
-        sizes.append(found.size[breach])
         farthest = max(farthest or Fraction(0), largest(found.far, found.size) / unit)
+        for requirement, kept in zip(requirements, breaching, strict=True):
+            breach = ~at_most(found.far, found.size, requirement.t * unit)
+            kept.append((found.classes[breach], found.size[breach]))
     name = cells.sensitive.column.name
-    return outcome(requirement, name, farthest, np.concatenate(classes), np.concatenate(sizes))
+    return [
+        outcome(requirement, name, farthest, *(np.concatenate(part) for part in zip(*kept, strict=True)))
+        for requirement, kept in zip(requirements, breaching, strict=True)
+    ]
 
 
-def _distances(tables: Bench, requirement: Closeness, cells: Cells, reference: Reference) -> Iterator[Far]:
-    ordered = requirement.distance == "ordered"
+def _distances(tables: Bench, distance: str, cells: Cells, reference: Reference) -> Iterator[Far]:
+    ordered = distance == "ordered"
     yield _single_valued(tables.engine, cells, alone_ordered(reference) if ordered else alone(reference))
     if ordered:
         yield from _carried(tables.engine, cells, reference)

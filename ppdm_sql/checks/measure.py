@@ -14,7 +14,7 @@ from typing import Any
 
 from ppdm_sql.checks.cells import Bench, Cells, Coded, bench, coded, make_cells, make_classes
 from ppdm_sql.checks.class_size import Bucket, Sizes, histogram, k_outcome, sizes_by_columns, sizes_of_classes
-from ppdm_sql.checks.closeness import closeness_outcome, distance_of, make_reference
+from ppdm_sql.checks.closeness import closeness_outcomes, distance_of, make_reference
 from ppdm_sql.checks.diversity import diversity_outcome, profile
 from ppdm_sql.checks.nulls import smallest_match
 from ppdm_sql.checks.outcomes import Outcome
@@ -135,19 +135,25 @@ class _Work:
         if self._entity is None and self._sizes is None:
             self._take_sizes(sizes_of_classes(engine, cells.classes), cells.classes)
         kinds = profile(engine, cells, entropies)
+        about_t = self._closeness([each for each in asked if isinstance(each, Closeness)], cells, item.hierarchy)
         return [
-            self._closeness(each, cells, item.hierarchy)
-            if isinstance(each, Closeness)
-            else diversity_outcome(engine, each, cells, kinds)
+            about_t[each] if isinstance(each, Closeness) else diversity_outcome(engine, each, cells, kinds)
             for each in asked
             if not isinstance(each, KAnonymity)
         ]
 
-    def _closeness(self, asked: Closeness, cells: Cells, hierarchy: Hierarchy | None) -> Outcome:
-        assert asked.distance is not None
-        rows = self.sizes()[0].total_rows
-        reference = make_reference(self._tables.engine, cells.sensitive, rows, asked.distance, hierarchy)
-        return closeness_outcome(self._tables, asked, cells, reference)
+    def _closeness(
+        self, asked: Sequence[Closeness], cells: Cells, hierarchy: Hierarchy | None
+    ) -> dict[Closeness, Outcome]:
+        """The outcomes by requirement; distances are measured once, whatever number of t is asked."""
+        found: dict[Closeness, Outcome] = {}
+        for distance in dict.fromkeys(each.distance or "equal" for each in asked):
+            alike = [each for each in asked if each.distance == distance]
+            rows = self.sizes()[0].total_rows
+            reference = make_reference(self._tables.engine, cells.sensitive, rows, distance, hierarchy)
+            outcomes = closeness_outcomes(self._tables, distance, alike, cells, reference)
+            found.update(zip(alike, outcomes, strict=True))
+        return found
 
     def sizes(self) -> tuple[Sizes, int | None]:
         """The class sizes, and k where NULL may be any value."""

@@ -32,7 +32,7 @@ class Options:
         return connect(
             self.db,
             create=self.create,
-            read_only=self.read_only or not writes,
+            read_only=self.read_only or not (writes or self.create),
             allow=self.allow_dir,
             memory_limit=self.memory_limit,
             threads=self.threads,

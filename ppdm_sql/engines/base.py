@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
@@ -87,15 +87,15 @@ class Engine(ABC):
 
     def render(self, tree: exp.Expr) -> str:
         """The statement in this engine's SQL; a construct it lacks is an error, never dropped."""
-        for word in tree.find_all(exp.Identifier):
-            self._check_name(word.this)
+        self._check_names(word.this for word in tree.find_all(exp.Identifier))
         return tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
 
-    def _check_name(self, name: str) -> None:
-        if "\0" in name:
-            raise EngineError("a name holds a NUL character: no relation or column can be called that")
-        if self.name_limit is not None and len(name.encode()) > self.name_limit:
-            raise EngineError(f"the name {name} is longer than the {self.name_limit} bytes {self.title} keeps")
+    def _check_names(self, names: Iterable[str]) -> None:
+        for name in names:
+            if "\0" in name:
+                raise EngineError("a name holds a NUL character: no relation or column can be called that")
+            if self.name_limit is not None and len(name.encode()) > self.name_limit:
+                raise EngineError(f"the name {name} is longer than the {self.name_limit} bytes {self.title} keeps")
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
@@ -115,7 +115,10 @@ class Engine(ABC):
             return self._arrays(sql, used_params(query, params))
 
     def batches(self, query: exp.Expr, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
-        """The result as Arrow batches: exact types, bounded memory.  Read it before the next statement."""
+        """The result as Arrow batches: exact types, bounded memory, and one batch even when there is no row.
+
+        Read them before the next statement.
+        """
         sql = self._announce(query)
         with self._explained(sql):
             yield from self._batches(sql, rows)

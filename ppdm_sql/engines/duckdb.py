@@ -83,6 +83,7 @@ class DuckDBEngine(Engine):
     def _lock_down(self, memory_limit: str | None, threads: int | None, allow: Sequence[str]) -> None:
         settings: dict[str, Any] = {
             "enable_progress_bar": False,  # it prints to stdout, even into a pipe
+            "TimeZone": "UTC",  # the text of a moment must not depend on the machine
             "perfect_ht_threshold": 22,  # counting by small codes becomes an array index
             "temp_directory": str(self._temp),
             "allowed_directories": [str(Path(folder).resolve()) for folder in allow],
@@ -107,16 +108,27 @@ class DuckDBEngine(Engine):
         return cast("dict[str, np.ndarray]", self._connection.execute(sql, params or None).fetchnumpy())
 
     def _batches(self, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
-        yield from self._connection.sql(sql).to_arrow_reader(rows)
+        import pyarrow as pa
+
+        reader = self._connection.sql(sql).to_arrow_reader(rows)
+        first = next(iter(reader), None)
+        yield pa.RecordBatch.from_pylist([], schema=reader.schema) if first is None else first
+        yield from reader
 
     def _execute(self, sql: str, params: dict[str, Any]) -> None:
         self._connection.execute(sql, params or None)
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         cursor = self._connection.execute(text)
-        if cursor.description is None:
-            return None
-        return Table(tuple(str(column[0]) for column in cursor.description), cursor.fetchmany(limit))
+        columns = tuple(str(column[0]) for column in cursor.description or ())
+        rows = cursor.fetchmany(limit)
+        return Table(columns, rows) if self._is_shown(text, columns) else None
+
+    def _is_shown(self, text: str, columns: tuple[str, ...]) -> bool:
+        """DuckDB answers everything with a table: a CREATE with Count, a SET with Success."""
+        told = self._connection.extract_statements(text)[-1].expected_result_type
+        is_query = told == [duckdb.ExpectedResultType.QUERY_RESULT]
+        return columns != ("Success",) and (is_query or columns != ("Count",))
 
     @contextlib.contextmanager
     def _explained(self, sql: str) -> Iterator[None]:
@@ -182,6 +194,7 @@ class DuckDBEngine(Engine):
     # -- making ------------------------------------------------------------------------------------
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
+        self._check_names(table.schema.names)
         held = f"ppdm_arrow_{id(table)}"
         self._connection.register(held, table)
         try:

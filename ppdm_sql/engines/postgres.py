@@ -152,12 +152,9 @@ class PostgresEngine(Engine):
             cursor.execute(_query(sql, {}))
             columns = cursor.description or []
             reader = postgres_types.ArrowReader(columns, self._texts_among(postgres_types.foreign_types(columns)))
-            while True:
-                found = cursor.fetchmany(rows)
-                if found:
-                    yield reader.batch(found)
-                if len(found) < rows:
-                    return
+            yield reader.batch(cursor.fetchmany(rows))
+            while found := cursor.fetchmany(rows):
+                yield reader.batch(found)
 
     def _texts_among(self, types: list[int]) -> frozenset[int]:
         if not types:
@@ -234,6 +231,7 @@ class PostgresEngine(Engine):
         return rows[0][3] if rows else None
 
     def _listed(self, schema: str | None, names: list[str] | None) -> Rows:
+        self._check_names([*([schema] if schema else []), *(names or [])])
         return self._looked_up("catalog/relations_postgres", schema=schema, names=names, path=self._path)
 
     def _looked_up(self, file: str, /, **params: Any) -> Rows:

@@ -101,12 +101,9 @@ class SparkEngine(Engine):
         frame = self._sql(sql, {})
         schema = pa.schema([pa.field(field.name, _arrow_type(field)) for field in frame.schema])
         found = _zoneless(frame).toLocalIterator()
-        empty = True
+        yield _batch(list(islice(found, rows)), schema)
         while chunk := list(islice(found, rows)):
-            empty = False
             yield _batch(chunk, schema)
-        if empty:
-            yield _batch([], schema)
 
     def _execute(self, sql: str, params: dict[str, Any]) -> None:
         self._sql(sql, params)
@@ -210,17 +207,13 @@ class SparkEngine(Engine):
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         table = plain_table(table)
         schema = types.StructType([types.StructField(field.name, _spark_type(field)) for field in table.schema])
-        self._check_names_of(name, table.column_names)
+        self._check_names((*name.parts, *table.column_names))
         with self._explained("load"):
             frame = self._session.createDataFrame(table, schema=schema)
             self._register(name if temporary else _LOADED, frame)
         if not temporary:
             self.create_table(name, exp.select("*").from_(_LOADED.table()))
             self.drop_table(_LOADED, temporary=True)
-
-    def _check_names_of(self, name: Name, columns: list[str]) -> None:
-        for word in (*name.parts, *columns):
-            self._check_name(word)
 
     def view_of_text(self, name: Name, query: str) -> None:
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())

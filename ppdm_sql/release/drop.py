@@ -5,7 +5,7 @@ from __future__ import annotations
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.release.joint import link_name
+from ppdm_sql.release.joint import link_name, shown_name
 from ppdm_sql.release.results import Dropped
 from ppdm_sql.statements.names import SCHEMA, Name
 
@@ -23,4 +23,4 @@ def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
         if not exports:
             engine.drop_table(link_name(record.release_id))
         releases.add_event(engine, record.release_id, "dropped")
-    return Dropped(str(record.name), exports)
+    return Dropped(shown_name(record), exports)

@@ -26,6 +26,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, PolicyError, RequirementBreached, Tampered
 from ppdm_sql.release import manifest, writers
+from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
 from ppdm_sql.release.stage import published_query
@@ -161,7 +162,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
     manifest_path(built).write_text(manifest.as_text(content), encoding="utf-8")
     certificate_path(built).write_text(judged.certificate, encoding="utf-8")
     return Exported(
-        name=str(record.name),
+        name=shown_name(record),
         path=str(order.path),
         manifest=str(manifest_path(order.path)),
         certificate=str(certificate_path(order.path)),

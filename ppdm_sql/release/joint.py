@@ -57,6 +57,11 @@ class JointOutcome:
         }
 
 
+def shown_name(record: ReleaseRecord) -> str:
+    """A release by the name its statement gave it."""
+    return str(record.manifest.get("release", {}).get("name", record.name))
+
+
 def link_name(release_id: str) -> Name:
     return Name(SCHEMA, f"ppdm_link_{release_id}")
 
@@ -77,7 +82,7 @@ def judge_jointly(
     engine.create_table(current, link_query(), temporary=True)
     names: list[str] = []
     for number, other in enumerate(others, start=1):
-        names.append(str(other.name))
+        names.append(shown_name(other))
         promised = min(k, other.k_promised or k)
         how = _comparable(engine, other, keys)
         if how is None:

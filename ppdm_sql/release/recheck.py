@@ -16,6 +16,7 @@ from ppdm_sql.policy.requirements import Closeness, Requirement
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE, opened
+from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.manifest import FORMAT, finding_json, typed
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified
@@ -31,7 +32,7 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
     outcome = Verified(
-        str(record.manifest.get("release", {}).get("name", record.name)),
+        shown_name(record),
         tuple(FindingShown.of_json(finding) for finding in found),
         tuple(problems),
         judgement.rows,

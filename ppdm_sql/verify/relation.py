@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from sqlglot import exp
 
+from ppdm_sql import resources
 from ppdm_sql.engines.base import Engine, Kind, Rows
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.policy.requirements import (
@@ -32,7 +33,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.entropy import entropy_at_least
 from ppdm_sql.verify.nulls import null_matches_all_k
 from ppdm_sql.verify.paths import PATH, Levels, height, stored_path
-from ppdm_sql.verify.printed import Stored
+from ppdm_sql.verify.printed import Printed, Stored
 
 __all__ = ["Finding", "Judgement", "SensitiveColumn", "judge", "measuring_statements", "null_matches_all_k"]
 
@@ -56,6 +57,9 @@ class Finding:
     (simple_l), f1 / tail (recursive_l: every c above it holds; None where no c does), f1 / size (confidence),
     the greatest distance (t).  For entropy_l it is a float that the exact figure is not below.
     None for a relation without rows.
+
+    statement_sha256 is that of the file in sql/verify/ that measured it, so sha256sum tells whether it was the
+    reviewed one.
     """
 
     requirement: Requirement
@@ -117,7 +121,11 @@ def measuring_statements(
     measures = [
         measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, None)
     ]
-    return [(item.requirement, item.column, item.query, item.params) for item in measures if item.hierarchy is None]
+    return [
+        (item.requirement, item.column, item.source.statement(item.file), item.params)
+        for item in measures
+        if item.hierarchy is None
+    ]
 
 
 # -- what to run -----------------------------------------------------------------------------------------
@@ -129,11 +137,15 @@ class _Measure:
 
     requirement: Requirement
     column: str | None
-    query: exp.Query
+    file: str
+    source: Printed
     worst: Callable[[Iterable[Fraction | float]], Fraction | float]
     params: Mapping[str, Any] = field(default_factory=dict)
     hierarchy: Levels | None = None
-    unplaced: exp.Query | None = None  # counts the values a hierarchy does not know
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(resources.sql_text(f"verify/{self.file}").encode()).hexdigest()
 
 
 def _measures(
@@ -157,44 +169,37 @@ def _measures(
 
 def _of_class_size(stored: Stored, quasi: Sequence[str], asked: KAnonymity, entity: str | None) -> _Measure:
     if entity is None:
-        query = stored.source(quasi).statement("class_size")
-    else:
-        query = stored.source(quasi, entity=stored.entity(entity)).statement("entity_count")
-    return _Measure(asked, None, query, min, {"k": asked.k})
+        return _Measure(asked, None, "class_size", stored.source(quasi), min, {"k": asked.k})
+    source = stored.source(quasi, entity=stored.entity(entity))
+    return _Measure(asked, None, "entity_count", source, min, {"k": asked.k})
 
 
 def _of_diversity(stored: Stored, quasi: Sequence[str], name: str, asked: Requirement) -> _Measure:
     source = stored.source(quasi, sensitive=stored.sensitive(name))
     match asked:
         case DistinctDiversity():
-            return _Measure(asked, name, source.statement("distinct_diversity"), min, {"l": asked.l})
+            return _Measure(asked, name, "distinct_diversity", source, min, {"l": asked.l})
         case SimpleDiversity():
-            return _Measure(asked, name, source.statement("simple_diversity"), min, _ratio(asked.l))
+            return _Measure(asked, name, "simple_diversity", source, min, _ratio(asked.l))
         case ConfidenceLimit():
-            return _Measure(asked, name, source.statement("confidence"), max, _ratio(asked.limit))
+            return _Measure(asked, name, "confidence", source, max, _ratio(asked.limit))
         case RecursiveDiversity():
-            query = source.statement("recursive_diversity")
-            return _Measure(asked, name, query, max, {"l": asked.l} | _ratio(asked.c))
+            return _Measure(asked, name, "recursive_diversity", source, max, {"l": asked.l} | _ratio(asked.c))
         case EntropyDiversity():
-            return _Measure(asked, name, source.statement("entropy_diversity"), min, {"bound": math.log(asked.l)})
+            return _Measure(asked, name, "entropy_diversity", source, min, {"bound": math.log(asked.l)})
     raise PolicyError(f"{asked}: a stored relation cannot be judged by this")
 
 
 def _of_closeness(stored: Stored, quasi: Sequence[str], column: SensitiveColumn, asked: Closeness) -> _Measure:
-    name, params = column.name, _ratio(asked.t)
-    match _distance(stored, column, asked):
-        case "equal":
-            query = stored.source(quasi, sensitive=stored.sensitive(name)).statement("closeness_equal")
-            return _Measure(asked, name, query, max, params)
-        case "ordered":
-            query = stored.source(quasi, sensitive=stored.sensitive(name)).statement("closeness_ordered")
-            return _Measure(asked, name, query, max, params)
+    name, distance = column.name, _distance(stored, column, asked)
+    if distance != "hierarchical":
+        source = stored.source(quasi, sensitive=stored.sensitive(name))
+        return _Measure(asked, name, f"closeness_{distance}", source, max, _ratio(asked.t))
     if column.hierarchy is None:
         raise PolicyError(f"{asked}: column {name} has no hierarchy to measure along")
-    params["levels"] = height(name, column.hierarchy)
-    source, path = stored.source(quasi, sensitive=stored.text(name)), {"path": PATH.table()}
-    query, unplaced = source.statement("closeness_hierarchical", path), source.statement("unplaced_values", path)
-    return _Measure(asked, name, query, max, params, column.hierarchy, unplaced)
+    params = _ratio(asked.t) | {"levels": height(name, column.hierarchy)}
+    source = stored.source(quasi, sensitive=stored.text(name))
+    return _Measure(asked, name, "closeness_hierarchical", source, max, params, column.hierarchy)
 
 
 def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
@@ -227,9 +232,8 @@ class _Tally(NamedTuple):
 
 
 def _finding(engine: Engine, measure: _Measure, rows: int, classes: int) -> Finding:
-    sha256 = hashlib.sha256(engine.render(measure.query).encode()).hexdigest()
     if rows == 0:
-        return Finding(measure.requirement, measure.column, False, None, 0, 0, sha256)
+        return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = _tallies(measure.requirement, _run(engine, measure))
     if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
         raise PpdmError(f"the relation changed while {measure.requirement} was measured: judge it again")
@@ -241,18 +245,19 @@ def _finding(engine: Engine, measure: _Measure, rows: int, classes: int) -> Find
         achieved=_achieved(measure, tallies),
         breaching_classes=sum(tally.classes for tally in breaking),
         breaching_rows=sum(tally.rows for tally in breaking),
-        statement_sha256=sha256,
+        statement_sha256=measure.sha256,
     )
 
 
 def _run(engine: Engine, measure: _Measure) -> Rows:
-    if measure.hierarchy is None or measure.unplaced is None:
-        return engine.fetch(measure.query, **measure.params)
+    if measure.hierarchy is None:
+        return engine.fetch(measure.source.statement(measure.file), **measure.params)
+    path = {"path": PATH.table()}
     with stored_path(engine, measure.hierarchy, measure.params["levels"]):
-        strangers = int(engine.fetch_one(measure.unplaced)[0])
+        strangers = int(engine.fetch_one(measure.source.statement("unplaced_values", path))[0])
         if strangers:
             raise PolicyError(f"column {measure.column}: {strangers} values have no place in its hierarchy")
-        return engine.fetch(measure.query, **measure.params)
+        return engine.fetch(measure.source.statement(measure.file, path), **measure.params)
 
 
 def _tallies(requirement: Requirement, rows: Rows) -> list[_Tally]:

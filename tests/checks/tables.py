@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.policy.requirements import (
@@ -57,9 +58,24 @@ class Data:
     entity: str
     ways: dict[str, tuple[str, ...]]
 
-    @property
+    @cached_property
     def mappings(self):
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    @cached_property
+    def classes(self):
+        return oracles.classes(self.mappings, self.quasi)
+
+    def counts(self, column):
+        """Per class, how often each value of a column occurs."""
+        return {key: oracles.frequencies(row[column] for row in rows) for key, rows in self.classes.items()}
+
+    def distances(self, column, distance):
+        known = self.__dict__.setdefault("known", {})
+        if (column, distance) not in known:
+            ways = self.ways if distance == "hierarchical" else None
+            known[column, distance] = oracles.class_distances(self.mappings, self.quasi, column, distance, ways)
+        return known[column, distance]
 
     @property
     def hierarchy(self):
@@ -101,22 +117,15 @@ def _pick(rng, pool):
 # -- what the definitions say ----------------------------------------------------------------------------
 
 
-def distances(data, column, distance):
-    ways = data.ways if distance == "hierarchical" else None
-    return oracles.class_distances(data.mappings, data.quasi, column, distance, ways)
-
-
 def verdicts(data, column, requirement, *, by_entity=False):
     """Per class, whether it satisfies a requirement; classes are known by what is printed."""
-    held = oracles.classes(data.mappings, data.quasi)
     if isinstance(requirement, Closeness):
-        return {key: far <= requirement.t for key, far in distances(data, column, requirement.distance).items()}
+        return {key: far <= requirement.t for key, far in data.distances(column, requirement.distance).items()}
     if isinstance(requirement, KAnonymity):
-        counted = {key: len(rows) for key, rows in held.items()}
+        counted = {key: len(rows) for key, rows in data.classes.items()}
         if by_entity:
             counted = oracles.entity_counts(data.mappings, data.quasi, data.entity)
         return {key: units >= requirement.k for key, units in counted.items()}
-    counts = {key: oracles.frequencies(row[column] for row in rows) for key, rows in held.items()}
     tests = {
         DistinctDiversity: lambda c: oracles.distinct_values(c) >= requirement.l,
         SimpleDiversity: lambda c: oracles.simple_ratio(c) >= requirement.l,
@@ -124,19 +133,18 @@ def verdicts(data, column, requirement, *, by_entity=False):
         RecursiveDiversity: lambda c: oracles.recursive_holds(c, requirement.c, requirement.l),
         EntropyDiversity: lambda c: oracles.entropy_reaches(c, requirement.l),
     }
-    return {key: tests[type(requirement)](c) for key, c in counts.items()}
+    return {key: tests[type(requirement)](c) for key, c in data.counts(column).items()}
 
 
 def figure(data, column, requirement, *, by_entity=False):
     """The worst figure of all classes."""
     if isinstance(requirement, Closeness):
-        return max(distances(data, column, requirement.distance).values())
+        return max(data.distances(column, requirement.distance).values())
     if isinstance(requirement, KAnonymity):
         if by_entity:
             return oracles.entity_k(data.mappings, data.quasi, data.entity)
         return oracles.k_anonymity(data.mappings, data.quasi)
-    held = oracles.classes(data.mappings, data.quasi).values()
-    counts = [oracles.frequencies(row[column] for row in rows) for rows in held]
+    counts = list(data.counts(column).values())
     match requirement:
         case DistinctDiversity():
             return min(map(oracles.distinct_values, counts))
@@ -151,8 +159,11 @@ def figure(data, column, requirement, *, by_entity=False):
             return min(math.exp(-sum(n / sum(c) * math.log(n / sum(c)) for n in c)) for c in counts)
 
 
-def boundary_requirements(data, column, distances_of_column):
-    """Every requirement at its mark and just beyond it, so that every < and <= is told apart."""
+def boundary_requirements(data, column, distance):
+    """Every requirement at its mark and just beyond it, so that every < and <= is told apart.
+
+    distance: what a t without a distance means for this column.
+    """
     little = Fraction(1, 10**6)
     found = []
     k = figure(data, column, KAnonymity(1))
@@ -168,7 +179,7 @@ def boundary_requirements(data, column, distances_of_column):
         cs = [Fraction(3)] if math.isinf(ratio) else [ratio, ratio + little]
         found += [RecursiveDiversity(c, l) for c in cs]
     found += [EntropyDiversity(l) for l in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(distinct))]
-    for distance in distances_of_column:
-        t = figure(data, column, Closeness(Fraction(1), distance))
-        found += [Closeness(t, distance)] + ([Closeness(t - t / 10**6, distance)] if t else [])
+    for written, meant in (("equal", "equal"), (None, distance)):
+        t = figure(data, column, Closeness(Fraction(1), meant))
+        found += [Closeness(t, written)] + ([Closeness(t - t / 10**6, written)] if t else [])
     return found

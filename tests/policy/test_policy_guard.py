@@ -11,6 +11,7 @@ from tests.policy.marked import assert_mistakes, mistakes_of
 
 INSIDE = "(ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (age))"
 AS = "CREATE TABLE x AS SELECT age FROM t"
+ZERO_WIDTH = "\u200b"
 
 # Each of these is valid SQL on DuckDB, and publishes every row as it is.
 ALIASES = [
@@ -22,6 +23,7 @@ ALIASES = [
     f"{AS} «WITHANONYMIZATION (age)",
     f"{AS} «WITH_ANONYMIZATION (age)",
     f"{AS} AS «anonymization(age)",
+    f"{AS} «ANONYMI_ZATION (age)",
     f"{AS} «ＡＮＯＮＹＭＩＺＡＴＩＯＮ (age)",
     f"{AS} «\u0410NONYMIZATION (age)",  # a Cyrillic A
     f"{AS} «ANONYM\u0131ZATION (age)",  # a dotless i, whose capital is I
@@ -47,6 +49,7 @@ NEAR = [
     (f'{AS} "WITH" «ANONYMIZATION {INSIDE}', "ANONYMIZATION is not in its place"),
     (f"{AS} «ANONYMI\u200bZATION (age)", "ANONYMI\\u200bZATION: did you mean ANONYMIZATION?"),
     (f"{AS} «WITH\u200bANONYMIZATION {INSIDE}", "WITH\\u200bANONYMIZATION: did you mean ANONYMIZATION?"),
+    (f"{AS} «{ZERO_WIDTH.join('ANONYMIZATION')} (age)", "A\\u200bN\\u200b"),
     (f"{AS} WITH DATA «ANONYMIZATION {INSIDE}", "ANONYMIZATION is not in its place"),
     (f"{AS} WITH «PRIVACY {INSIDE}", "unknown clause WITH PRIVACY: did you mean WITH ANONYMIZATION?"),
     (f'{AS} WITH «"ANONYMIZATION" (age)', "unknown clause WITH ANONYMIZATION: did you mean WITH ANONYMIZATION?"),

@@ -30,19 +30,24 @@ PARTS = own("ppdm_parts")
 RESPONSE = own("ppdm_response")
 N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
 KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
-_CHOICE, _KIDS = own("ppdm_choice"), own("ppdm_kids")
+_CHOICE, _ROUTES, _BRANCHES = own("ppdm_choice"), own("ppdm_routes"), own("ppdm_branches")
 _MOST = 1 << 62  # packed keys stay below this
 
 
 @dataclass(frozen=True)
-class Kids:
-    """Where a level's rows go: codes first .. last of an attribute of a part become a child."""
+class Routes:
+    """Where the rows of a level go, per part: below the cut of an attribute to low, from it on to high.
+
+    A part that is split into more than two has its children in `branches`: codes first .. last go to child.
+    Targets are 0, 1, ... for parts to be looked at again and -1 - node for finished ones.
+    """
 
     part: Ints
     attribute: Ints
-    first: Ints
-    last: Ints
-    child: Ints  # 0, 1, ... for parts to be looked at again, -1 - node for finished ones
+    cut: Ints
+    low: Ints
+    high: Ints
+    branches: Mapping[str, Ints]  # PART, ppdm_first, ppdm_last, ppdm_child
 
 
 @dataclass
@@ -113,7 +118,8 @@ class Cells:
 
     def extents(self, table: Name | None = None) -> dict[str, Ints]:
         """Per part its rows, and the least and greatest code of every attribute: columns part, n, lo<i>, hi<i>."""
-        query = exp.Select(expressions=[column(PART), _total(column(N), "n")]).from_((table or self._work).table())
+        query = exp.Select(expressions=[column(PART), _total(column(N), "n")]).from_((table or self._work).table("w"))
+        query = query.where(_open()) if table is None else query
         for number, name in enumerate(self.attributes):
             query = query.select(
                 aliased(exp.Min(this=column(name)), f"lo{number}"), aliased(exp.Max(this=column(name)), f"hi{number}")
@@ -132,7 +138,7 @@ class Cells:
             source = source.join(_CHOICE.table("s"), on=on)
             value = self._attribute_of("s")
         else:
-            value = column(self.attributes[attribute], "w")
+            source, value = source.where(_open()), column(self.attributes[attribute], "w")
         by = [column(PART, "w"), value, *([column(other, "w")] if other else [])]
         names = [PART, VALUE, *([OTHER] if other else [])]
         picked = [aliased(key, name) for key, name in zip(by, names, strict=True)]
@@ -152,40 +158,48 @@ class Cells:
 
     # -- routing -----------------------------------------------------------------------------------
 
-    def route(self, kids: Kids) -> None:
+    def route(self, routes: Routes) -> None:
         """Sends every row of the level to its part of the next one, finished parts to a table of their own."""
-        open_, finished = kids.child >= 0, kids.child < 0
         self._level += 1
-        if finished.any():
-            done = own(f"ppdm_done_{self._level}")
-            self._create(done, self._routed(kids, finished, [*self.key_names, *self.attributes, N]))
-            self._done.append(done)
-        following = own(f"ppdm_work_{self._level % 2}")
-        if open_.any():
-            numbers = [WEIGHT] if self.has_entity else []
-            numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
-            self._create(following, self._routed(kids, open_, [*self.key_names, *self.sizes, N, *numbers]))
-        self.engine.drop_table(self._work, temporary=True)
-        self._work = following
-
-    def _routed(self, kids: Kids, wanted: np.ndarray[tuple[int], np.dtype[np.bool_]], names: Sequence[str]) -> exp.Select:
         self._load(
-            _KIDS,
+            _ROUTES,
             {
-                PART: kids.part[wanted],
-                "ppdm_a": kids.attribute[wanted],
-                "ppdm_first": kids.first[wanted],
-                "ppdm_last": kids.last[wanted],
-                "ppdm_child": kids.child[wanted],
+                PART: routes.part,
+                "ppdm_a": routes.attribute,
+                "ppdm_cut": routes.cut,
+                "ppdm_low": routes.low,
+                "ppdm_high": routes.high,
             },
         )
-        inside = exp.Between(
-            this=self._attribute_of("s"), low=column("ppdm_first", "s"), high=column("ppdm_last", "s")
-        )
-        on = exp.And(this=exp.EQ(this=column(PART, "s"), expression=column(PART, "w")), expression=inside)
-        picked = [aliased(column(name, "w"), name) for name in names]
-        query = exp.Select(expressions=[*picked, aliased(column("ppdm_child", "s"), PART)])
-        return query.from_(self._work.table("w")).join(_KIDS.table("s"), on=on)
+        numbers = [N, *([WEIGHT] if self.has_entity else [])]
+        numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
+        following = own(f"ppdm_work_{self._level % 2}")
+        self._create(following, self._routed(routes, [*self.key_names, *self.sizes, *numbers]))
+        self._work = following
+        targets = (routes.low, routes.high, routes.branches["ppdm_child"])
+        if any((target < 0).any() for target in targets):
+            done = own(f"ppdm_done_{self._level}")
+            kept = [column(name) for name in (*self.key_names, *self.attributes, N, PART)]
+            finished = exp.LT(this=column(PART), expression=exp.Literal.number(0))
+            self._create(done, exp.Select(expressions=kept).from_(following.table()).where(finished))
+            self._done.append(done)
+
+    def _routed(self, routes: Routes, names: Sequence[str]) -> exp.Select:
+        """The join drops rows that were finished on the level before: they have no route."""
+        value = self._attribute_of("s")
+        below = exp.LT(this=value, expression=column("ppdm_cut", "s"))
+        target: exp.Expr = exp.Case(ifs=[exp.If(this=below, true=column("ppdm_low", "s"))], default=column("ppdm_high", "s"))
+        on = exp.EQ(this=column(PART, "s"), expression=column(PART, "w"))
+        query = exp.Select().from_(self._work.table("w")).join(_ROUTES.table("s"), on=on)
+        if len(routes.branches[PART]):
+            self._load(_BRANCHES, routes.branches)
+            inside = exp.Between(
+                this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b")
+            )
+            here = exp.EQ(this=column(PART, "b"), expression=column(PART, "w"))
+            query = query.join(_BRANCHES.table("b"), on=exp.And(this=here, expression=inside), join_type="left")
+            target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])
+        return query.select(*(aliased(column(name, "w"), name) for name in names), aliased(target, PART))
 
     def finish(self) -> Name:
         """Every combination of codes and its node; the tables of the levels are gone afterwards."""
@@ -197,7 +211,7 @@ class Cells:
         ]
         everything = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks)
         self._create(PARTS, everything)
-        for table in (*self._done, _CHOICE, _KIDS):
+        for table in (*self._done, self._work, _CHOICE, _ROUTES, _BRANCHES):
             self.engine.drop_table(table, temporary=True)
         return PARTS
 
@@ -240,9 +254,14 @@ def _mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
     return key
 
 
+def _open() -> exp.Expr:
+    """Rows of parts that are not finished; planners see from it how few part numbers there are."""
+    return exp.GTE(this=column(PART, "w"), expression=exp.Literal.number(0))
+
+
 def _total(amount: exp.Expr, name: str, to: str = "BIGINT") -> exp.Alias:
     return aliased(exp.cast(exp.Sum(this=amount), to), name)
 
 
 def _integers(found: Mapping[str, np.ndarray[tuple[int], np.dtype[np.generic]]]) -> dict[str, Ints]:
-    return {name: values.astype(np.int64) for name, values in found.items()}
+    return {name: np.asarray(values).astype(np.int64) for name, values in found.items()}

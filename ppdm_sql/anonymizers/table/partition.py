@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ppdm_sql.anonymizers.plan import PART, Progress
 from ppdm_sql.anonymizers.table.axes import Axis
-from ppdm_sql.anonymizers.table.cells import Cells, Kids
+from ppdm_sql.anonymizers.table.cells import Cells, Routes
 from ppdm_sql.anonymizers.table.demands import Demands
 from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.responses import Response
@@ -92,6 +92,7 @@ class Generation:
     rows: Ints
     gain: Floats
     active: Ints
+    hopeful: Flags  # per node and attribute: a cut may still leave k on both sides
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,12 @@ class Grower:
             self.progress("partitioning", settled, rows)
             current = generations[-1]
             if most_levels is None or len(generations) <= most_levels:
-                children, gain = self._splits(len(current.active))
+                children, gain = self._splits(current)
             else:
                 children, gain = Children.joined([]), np.zeros(len(current.active))
             current.gain[current.active] = gain
             following = self._following(current, children)
-            self.cells.route(_kids(current, children, following))
+            self.cells.route(_routes(current, children, following))
             settled = rows - int(following.rows[following.active].sum())
             generations.append(following)
         self.progress("partitioning", rows, rows)
@@ -127,7 +128,8 @@ class Grower:
     def _root(self, rows: int) -> Generation:
         stop = np.array([[axis.size for axis in self.axes]], dtype=np.int64)
         place = np.zeros(1, dtype=np.int64)
-        return Generation(0, place - 1, np.zeros_like(stop), stop, np.array([rows]), np.zeros(1), place)
+        everything = np.ones(stop.shape, dtype=bool)
+        return Generation(0, place - 1, np.zeros_like(stop), stop, np.array([rows]), np.zeros(1), place, everything)
 
     def _following(self, current: Generation, children: Children) -> Generation:
         """The children as nodes; active are those that are large enough for two parts."""
@@ -146,17 +148,22 @@ class Grower:
             children.rows,
             np.zeros(len(parent)),
             np.flatnonzero(enough),
+            current.hopeful[parent],
         )
 
-    def _splits(self, parts: int) -> tuple[Children, Floats]:
+    def _splits(self, current: Generation) -> tuple[Children, Floats]:
         """The children of every part of the level that has an allowable split, and the gain of each part's split."""
-        return self._by_cost(parts) if self.response.chooses_attribute else self._widest(parts)
+        hopeful = current.hopeful[current.active]
+        found = self._by_cost(hopeful) if self.response.chooses_attribute else self._widest(hopeful)
+        current.hopeful[current.active] = hopeful
+        return found
 
     # -- choosing the attribute ----------------------------------------------------------------------
 
-    def _widest(self, parts: int) -> tuple[Children, Floats]:
+    def _widest(self, hopeful: Flags) -> tuple[Children, Floats]:
         """The attribute that spreads over the largest share of its codes; where it has no allowable split, the next."""
-        share = self._shares()
+        parts = len(hopeful)
+        share = self._shares() * hopeful
         ranking = np.argsort(-share, axis=1, kind="stable")  # equally wide: in the order of the attributes
         gain, several = np.zeros(parts), []
         pending = np.arange(parts, dtype=np.int64)
@@ -170,6 +177,7 @@ class Grower:
             found = self._searched(None, attribute)
             several.append(found.children(self.axes, found.ok))
             gain[pending[found.ok]] = found.gain[found.ok]
+            hopeful[pending[found.hopeless], attribute[found.hopeless]] = False
             pending = pending[~found.ok]
         return Children.joined(several), gain
 
@@ -187,16 +195,18 @@ class Grower:
         ]
         return np.column_stack(shares)
 
-    def _by_cost(self, parts: int) -> tuple[Children, Floats]:
+    def _by_cost(self, hopeful: Flags) -> tuple[Children, Floats]:
         """The cheapest split over all attributes; of equal ones that of the earlier attribute."""
+        parts = len(hopeful)
         cost, gain = np.full(parts, np.iinfo(np.int64).max), np.zeros(parts)
         chosen = np.full(parts, -1, dtype=np.int64)
         several = []
-        for number in range(len(self.axes)):
+        for number in np.flatnonzero(hopeful.any(axis=0)).tolist():
             found = self._searched(number, np.full(parts, number, dtype=np.int64))
             better = found.ok & (found.cost < cost)
             cost[better], gain[better], chosen[better] = found.cost[better], found.gain[better], number
             several.append(found.children(self.axes, better))
+            hopeful[found.hopeless, number] = False
         children = Children.joined(several)
         return children.only(children.attribute == chosen[children.part]), gain
 
@@ -205,19 +215,27 @@ class Grower:
         return best_splits(tally, attribute, self.axes, self.demands, self.response)
 
 
-def _kids(current: Generation, children: Children, following: Generation) -> Kids:
+def _routes(current: Generation, children: Children, following: Generation) -> Routes:
     """Where the rows go: into children, or, where a part was not split, out of the working table as they are."""
-    number = -1 - (following.offset + np.arange(len(children.part)))
-    number[following.active] = np.arange(len(following.active))
-    unsplit = np.setdiff1d(np.arange(len(current.active)), children.part)
-    zero = np.zeros(len(unsplit), dtype=np.int64)
-    return Kids(
-        part=np.append(children.part, unsplit),
-        attribute=np.append(children.attribute, zero),
-        first=np.append(children.first, zero),
-        last=np.append(children.stop - 1, np.full(len(unsplit), np.iinfo(np.int32).max)),
-        child=np.append(number, -1 - (current.offset + current.active[unsplit])),
-    )
+    target = -1 - (following.offset + np.arange(len(children.part)))
+    target[following.active] = np.arange(len(following.active))
+    parts = len(current.active)
+    own = -1 - (current.offset + current.active)
+    attribute, cut, low, high = np.zeros(parts, np.int64), np.zeros(parts, np.int64), own.copy(), own.copy()
+    attribute[children.part] = children.attribute
+    lower = np.flatnonzero(np.append(children.part[1:] == children.part[:-1], False))
+    # Of a part of two the first child is the lower side; of a part of more the branches decide.
+    low[children.part[lower]] = target[lower]
+    cut[children.part[lower]] = children.first[lower + 1]
+    high[children.part[lower]] = target[lower + 1]
+    several = (np.bincount(children.part, minlength=parts) > 2)[children.part]
+    branches = {
+        PART: children.part[several],
+        "ppdm_first": children.first[several],
+        "ppdm_last": children.stop[several] - 1,
+        "ppdm_child": target[several],
+    }
+    return Routes(np.arange(parts), attribute, cut, low, high, branches)
 
 
 def _tree(generations: Sequence[Generation]) -> Tree:

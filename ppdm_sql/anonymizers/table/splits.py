@@ -59,6 +59,7 @@ class Found:
     level: Ints  # -1: no level
     cost: Ints
     gain: NDArray[np.float64]
+    hopeless: Flags  # no cut leaves k on both sides, here and in every part of this part
 
     @property
     def ok(self) -> Flags:
@@ -115,12 +116,13 @@ def best_splits(
         level=np.full(number, -1, dtype=np.int64),
         cost=np.full(number, _NONE, dtype=np.int64),
         gain=np.zeros(number),
+        hopeless=np.zeros(number, dtype=bool),
     )
     whole, halves = _kinds(tally, attribute, axes)
     for axis_number in np.unique(attribute[whole]):
         _split_by_branches(found, whole & (attribute == axis_number), axes[axis_number], demands, response)
-    if halves.any():
-        _split_by_cuts(found, halves, demands, response)
+    by_cuts_only = np.array([axis.hierarchy is None for axis in axes])[attribute]
+    _split_by_cuts(found, halves, by_cuts_only, demands, response)
     return found
 
 
@@ -162,11 +164,14 @@ def _branch_groups(tally: Tally, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
 # -- by cuts ---------------------------------------------------------------------------------------------
 
 
-def _split_by_cuts(found: Found, candidates: Flags, demands: Demands, response: Response) -> None:
+def _split_by_cuts(
+    found: Found, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response
+) -> None:
     """The response's best among the allowable cuts it prefers; where there is none, the most even one."""
     candidates = candidates & demands.cuts(found.tally)
     segments = np.zeros(len(found.tally.starts), dtype=bool)
     segments[found.tally.segment[candidates]] = True
+    found.hopeless[:] = ~segments & by_cuts_only
     if not segments.any():
         return
     kept = segments[found.tally.segment]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+PPDM = [sys.executable, "-m", "ppdm_sql"]
+
+POLICY = """
+CREATE OR REPLACE TABLE people_open AS
+SELECT id, age, zip, illness FROM people
+WITH ANONYMIZATION (
+    ALGORITHM mondrian
+    REQUIRE k = 5
+    IDENTIFIER (id)
+    QUASI IDENTIFIER (age, zip)
+    SENSITIVE (illness)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def ppdm(tmp_path: Path):
+    """Runs the command line in a folder of its own."""
+
+    def run(*arguments: str, **environment: str) -> Done:
+        env = {k: v for k, v in os.environ.items() if k != "PPDM_DB"} | {"COLUMNS": "100"} | environment
+        done = subprocess.run([*PPDM, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    """clinic.duckdb with table people(100 rows), and policy.sql beside it."""
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as con:
+        con.execute(
+            "CREATE TABLE people AS SELECT range AS id, 20 + range % 50 AS age, '1000' || range % 4 AS zip, "
+            "'illness ' || range % 3 AS illness FROM range(100)"
+        )
+    (tmp_path / "policy.sql").write_text(POLICY)
+    return tmp_path

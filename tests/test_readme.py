@@ -1,0 +1,104 @@
+"""The README is a tutorial: its commands are run as they stand, and its shown output is compared.
+
+In an output `...` stands for anything within a line, and a line `...` for any number of lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def console_steps(text: str) -> list[tuple[str, str]]:
+    """(command, expected output) of every console block, in order."""
+    steps: list[tuple[str, str]] = []
+    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            steps.append((command, output))
+    return steps
+
+
+def alike(expected: str, shown: str) -> bool:
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "..." else re.escape(line.rstrip()).replace(r"\.\.\.", ".*") + r"[ ]*\n"
+        for line in expected.splitlines()
+    )
+    return re.fullmatch(pattern, shown) is not None
+
+
+@pytest.fixture
+def shell(tmp_path):
+    """A shell that keeps its folder and its last exit status, as a reader's would."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "100"}
+    environment.pop("PPDM_DB", None)
+    process = subprocess.Popen(
+        ["bash"], cwd=tmp_path, env=environment, text=True, encoding="utf-8",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+    def run(command: str) -> str:
+        mark = "--ppdm-end-of-output--"
+        process.stdin.write(f"{command}\n__status=$?\necho {mark}\n(exit $__status)\n")
+        process.stdin.flush()
+        lines = []
+        for line in process.stdout:
+            if line.rstrip("\n").endswith(mark):
+                break
+            lines.append(line)
+        return "".join(lines)
+
+    yield run
+    process.stdin.close()
+    process.wait(timeout=60)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_readme_do_what_it_says(shell):
+    steps = console_steps(README)
+    assert len(steps) > 10
+    for command, expected in steps:
+        shown = shell(command)
+        assert alike(expected, shown), f"$ {command}\n--- README\n{expected}--- shown\n{shown}"
+
+
+def test_the_comparison_can_fail():
+    assert alike("a ... c\n...\nz\n", "a b c\nx\ny\nz\n")
+    assert not alike("a\n", "b\n")
+    assert not alike("a\n", "a\nb\n")
+
+
+@pytest.mark.slow
+def test_the_python_of_the_readme_runs(shell, tmp_path):
+    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    shell("ppdm demo --dir . > demo.txt")
+    (tmp_path / "read.py").write_text(code)
+    assert shell("python read.py").startswith("k = 10 10\n")
+
+
+def test_the_readme_names_the_test_command_that_continuous_integration_runs():
+    assert "make test" in README
+    assert "make test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_page_the_readme_links_to_is_there():
+    for link in re.findall(r"\]\(([\w./-]+)\)", README):
+        assert (ROOT / link).exists(), link
+
+
+def test_the_statement_of_the_readme_is_that_of_the_demo():
+    from ppdm_sql.policy.grammar import parse
+
+    (shown,) = re.findall(r"^```sql\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    demo = parse((ROOT / "sql" / "demo" / "patients.sql").read_text(encoding="utf-8"))[0]
+    assert parse(shown)[0].policy == demo.policy
+    assert shutil.which("bash")

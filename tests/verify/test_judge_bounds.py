@@ -1,0 +1,132 @@
+"""Every requirement exactly at its bound and a hair beside it, on every engine; the figures are worked out by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    SimpleDiversity,
+)
+from ppdm_sql.verify.relation import SensitiveColumn, judge
+
+HAIR = Fraction(1, 10**12)
+COLUMNS = {"zip": "TEXT", "illness": "TEXT", "wage": "INTEGER", "person": "TEXT"}
+# Class A: flu flu flu cold.  Class B: flu flu cold cold hiv NULL.  All: flu 5, cold 3, hiv 1, NULL 1.
+# Wages in A: 1 1 1 2.  In B: 1 1 2 2 4 NULL.  All in order: 1 five times, 2 three times, 4 once, NULL once.
+ROWS = [
+    ("A", "flu", 1, "p1"),
+    ("A", "flu", 1, "p1"),
+    ("A", "flu", 1, "p2"),
+    ("A", "cold", 2, None),
+    ("B", "flu", 1, "p1"),
+    ("B", "flu", 1, "p2"),
+    ("B", "cold", 2, "p3"),
+    ("B", "cold", 2, "p4"),
+    ("B", "hiv", 4, "p4"),
+    ("B", None, None, None),
+]
+ILLNESS = SensitiveColumn("illness", Kind.TEXT)
+TREE = SensitiveColumn(
+    "illness", Kind.TEXT, {"flu": ("flu", "mild", "*"), "cold": ("cold", "mild", "*"), "hiv": ("hiv", "grave", "*")}
+)
+WAGE = SensitiveColumn("wage", Kind.INTEGER)
+
+# (column, entity, holds at the bound, breaks beside it, achieved, the breaching classes' rows)
+AT_THE_BOUND = {
+    "k": (ILLNESS, None, KAnonymity(4), KAnonymity(5), 4, 4),
+    "k by entities": (ILLNESS, "person", KAnonymity(2), KAnonymity(3), 2, 4),
+    "distinct_l": (ILLNESS, None, DistinctDiversity(2), DistinctDiversity(3), 2, 4),
+    "simple_l": (
+        ILLNESS, None, SimpleDiversity(Fraction(4, 3)), SimpleDiversity(Fraction(4, 3) + HAIR), Fraction(4, 3), 4,
+    ),
+    "confidence": (
+        ILLNESS, None, ConfidenceLimit(Fraction(3, 4)), ConfidenceLimit(Fraction(3, 4) - HAIR), Fraction(3, 4), 4,
+    ),
+    # A: 3 < c * 1.  Strictly: c = 3 is not enough.
+    "recursive_l": (
+        ILLNESS, None, RecursiveDiversity(3 + HAIR, 2), RecursiveDiversity(Fraction(3), 2), Fraction(3), 4,
+    ),
+    # A has two values, so f_3 and what follows is nothing, and no c is enough.
+    "recursive_l without a tail": (
+        ILLNESS, None, RecursiveDiversity(Fraction(1), 1), RecursiveDiversity(Fraction(10**6), 3), None, 4,
+    ),
+    # A: flu 3/4 - 5/10 = 1/4.
+    "t equal": (
+        ILLNESS, None, Closeness(Fraction(1, 4)), Closeness(Fraction(1, 4) - HAIR), Fraction(1, 4), 4,
+    ),
+    # A at or below 1, 2, 4: 3/4, 1, 1; everybody: 1/2, 8/10, 9/10.  (1/4 + 2/10 + 1/10) / 3.
+    "t ordered": (
+        WAGE, None, Closeness(Fraction(11, 60)), Closeness(Fraction(11, 60) - HAIR), Fraction(11, 60), 4,
+    ),
+    "t equal of numbers": (
+        WAGE, None, Closeness(Fraction(1, 4), "equal"), Closeness(Fraction(1, 4) - HAIR, "equal"), Fraction(1, 4), 4,
+    ),
+    # A: too much of flu 1/4 on the level of the leaves, of mild 1 - 8/10 above it; two levels: (1/4 + 1/5) / 2.
+    "t hierarchical": (
+        TREE, None, Closeness(Fraction(9, 40)), Closeness(Fraction(9, 40) - HAIR), Fraction(9, 40), 4,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AT_THE_BOUND)
+def test_at_the_bound_holds_and_a_hair_beside_it_breaks(engine, make_table, case):
+    column, entity, holds, breaks, achieved, rows = AT_THE_BOUND[case]
+    relation = make_table(engine, "t", COLUMNS, ROWS)
+    judgement = judge(engine, relation, quasi=["zip"], sensitive=[column], requirements=[holds, breaks], entity=entity)
+    good, bad = judgement.findings
+    assert (judgement.rows, judgement.classes) == (10, 2)
+    assert (good.holds, good.breaching_classes, good.breaching_rows) == (True, 0, 0)
+    assert (bad.holds, bad.breaching_classes, bad.breaching_rows) == (False, 1, rows)
+    assert bad.achieved == achieved
+    assert not judgement.holds
+
+
+@pytest.mark.parametrize("l", [1, 2, 3, 6, 7, 10])
+def test_uniform_classes_are_exactly_at_their_entropy_bound(engine, make_table, l):
+    """Floating point says no to uniform classes of 3, 6, 7 and 10 values."""
+    columns = {"zip": "TEXT", "illness": "INTEGER"}
+    uniform = [
+        (zip_code, value) for zip_code, times in (("A", 1), ("B", 4)) for value in range(l) for _ in range(times)
+    ]
+    asked = [EntropyDiversity(Fraction(l)), EntropyDiversity(l + HAIR)]
+    column = SensitiveColumn("illness", Kind.INTEGER)
+    relation = make_table(engine, "t", columns, uniform)
+    at, beside = judge(engine, relation, quasi=["zip"], sensitive=[column], requirements=asked).findings
+    assert (at.holds, at.breaching_classes, at.achieved) == (True, 0, float(l))
+    assert (beside.holds, beside.breaching_classes, beside.breaching_rows) == (False, 2, len(uniform))
+    assert beside.achieved < l + HAIR
+
+    relation = make_table(engine, "uneven", columns, [*uniform, ("B", 0)])
+    (uneven,) = judge(engine, relation, quasi=["zip"], sensitive=[column], requirements=asked[:1]).findings
+    assert (uneven.holds, uneven.breaching_classes) == ((True, 0) if l == 1 else (False, 1))
+
+
+def test_one_breaching_class_among_many_is_found(engine, make_table):
+    """A figure over the whole relation would hide it."""
+    rows = [(f"z{i % 50}", f"v{i % 7}", None, None) for i in range(7 * 50)] + [("alone", "v1", None, None)]
+    relation = make_table(engine, "t", COLUMNS, rows)
+    asked = [KAnonymity(2), DistinctDiversity(2), SimpleDiversity(Fraction(2)), Closeness(Fraction(1, 2))]
+    judgement = judge(engine, relation, quasi=["zip"], sensitive=[ILLNESS], requirements=asked)
+    assert judgement.classes == 51
+    assert [(finding.breaching_classes, finding.breaching_rows) for finding in judgement.findings] == [(1, 1)] * 4
+
+
+def test_every_sensitive_column_is_measured_by_itself(engine, make_table):
+    relation = make_table(engine, "t", COLUMNS, ROWS)
+    asked = [DistinctDiversity(3), Closeness(Fraction(1, 5))]
+    found = judge(engine, relation, quasi=["zip"], sensitive=[ILLNESS, WAGE], requirements=asked).findings
+    assert [(f.requirement, f.column, f.holds) for f in found] == [
+        (asked[0], "illness", False),
+        (asked[0], "wage", False),
+        (asked[1], "illness", False),
+        (asked[1], "wage", True),
+    ]

@@ -1,0 +1,123 @@
+"""content_hash: blind to the order of rows, and to nothing else; the same figure on every engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from datetime import date
+from decimal import Decimal
+
+import pytest
+
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.verify.content import content_hash
+
+COLUMNS = {
+    "word": "TEXT",
+    'o"brien': "INTEGER",
+    "sum": "DECIMAL(10, 2)",
+    "yes": "BOOLEAN",
+    "day": "DATE",
+    "big": "BIGINT",
+}
+ROWS = [
+    ("Ann", 1, Decimal("1.50"), True, date(2024, 2, 29), 2**62),
+    ("Ann", 1, Decimal("1.50"), True, date(2024, 2, 29), 2**62),
+    ("e\u0301 '\\\" \U0001f642", -7, Decimal("-0.05"), False, date(1899, 12, 31), -1),
+    ("", None, Decimal("0.00"), None, None, 0),
+    (None, 0, None, True, date(1970, 1, 1), None),
+    ("NULL", 0, Decimal("12345678.90"), True, date(1970, 1, 1), 10),
+]
+# What these rows are, once and for all: a change here breaks every figure that was recorded before.
+FIGURE = "FIGURE_TO_PIN"
+
+
+def printed(value):
+    if value is None or isinstance(value, str):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def naive_hash(columns, rows):
+    """The definition: md5 of every row's text, two sums of 15 hexadecimal digits each, sha256 of it all."""
+    sums = [0, 0]
+    for row in rows:
+        texts = ["-" if value is None else f"{len(printed(value))}:{printed(value)}" for value in row]
+        digits = hashlib.md5(("ppdm-content/1|" + "".join(texts)).encode()).hexdigest()
+        sums = [sums[0] + int(digits[:15], 16), sums[1] + int(digits[15:30], 16)]
+    return hashlib.sha256(json.dumps(["ppdm-content/1", list(columns), len(rows), *sums]).encode()).hexdigest()
+
+
+def test_every_engine_gives_the_figure_of_the_definition(engine, make_table):
+    relation = make_table(engine, "t", COLUMNS, ROWS)
+    assert content_hash(engine, relation, list(COLUMNS)) == naive_hash(COLUMNS, ROWS) == FIGURE
+
+
+def test_the_order_of_the_rows_does_not_matter(engine, make_table):
+    for seed in range(3):
+        shuffled = random.Random(seed).sample(ROWS, len(ROWS))
+        relation = make_table(engine, f"t{seed}", COLUMNS, shuffled)
+        assert content_hash(engine, relation, list(COLUMNS)) == FIGURE
+
+
+@pytest.mark.duckdb
+def test_any_other_cell_gives_another_figure(duckdb_engine, make_table):
+    others = ("other", 99, Decimal("7.77"), None, date(2000, 1, 1), 77)
+    figures = {FIGURE}
+    for place in range(2, len(ROWS)):  # the first two are equal rows
+        for column in range(len(COLUMNS)):
+            value = others[column] if ROWS[place][column] is not None or column != 3 else False
+            row = (*ROWS[place][:column], value, *ROWS[place][column + 1 :])
+            relation = make_table(
+                duckdb_engine, f"t{place}_{column}", COLUMNS, [*ROWS[:place], row, *ROWS[place + 1 :]]
+            )
+            figure = content_hash(duckdb_engine, relation, list(COLUMNS))
+            if row != ROWS[place]:
+                assert figure not in figures
+                figures.add(figure)
+    assert len(figures) > 20
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("rows", [ROWS[1:], [ROWS[0], *ROWS], ROWS[:-1], []], ids=["one twin", "three", "cut", "none"])
+def test_equal_rows_count_as_often_as_they_occur(duckdb_engine, make_table, rows):
+    relation = make_table(duckdb_engine, "t", COLUMNS, rows)
+    assert content_hash(duckdb_engine, relation, list(COLUMNS)) == naive_hash(COLUMNS, rows) != FIGURE
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("a", "bc"), ("ab", "c")),
+        (("1:a", ""), ("", "1:a")),
+        ((None, "x"), ("-", "x")),
+        ((None, "x"), ("NULL", "x")),
+        ((None, "x"), ("", "x")),
+        ((None, "1:x"), ("-1:x", None)),
+        (("\u00e9", "x"), ("e\u0301", "x")),
+        (("Ann", "x"), ("ANN", "x")),
+        (("a ", "x"), ("a", "x")),
+    ],
+)
+def test_rows_that_read_alike_without_their_borders_differ(duckdb_engine, make_table, one, other):
+    columns = {"a": "TEXT", "b": "TEXT"}
+    first = make_table(duckdb_engine, "one", columns, [one])
+    second = make_table(duckdb_engine, "other", columns, [other])
+    assert content_hash(duckdb_engine, first, ["a", "b"]) != content_hash(duckdb_engine, second, ["a", "b"])
+
+
+@pytest.mark.duckdb
+def test_names_and_order_of_the_columns_belong_to_the_content(duckdb_engine, make_table):
+    first = make_table(duckdb_engine, "one", {"a": "TEXT", "b": "TEXT"}, [("x", "x")])
+    second = make_table(duckdb_engine, "two", {"a": "TEXT", "c": "TEXT"}, [("x", "x")])
+    figures = {
+        content_hash(duckdb_engine, first, ["a", "b"]),
+        content_hash(duckdb_engine, first, ["b", "a"]),
+        content_hash(duckdb_engine, first, ["a"]),
+        content_hash(duckdb_engine, second, ["a", "c"]),
+    }
+    assert len(figures) == 4
+    with pytest.raises(PolicyError, match="without a column"):
+        content_hash(duckdb_engine, first, [])
