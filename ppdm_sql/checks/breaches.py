@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.checks.cells import Bench, bench, nested, printed
@@ -32,7 +33,7 @@ from ppdm_sql.policy.requirements import (
 )
 from ppdm_sql.source.encode import CODE, VALUE, canonical
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import Name, aliased, column, identifier
 
 _SENSITIVE, _ENTITY = "ppdm_sensitive", "ppdm_entity"
 Parameters = dict[str, Any]
@@ -82,13 +83,13 @@ def breach_query(
     """
     asked = _settled(requirement, sensitive)
     file, params = _file(asked, by_entity=entity is not None)
-    source = _source(engine, relation, quasi, sensitive, entity)
-    relations: dict[str, exp.Expr] = {"source": nested(source, "ppdm_source")}
-    if hierarchy is not None:
-        relations["hierarchy"] = hierarchy.table("hierarchy")
-    query = statement(file, relations, {"quasi": [info.name for info in quasi]})
+    query = statement(file, columns={"quasi": [info.name for info in quasi]})
     for standin, real in (("sensitive", _SENSITIVE), ("entity", _ENTITY)):
-        _put(query, standin, real)
+        _put_column(query, standin, real)
+    # Relations come last: the user's columns inside them may have a stand-in's name.
+    _put_relation(query, "source", nested(_source(engine, relation, quasi, sensitive, entity), "ppdm_source"))
+    if hierarchy is not None:
+        _put_relation(query, "hierarchy", hierarchy.table("hierarchy"))
     return query, params
 
 
@@ -141,28 +142,27 @@ def _source(
     return query if query.expressions else query.select(aliased(exp.Literal.number(0), "ppdm_nothing"))
 
 
-def _put(query: exp.Query, standin: str, real: str) -> None:
+def _put_column(query: exp.Query, standin: str, real: str) -> None:
     """Replaces a stand-in that is one column.  A column of the user's that has its name is quoted already."""
     for found in query.find_all(exp.Column):
         if found.name == standin and not found.this.args.get("quoted"):
             found.set("this", identifier(real))
 
 
+def _put_relation(query: exp.Query, standin: str, real: exp.Expr) -> None:
+    for found in list(query.find_all(exp.Table)):
+        if found.name == standin and not found.this.args.get("quoted"):
+            found.replace(real.copy())
+
+
 def _level_lines(tables: Bench, relation: Name, sensitive: Sensitive) -> Name:
     """The hierarchy of the values there are, as lines (value, level, node)."""
-    import pyarrow as pa
-
     assert sensitive.hierarchy is not None
     lookup = tables.lookup(relation, sensitive.info)
-    levels = hierarchy_levels(sensitive.hierarchy, [row[0] for row in lookup.values(tables.engine)], lookup.null_code)
-    lines = [(code, level, int(node)) for level, nodes in enumerate(levels) for code, node in enumerate(nodes)]
-    columns = list(zip(*lines, strict=True)) or [(), (), ()]
-    coded = own("ppdm_check_lines")
-    names = (CODE, "ppdm_level", "ppdm_node")
-    tables.engine.load(
-        coded, pa.table({name: pa.array(part, pa.int32()) for name, part in zip(names, columns, strict=True)})
-    )
-    tables.keep(coded)
+    values = [row[0] for row in lookup.values(tables.engine)]
+    nodes = hierarchy_levels(sensitive.hierarchy, values, lookup.null_code)
+    level, code = (part.ravel().astype(np.int32) for part in np.indices(nodes.shape))
+    coded = tables.load("ppdm_check_lines", {CODE: code, "ppdm_level": level, "ppdm_node": nodes.ravel()})
     query = exp.Select(expressions=[column(VALUE, "v"), column("ppdm_level", "n"), column("ppdm_node", "n")])
     same = exp.EQ(this=column(CODE, "v"), expression=column(CODE, "n"))
     query = query.from_(coded.table("n")).join(lookup.table.table("v"), on=same, join_type="left")

@@ -11,10 +11,12 @@ count as one: that is the careful side, because it makes a class less diverse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
+from numpy.typing import NDArray
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
@@ -29,10 +31,11 @@ ENTITY, ENTITIES, CLASSES = "ppdm_entity", "ppdm_entities", "ppdm_classes"
 
 
 class Bench:
-    """The working tables of one measurement; they go when it is done."""
+    """The working tables of one measurement, which go when it is done, and the statements that measured."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.statements: list[str] = []
         self._made: list[Name] = []
         self._lookups = 0
 
@@ -40,37 +43,54 @@ class Bench:
         """A working table from a query, with statistics where the planner wants them."""
         table = own(name)
         self.engine.create_table(table, query, temporary=True)
-        self.keep(table)
-        self.engine.analyze(table)
-        return table
+        return self._kept(table)
+
+    def load(self, name: str, columns: Mapping[str, NDArray[Any]]) -> Name:
+        """A small working table from Python; how an engine loads it is no part of what was measured."""
+        import pyarrow as pa
+
+        table, heard = own(name), len(self.statements)
+        self.engine.load(table, pa.table({column: pa.array(values) for column, values in columns.items()}))
+        del self.statements[heard:]
+        return self._kept(table)
 
     def lookup(self, relation: Name, info: ColumnInfo) -> Lookup:
         found = make_lookup(self.engine, relation, info, FIRST_LOOKUP + self._lookups)
         self._lookups += 1
-        self.keep(found.table)
+        self._made.append(found.table)
         return found
 
-    def keep(self, table: Name) -> None:
-        """One more table to drop in the end."""
-        if table not in self._made:
-            self._made.append(table)
+    def _kept(self, table: Name) -> Name:
+        self._made.append(table)
+        self.engine.analyze(table)
+        return table
 
     def clear(self) -> None:
-        for table in self._made:
+        for table in dict.fromkeys(self._made):
             self.engine.drop_table(table, temporary=True)
 
 
 @contextmanager
 def bench(engine: Engine) -> Iterator[Bench]:
-    """Working tables, dropped in the end; after an error too, unless the transaction is gone with them."""
-    tables = Bench(engine)
+    """A bench that is cleared in the end; whoever listens to the statements goes on listening."""
+    tables, before = Bench(engine), engine.on_statement
+
+    def hear(sql: str) -> None:
+        tables.statements.append(sql)
+        if before is not None:
+            before(sql)
+
+    engine.on_statement = hear
     try:
         yield tables
     except BaseException:
         with suppress(EngineError):  # the first error is the one to tell
             tables.clear()
         raise
-    tables.clear()
+    else:
+        tables.clear()
+    finally:
+        engine.on_statement = before
 
 
 # -- keys --------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.policy.requirements import Closeness
 from ppdm_sql.source.encode import CODE, ROWS, Lookup
 from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 
 DISTANCES = ("equal", "ordered", "hierarchical")
 _NODE, _TOTAL, _FAR = "ppdm_node", "ppdm_total", "ppdm_far"
@@ -214,24 +214,14 @@ def _not_shared(tables: Bench, cells: Cells, reference: Reference) -> Iterator[F
 
 def _load_tree(tables: Bench, reference: Reference) -> Name:
     """(code, node, total): every code beside its node on every level, nodes of all levels numbered apart."""
-    import pyarrow as pa
-
     levels, codes = reference.levels.shape
     first = np.concatenate([[0], np.cumsum(reference.levels.max(axis=1, initial=0) + 1)])[:-1]
-    table = own("ppdm_check_tree")
-    tables.engine.load(
-        table,
-        pa.table(
-            {
-                CODE: pa.array(np.tile(np.arange(codes, dtype=np.int32), levels)),
-                _NODE: pa.array((reference.levels + first[:, np.newaxis]).ravel().astype(np.int32)),
-                _TOTAL: pa.array(node_totals(reference).ravel()),
-            }
-        ),
-    )
-    tables.keep(table)
-    tables.engine.analyze(table)
-    return table
+    columns = {
+        CODE: np.tile(np.arange(codes, dtype=np.int32), levels),
+        _NODE: (reference.levels + first[:, np.newaxis]).ravel().astype(np.int32),
+        _TOTAL: node_totals(reference).ravel(),
+    }
+    return tables.load("ppdm_check_tree", columns)
 
 
 def _value_counts(cells: Cells, tree: Name) -> exp.Select:

@@ -240,6 +240,9 @@ def _how_many(condition: exp.Expr) -> exp.Expr:
 
 
 def _effective(least: NDArray[np.float64], l: Fraction, *, holds: bool) -> float:
-    """exp(entropy) of the worst class; rounding must not put it on the other side of what was decided."""
-    rough = math.exp(float(least.min()))
+    """exp(entropy) of the worst class; rounding must not put it on the other side of what was decided.
+
+    Twelve digits: the ones behind them depend on the order in which the engine adds up.
+    """
+    rough = float(format(math.exp(float(least.min())), ".12g"))
     return max(rough, float(l)) if holds else min(rough, math.nextafter(float(l), 0.0))

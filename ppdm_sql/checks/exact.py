@@ -34,7 +34,7 @@ def signs(left: Numbers, left_factor: int, right: Numbers, right_factor: int) ->
     """
     if left.size == 0:
         return np.zeros(left.shape, dtype=np.int8)
-    if int(left.max()) * left_factor < _WORD and int(right.max()) * right_factor < _WORD:
+    if max(1, int(left.max())) * left_factor < _WORD and max(1, int(right.max())) * right_factor < _WORD:
         return np.asarray(np.sign(left * left_factor - right * right_factor), dtype=np.int8)
     found = np.zeros(left.shape, dtype=np.int8)
     doubtful = np.ones(left.shape, dtype=np.bool_)

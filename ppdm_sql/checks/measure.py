@@ -7,8 +7,7 @@ column, one from cells to classes; everything else reads those two.  Nothing but
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -83,7 +82,7 @@ def measure(
 ) -> Measures:
     """Measures a relation as it stands; it changes nothing but its own working tables, which it drops."""
     asked = _resolved(sensitive, requirements)
-    with _heard(engine) as statements, bench(engine) as tables:
+    with bench(engine) as tables:
         work = _Work(tables, relation, quasi, entity)
         found = {item.info.name: work.about(item, asked[item.info.name]) for item in sensitive}
         sizes, k_null = work.sizes()
@@ -96,7 +95,7 @@ def measure(
         k_null_matches_all=k_null,
         risk=risk(sizes),
         histogram=histogram(sizes),
-        statements=hashlib.sha256("\n".join(statements).encode()).hexdigest(),
+        statements=hashlib.sha256("\n".join(tables.statements).encode()).hexdigest(),
     )
 
 
@@ -198,21 +197,3 @@ def _in_order(
         else:
             outcomes.extend(next(waiting[item.info.name]) for item in sensitive)
     return tuple(outcomes)
-
-
-@contextmanager
-def _heard(engine: Engine) -> Iterator[list[str]]:
-    """Every statement that runs, while whoever listened before goes on listening."""
-    heard: list[str] = []
-    before = engine.on_statement
-
-    def hear(sql: str) -> None:
-        heard.append(sql)
-        if before is not None:
-            before(sql)
-
-    engine.on_statement = hear
-    try:
-        yield heard
-    finally:
-        engine.on_statement = before

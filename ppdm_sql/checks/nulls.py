@@ -8,13 +8,14 @@ out, so leaving out, per class, the digits of every pattern it may meet makes it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import SIZE, Bench, Digit, Key, conjunction, times
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.checks.cells import SIZE, Bench, Digit, Key, conjunction, nested, times
+from ppdm_sql.checks.exact import Integers
+from ppdm_sql.statements.names import Name, aliased, column
 
 MOST_PATTERNS = 64
 MOST_MEETINGS = 20_000_000  # classes x patterns; beyond, the figure is not measured
@@ -40,11 +41,11 @@ def smallest_match(tables: Bench, key: Key, classes: Name, count: int) -> int | 
         return None
     split = tables.make("ppdm_check_split", _split(holes, classes))
     listed = exp.Select(expressions=[column(_PATTERN)]).from_(split.table()).distinct()
-    patterns = [int(row[0]) for row in engine.fetch(listed)]
+    patterns = engine.arrays(listed)[_PATTERN].astype(np.int64)
     if len(patterns) > MOST_PATTERNS or count * len(patterns) > MOST_MEETINGS:
         return None
-    _load_patterns(tables, holes, patterns)
-    masked = tables.make("ppdm_check_masked", _masked(holes, split))
+    met = _load_patterns(tables, holes, patterns)
+    masked = tables.make("ppdm_check_masked", _masked(holes, split, met))
     return int(engine.fetch_one(_smallest(key, masked))[0])
 
 
@@ -74,20 +75,13 @@ def _code(digit: Digit) -> exp.Expr:
     return exp.Paren(this=code)
 
 
-def _load_patterns(tables: Bench, holes: _Holes, patterns: Sequence[int]) -> None:
+def _load_patterns(tables: Bench, holes: _Holes, patterns: Integers) -> Name:
     """Per pattern, 1 for every digit it keeps and 0 for every digit that is NULL in it."""
-    import pyarrow as pa
-
-    kept = {
-        f"ppdm_keep_{bit}": pa.array([1 - (pattern >> bit & 1) for pattern in patterns], pa.int64())
-        for bit in range(len(holes.digits))
-    }
-    table = own("ppdm_check_patterns")
-    tables.engine.load(table, pa.table({_OTHER: pa.array(patterns, pa.int64()), **kept}))
-    tables.keep(table)
+    kept = {f"ppdm_keep_{bit}": 1 - (patterns >> bit & 1) for bit in range(len(holes.digits))}
+    return tables.load("ppdm_check_patterns", {_OTHER: patterns, **kept})
 
 
-def _masked(holes: _Holes, split: Name) -> exp.Select:
+def _masked(holes: _Holes, split: Name, patterns: Name) -> exp.Select:
     """Every class beside every pattern it may meet, the digits of that pattern left out of its key."""
     query = exp.Select(expressions=[column(name, "s") for name in [*holes.key.columns, SIZE, _PATTERN]])
     query = query.select(column(_OTHER, "p")).from_(split.table("s"))
@@ -97,7 +91,7 @@ def _masked(holes: _Holes, split: Name) -> exp.Select:
             kept = exp.Mul(this=column(f"ppdm_digit_{bit}", "s"), expression=column(f"ppdm_keep_{bit}", "p"))
             left = exp.Add(this=left, expression=kept)
         query = query.select(aliased(left, f"ppdm_left_{number}"))
-    return query.join(own("ppdm_check_patterns").table("p"), join_type="cross")
+    return query.join(patterns.table("p"), join_type="cross")
 
 
 def _smallest(key: Key, masked: Name) -> exp.Select:
@@ -111,8 +105,6 @@ def _smallest(key: Key, masked: Name) -> exp.Select:
         exp.EQ(this=column(_OTHER, "t"), expression=column(_PATTERN, "m")),
         *(exp.EQ(this=column(name, "t"), expression=column(name, "m")) for name in lefts),
     ]
-    there = exp.Subquery(this=met, alias=exp.TableAlias(this=exp.to_identifier("t", quoted=True)))
     reach = exp.Select(expressions=[aliased(exp.Sum(this=column(_ROWS, "t")), _ROWS)]).from_(masked.table("m"))
-    reach = reach.join(there, on=conjunction(meets)).group_by(*(column(name, "m") for name in key.columns))
-    within = exp.Subquery(this=reach, alias=exp.TableAlias(this=exp.to_identifier("r", quoted=True)))
-    return exp.Select(expressions=[exp.Min(this=column(_ROWS))]).from_(within)
+    reach = reach.join(nested(met, "t"), on=conjunction(meets)).group_by(*(column(name, "m") for name in key.columns))
+    return exp.Select(expressions=[exp.Min(this=column(_ROWS))]).from_(nested(reach, "ppdm_reach"))

@@ -99,6 +99,6 @@ def _place(wanted: Mapping[str, Any]) -> str:
     'the PostgreSQL url (@ : / ? # % in a password are written %40 %3A %2F %3F %23 %25)'
     """
     host, port, database = (str(wanted.get(key) or "") for key in ("host", "port", "dbname"))
-    if "@" in f"{host}{port}{database}{wanted.get('user')}":
+    if "@" in f"{host}{database}{wanted.get('user')}" or re.search(r"[^\d,]", port):
         return "the PostgreSQL url (" + _UNREADABLE.split(": ", 1)[1] + ")"
     return f"postgresql://{host}{':' + port if port else ''}/{database}"

@@ -35,7 +35,7 @@ def _clause_word(tokens: Sequence[Token]) -> _Miss:
             continue
         for word in re.findall(r"\w+", token.text) if token.kind is Kind.SIGN else (token.text,):
             if resembles_anonymization(word):
-                exact = word.upper() == "ANONYMIZATION"
+                exact = word.isascii() and word.upper() == "ANONYMIZATION"
                 told = "ANONYMIZATION is not in its place:" if exact else f"{shown(word)}: did you mean ANONYMIZATION?"
                 return token, f"{told} {_FORM} (a name like this is quoted)"
     return None

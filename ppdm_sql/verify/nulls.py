@@ -2,6 +2,10 @@
 
 Under it a row hides among all rows that agree with it wherever both are known.  The figure is for information:
 it is never less than the k that counts NULL as a value of its own, which is the one that is promised.
+
+Classes are sorted by their pattern, the set of quasi-identifiers they know, written as a number with one bit for
+each.  Two classes are compared in the columns that both know: the bits their patterns share.  So there is one
+join for every set of bits that two patterns share, and it can look its rows up.
 """
 
 from __future__ import annotations
@@ -15,10 +19,7 @@ from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.verify.printed import Printed, Stored
 
 _MOST_PATTERNS = 32
-_CLASSES = "ppdm_class"
-_SIZE = "ppdm_size"
-
-Pattern = tuple[bool, ...]  # per quasi-identifier, whether it is known (not NULL)
+_CLASS, _OWN, _OTHER, _SIZE, _PATTERN = "ppdm_class", "ppdm_own", "ppdm_other", "ppdm_size", "ppdm_pattern"
 
 
 def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> int | None:
@@ -32,68 +33,57 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
         return 0
     if len(patterns) > _MOST_PATTERNS:
         return None
-    parts = [_least_of(own, patterns, printed.quasi) for own in patterns]
-    least = exp.Select(expressions=[exp.Min(this=column("ppdm_least"))]).from_(
-        exp.Subquery(this=_all_of(parts), alias=exp.TableAlias(this=identifier("ppdm_part")))
-    )
-    classes = exp.CTE(this=printed.statement("classes"), alias=exp.TableAlias(this=identifier(_CLASSES)))
-    least.set("with_", exp.With(expressions=[classes]))
+    shared = sorted({one & other for one in patterns for other in patterns})
+    agreeing = _all_of([_agreeing(both, printed.quasi) for both in shared])
+    keys = [column(name) for name in printed.quasi]
+    summed = exp.Select(expressions=[aliased(exp.Sum(this=column(_SIZE)), _SIZE)])
+    summed = summed.from_(exp.Subquery(this=agreeing, alias=_named(_OTHER))).group_by(*keys)
+    least = exp.Select(expressions=[exp.Min(this=column(_SIZE))])
+    least = least.from_(exp.Subquery(this=summed, alias=_named(_OWN)))
+    least.set("with_", exp.With(expressions=[exp.CTE(this=_classes(printed), alias=_named(_CLASS))]))
     return int(engine.fetch_one(least)[0])
 
 
-def _patterns(engine: Engine, printed: Printed) -> list[Pattern]:
+def _patterns(engine: Engine, printed: Printed) -> list[int]:
     """The patterns that occur, at most one more than can be handled."""
-    known = [aliased(_is_known(name), name) for name in printed.quasi]
-    query = exp.Select(expressions=known, distinct=exp.Distinct()).from_(printed.rows.copy())
-    found = engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))
-    return [tuple(flag == 1 for flag in row) for row in found]
+    query = exp.Select(expressions=[_pattern(printed)], distinct=exp.Distinct()).from_(printed.rows.copy())
+    return [int(row[0]) for row in engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))]
 
 
-def _is_known(name: str) -> exp.Case:
-    # A number and no boolean: every engine returns it alike.
-    return exp.case().when(column(name).is_(exp.null()), exp.Literal.number(0)).else_(exp.Literal.number(1))
+def _pattern(printed: Printed) -> exp.Alias:
+    """One bit for every quasi-identifier that is known."""
+    total: exp.Expr = exp.Literal.number(0)
+    for place, name in enumerate(printed.quasi):
+        known = exp.case().when(column(name).is_(exp.null()), exp.Literal.number(0))
+        total = exp.Add(this=total, expression=known.else_(exp.Literal.number(1 << place)))
+    return aliased(total, _PATTERN)
 
 
-def _least_of(own: Pattern, patterns: Sequence[Pattern], names: Sequence[str]) -> exp.Select:
-    """The least number of rows that agree with a class of this pattern.
+def _classes(printed: Printed) -> exp.Select:
+    """The classes with their sizes and patterns."""
+    columns = [*map(column, printed.quasi), column(_SIZE), _pattern(printed)]
+    return exp.Select(expressions=columns).from_(exp.Subquery(this=printed.statement("classes"), alias=_named(_SIZE)))
 
-    Its own rows, and per set of columns known on both sides the rows of the other patterns that agree in these.
+
+def _agreeing(both: int, names: Sequence[str]) -> exp.Select:
+    """Per class the rows of the classes that know these columns, and no others, together with it, and agree in them.
+
+    A class is among those it is compared with: it shares its whole pattern with itself.
     """
-    others: dict[tuple[str, ...], list[Pattern]] = {}
-    for other in patterns:
-        if other != own:
-            both = tuple(name for name, a, b in zip(names, own, other, strict=True) if a and b)
-            others.setdefault(both, []).append(other)
-    agreeing: exp.Expr = column(_SIZE, "ppdm_own")
-    rows = exp.Select().from_(exp.Table(this=identifier(_CLASSES), alias=exp.TableAlias(this=identifier("ppdm_own"))))
-    rows = rows.where(_has_pattern([own], names, "ppdm_own"))
-    for place, (both, held) in enumerate(others.items()):
-        alias = f"ppdm_other_{place}"
-        matching = [exp.EQ(this=column(name, "ppdm_own"), expression=column(name, alias)) for name in both]
-        rows = rows.join(
-            exp.Subquery(this=_summed(both, held, names), alias=exp.TableAlias(this=identifier(alias))),
-            on=exp.and_(*matching) if matching else exp.true(),
-            join_type="LEFT",
-        )
-        size = exp.Coalesce(this=column(_SIZE, alias), expressions=[exp.Literal.number(0)])
-        agreeing = exp.Add(this=agreeing, expression=size)
-    return rows.select(aliased(exp.Min(this=agreeing), "ppdm_least"))
-
-
-def _summed(both: Sequence[str], held: Sequence[Pattern], names: Sequence[str]) -> exp.Select:
-    """The rows of some patterns, by the columns that are compared."""
+    known = [name for bit, name in enumerate(names) if both >> bit & 1]
     size = aliased(exp.Sum(this=column(_SIZE)), _SIZE)
-    query = exp.Select(expressions=[*map(column, both), size]).from_(exp.Table(this=identifier(_CLASSES)))
-    query = query.where(_has_pattern(held, names, None))
-    return query.group_by(*map(column, both)) if both else query
+    others = exp.Select(expressions=[*map(column, known), column(_PATTERN), size])
+    others = others.from_(exp.Table(this=identifier(_CLASS))).group_by(*map(column, known), column(_PATTERN))
+    shared = exp.BitwiseAnd(this=column(_PATTERN, _OWN), expression=column(_PATTERN, _OTHER))
+    agree = [exp.EQ(this=column(name, _OWN), expression=column(name, _OTHER)) for name in known]
+    agree.append(exp.EQ(this=exp.Paren(this=shared), expression=exp.Literal.number(both)))
+    own = exp.Select(expressions=[*(column(name, _OWN) for name in names), column(_SIZE, _OTHER)])
+    own = own.from_(exp.Table(this=identifier(_CLASS), alias=_named(_OWN)))
+    return own.join(exp.Subquery(this=others, alias=_named(_OTHER)), on=exp.and_(*agree))
 
 
-def _has_pattern(held: Sequence[Pattern], names: Sequence[str], table: str | None) -> exp.Expr:
-    def known(name: str, wanted: bool) -> exp.Expr:
-        missing = column(name, table).is_(exp.null())
-        return missing.not_() if wanted else missing
-
-    return exp.or_(*(exp.and_(*(known(name, flag) for name, flag in zip(names, one, strict=True))) for one in held))
+def _named(alias: str) -> exp.TableAlias:
+    return exp.TableAlias(this=identifier(alias))
 
 
 def _all_of(parts: Sequence[exp.Select]) -> exp.Query:

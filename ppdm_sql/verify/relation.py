@@ -208,10 +208,9 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
     distance = asked.distance or ("hierarchical" if column.hierarchy is not None else ordered)
     if distance not in DISTANCES:
         raise PolicyError(f"{asked}: the distances are {', '.join(DISTANCES)}")
-    if distance == "ordered" and not stored.kinds[column.name].is_ordered:
-        raise PolicyError(
-            f"{asked}: column {column.name} is stored as {stored.kinds[column.name].value}, without an order"
-        )
+    kind = stored.kinds[column.name]
+    if distance == "ordered" and not kind.is_ordered:
+        raise PolicyError(f"{asked}: column {column.name} is stored as {kind.value}, which has no order")
     return distance
 
 

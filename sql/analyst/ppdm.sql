@@ -288,7 +288,7 @@ WITH ppdm_cells AS (
     GROUP BY ALL
 ), ppdm_groups AS (
     SELECT SUM(ppdm_cells.ppdm_count) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
-           list({'count': ppdm_cells.ppdm_count::HUGEINT, 'total': ppdm_values.ppdm_total}) AS ppdm_counts,
+           list({'count': ppdm_cells.ppdm_count, 'total': ppdm_values.ppdm_total}) AS ppdm_counts,
            COLUMNS(ppdm_cells.* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
     FROM ppdm_cells
     JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value

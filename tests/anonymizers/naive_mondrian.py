@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 UNITS = 2**30
 STEPS = (5, 2, 1)
@@ -120,7 +121,7 @@ class Part:
 
 
 def partition(table: Table, max_parts: int | None = None) -> list[Part]:
-    root = Part(list(range(len(table.rows))), {name: (None, None) for name in table.quasi})
+    root = Part(list(range(len(table.rows))), dict.fromkeys(table.quasi, (None, None)))
     generation = [root]
     while generation:
         following = []
@@ -191,7 +192,7 @@ def best_of(table, part, name):
         return groups, *worth(table, part.rows, groups), None
     cuts = [
         (below, above)
-        for below, above in zip(codes, codes[1:])
+        for below, above in pairwise(codes)
         if name not in table.hierarchies or is_null(table, name, above)
     ]
     found = []

@@ -127,7 +127,6 @@ def test_what_a_dead_process_left_is_wiped_and_a_living_ones_is_not(file):
         (folder / "names").write_text("John Smith")
     base.chmod(0o700)
     with DuckDBEngine.open(str(file)):
-        assert sorted(path.name for path in base.iterdir() if path.name != "x") != []
         assert {name for name, folder in left.items() if folder.exists()} == {f"{os.getppid()}_y"}
 
 

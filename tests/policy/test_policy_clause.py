@@ -190,6 +190,7 @@ def test_a_whole_number_is_not_guessed(word, number):
         ("confidence = 0.85 «", "% is missing"),
         ("t = «0", "t is a number above 0, up to 1"),
         ("t = «1.1", "t is a number above 0, up to 1"),
+        ("t = «1.", "t is a number above 0, up to 1"),
         ("t = «.2", "t is a number above 0, up to 1"),
         ("t = 0.2 «orderd", "unknown distance orderd: did you mean ordered?"),
         ("k «>= 5", "= is expected after k, not >="),
@@ -252,6 +253,7 @@ def test_a_column_has_its_hierarchy(role, text, expected):
         ("a «HEIRARCHY 'x'", "HIERARCHY is expected after the column a, or , or ), not HEIRARCHY"),
         ("a «b", "HIERARCHY is expected after the column a, or , or ), not b"),
         ("a «5", ", or ) is expected, not 5"),
+        ("a «b (5, 10), c", "HIERARCHY is expected after the column a, or , or ), not b"),
         ("«*", "QUASI IDENTIFIER names every column: a * would let a new column through"),
         ("t«.a", "a column is named as the query returns it, without its table"),
         ("«'a'", "a column is expected, not a string (a string is not a name)"),
@@ -385,6 +387,14 @@ def test_what_is_missing_is_told_at_the_clause():
         "ALGORITHM is missing, as in ALGORITHM mondrian",
         "REQUIRE is missing, as in REQUIRE k = 10",
         "QUASI IDENTIFIER is missing, as in QUASI IDENTIFIER (age, zip)",
+    )
+
+
+def test_mistakes_come_in_the_order_of_the_text():
+    assert_mistakes(
+        "CREATE TABLE x AS SELECT 1 «WITH ANONYMIZATION (REQUIRE k = «0 QUASI IDENTIFIER (q))",
+        "ALGORITHM is missing",
+        "k is a whole number",
     )
 
 

@@ -44,6 +44,7 @@ def test_an_alias_that_should_have_been_a_clause_is_refused(marked):
 
 NEAR = [
     (f"{AS} WITH «ANONYMISATION {INSIDE}", "ANONYMISATION: did you mean ANONYMIZATION?"),
+    (f"{AS} WITH «ANONYM\u0131ZATION {INSIDE}", "ANONYM\u0131ZATION: did you mean ANONYMIZATION?"),
     (f"{AS} WITH («ANONYMIZATION {INSIDE})", "ANONYMIZATION is not in its place"),
     (f"{AS} «ANONYMIZATION {INSIDE}", "ANONYMIZATION is not in its place"),
     (f'{AS} "WITH" «ANONYMIZATION {INSIDE}', "ANONYMIZATION is not in its place"),

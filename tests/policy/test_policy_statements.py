@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+import sqlglot
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.grammar import parse, read
@@ -22,6 +23,7 @@ from ppdm_sql.policy.policy import (
     Verify,
 )
 from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.tokens import source_of, tokenize
 from ppdm_sql.statements.names import Word
 from tests.policy.marked import assert_mistakes
 
@@ -58,6 +60,7 @@ OURS = [
     ("REFRESH live", Refresh((Word("live"),), HERE)),
     ('REFRESH "TO"', Refresh((Word("TO", quoted=True),), HERE)),
     ("VERIFY verify", Verify((Word("verify"),), HERE)),
+    ("EXPORT similar TO 'x'", Export((Word("similar"),), "x", {}, HERE)),  # SIMILAR TO is one keyword to sqlglot
     ("EXPORT database TO 'x'", Export((Word("database"),), "x", {}, HERE)),
 ]  # fmt: skip
 
@@ -175,9 +178,15 @@ def test_quotes_are_those_of_the_dialect(dialect, text):
     assert parse(text + ";", dialect=dialect) == [PassThrough(text, HERE)]
 
 
+def test_a_number_with_its_type_is_one_token():
+    source = source_of("SELECT 5L", None)
+    assert [t.text for t in tokenize(source, sqlglot.Dialect.get_or_raise("spark"))] == ["SELECT", "5L"]
+
+
 def test_a_quoted_name_is_what_the_dialect_quotes():
     (found,) = parse("REFRESH `a b`.`c``d`", dialect="spark")
     assert found == Refresh((Word("a b", quoted=True), Word("c`d", quoted=True)), HERE)
+    assert_mistakes("EXPORT x TO «'a\\0b'", "the file to export to contains a NUL character", dialect="spark")
     assert_mistakes('VERIFY «"a"', "the name of a release is expected, not a string", dialect="spark")
 
 

@@ -30,7 +30,7 @@ ROWS = [
     ("NULL", 0, Decimal("12345678.90"), True, date(1970, 1, 1), 10),
 ]
 # What these rows are, once and for all: a change here breaks every figure that was recorded before.
-FIGURE = "FIGURE_TO_PIN"
+FIGURE = "72d01afcbee05c83cb409b50383c47de95bdcf41262c65a3084e0b33da90c9d5"
 
 
 def printed(value):

@@ -95,16 +95,25 @@ class Axis:
 
 
 def read_axis(
-    engine: Engine, relation: Name, info: ColumnInfo, number: int, hierarchy: Hierarchy | None
+    engine: Engine,
+    relation: Name,
+    info: ColumnInfo,
+    number: int,
+    hierarchy: Hierarchy | None = None,
+    *,
+    measured: bool = True,
 ) -> Axis:
-    """The axis of a column: one GROUP BY, the codes put into the order in which they can be published."""
+    """The axis of a column: one GROUP BY, the codes put into the order in which they can be published.
+
+    measured: whether numbers are placed on a line; a column that is only counted needs none.
+    """
     lookup = make_lookup(engine, relation, info, number)
     if hierarchy is not None:
         return _along(engine, lookup, number, hierarchy)
     values, rows = _values(engine, lookup)
     ordinary = len(values) - (1 if values and _is_nan(values[-1]) else 0)
     texts = tuple(str(v) if info.kind in _MOMENTS else leaf_text(v) for v in values)
-    return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info))
+    return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info) if measured else None)
 
 
 def _along(engine: Engine, lookup: Lookup, number: int, hierarchy: Hierarchy) -> Axis:

@@ -32,6 +32,8 @@ N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
 KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
 _CHOICE, _ROUTES, _BRANCHES = own("ppdm_choice"), own("ppdm_routes"), own("ppdm_branches")
 _MOST = 1 << 62  # packed keys stay below this
+_MOST_TABLES = 32  # of finished parts, before they are put together
+_ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Cells:
     _work: Name = field(default_factory=lambda: own("ppdm_work_0"))
     _done: list[Name] = field(default_factory=list)
     _level: int = 0
+    _parts: int = 1
+    _aside: int = 0
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -74,12 +78,13 @@ class Cells:
             counted.append(_total(column(WEIGHT, "c"), WEIGHT, "INT"))
         keys = [aliased(pack, name) for name, pack in zip(self.key_names, self.packed("c"), strict=True)]
         start = aliased(exp.cast(exp.Literal.number(0), "INT"), PART)
-        query = exp.Select(expressions=[*keys, *kept, *counted]).from_(self._weighted("c"))
+        if self.numeric_target is not None:
+            counted += [_total(column(name, "y"), name) for name in (KNOWN, SUM, SQUARES)]
+        query = exp.Select(expressions=[*keys, *kept, *counted, start]).from_(self._weighted("c"))
         if self.numeric_target is not None:
             on = exp.EQ(this=column(CODE, "y"), expression=column(self.numeric_target, "c"))
             query = query.join(RESPONSE.table("y"), on=on)
-            query = query.select(*(_total(column(name, "y"), name) for name in (KNOWN, SUM, SQUARES)))
-        self._create(self._work, query.select(start).group_by(*(name.copy() for name in kept)))
+        self._create(self._work, query.group_by(*(name.copy() for name in kept)))
 
     def _weighted(self, alias: str) -> exp.Expr:
         """The coded table; with an entity, one row of each person weighs 1 and the others nothing.
@@ -118,13 +123,14 @@ class Cells:
 
     def extents(self, table: Name | None = None) -> dict[str, Ints]:
         """Per part its rows, and the least and greatest code of every attribute: columns part, n, lo<i>, hi<i>."""
-        query = exp.Select(expressions=[column(PART), _total(column(N), "n")]).from_((table or self._work).table("w"))
-        query = query.where(_open()) if table is None else query
+        picked: list[exp.Expr] = [column(PART, "w"), _total(column(N, "w"), "n")]
         for number, name in enumerate(self.attributes):
-            query = query.select(
-                aliased(exp.Min(this=column(name)), f"lo{number}"), aliased(exp.Max(this=column(name)), f"hi{number}")
-            )
-        return _integers(self.engine.arrays(query.group_by(column(PART))))
+            picked.append(aliased(exp.Min(this=column(name, "w")), f"lo{number}"))
+            picked.append(aliased(exp.Max(this=column(name, "w")), f"hi{number}"))
+        query = exp.Select(expressions=picked).from_((table or self._work).table("w"), copy=False)
+        if table is None:
+            query = query.where(_open(), copy=False)
+        return _integers(self.engine.arrays(query.group_by(column(PART, "w"), copy=False)))
 
     def choose(self, part: Ints, attribute: Ints) -> None:
         """Which attribute of each part the next counts are about; parts not named are left out of them."""
@@ -132,18 +138,32 @@ class Cells:
 
     def counts(self, attribute: int | None, other: str | None, measures: Sequence[str]) -> dict[str, Ints]:
         """Sums of the measures by part, code of the attribute (None: of the chosen one) and another code column."""
-        source = exp.Select().from_(self._work.table("w"))
-        if attribute is None:
-            on = exp.EQ(this=column(PART, "s"), expression=column(PART, "w"))
-            source = source.join(_CHOICE.table("s"), on=on)
-            value = self._attribute_of("s")
-        else:
-            source, value = source.where(_open()), column(self.attributes[attribute], "w")
-        by = [column(PART, "w"), value, *([column(other, "w")] if other else [])]
+        value = self._attribute_of("s") if attribute is None else column(self.attributes[attribute], "w")
+        by = [self._part(attribute, other), value, *([column(other, "w")] if other else [])]
         names = [PART, VALUE, *([OTHER] if other else [])]
         picked = [aliased(key, name) for key, name in zip(by, names, strict=True)]
-        query = source.select(*picked, *(_total(column(measure, "w"), measure) for measure in measures))
-        return _integers(self.engine.arrays(query.group_by(*(key.copy() for key in by))))
+        summed = [_total(column(measure, "w"), measure) for measure in measures]
+        query = exp.Select(expressions=[*picked, *summed]).from_(self._work.table("w"), copy=False)
+        if attribute is None:
+            query = query.join(_CHOICE.table("s"), on=_same_part("s"), copy=False)
+        else:
+            query = query.where(_open(), copy=False)
+        return _integers(self.engine.arrays(query.group_by(*(key.copy() for key in by), copy=False)))
+
+    def _part(self, attribute: int | None, other: str | None) -> exp.Expr:
+        """The part of a row as a key to group by.
+
+        With few possible groups a planner that knows the ranges of the keys counts in an array, which is
+        quickest; with many it would fill a large and mostly empty one.  An operation without effect hides
+        the range then (measured: 0.02 against 0.22 s at 2^22 possible groups of 600,000 rows).
+        """
+        codes = max(self.sizes[name] for name in self.attributes) if attribute is None else None
+        size = codes if codes is not None else self.sizes[self.attributes[attribute or 0]]
+        possible = self._parts * size * (self.sizes[other] if other else 1)
+        part = column(PART, "w")
+        if possible <= max(_ARRAY, self.coded.rows // 4):
+            return part
+        return exp.BitwiseOr(this=part, expression=exp.Literal.number(0))
 
     def _attribute_of(self, alias: str) -> exp.Expr:
         """The code of the attribute whose number the joined table gives.  One branch per column, not per part."""
@@ -171,47 +191,68 @@ class Cells:
                 "ppdm_high": routes.high,
             },
         )
+        targets = np.concatenate([routes.low, routes.high, routes.branches["ppdm_child"]])
+        self._parts = int(targets.max()) + 1
+        if self._parts == 0:
+            self._set_aside(self._routed(routes, self._lasting))
+            return
         numbers = [N, *([WEIGHT] if self.has_entity else [])]
         numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
         following = own(f"ppdm_work_{self._level % 2}")
         self._create(following, self._routed(routes, [*self.key_names, *self.sizes, *numbers]))
         self._work = following
-        targets = (routes.low, routes.high, routes.branches["ppdm_child"])
-        if any((target < 0).any() for target in targets):
-            done = own(f"ppdm_done_{self._level}")
-            kept = [column(name) for name in (*self.key_names, *self.attributes, N, PART)]
-            finished = exp.LT(this=column(PART), expression=exp.Literal.number(0))
-            self._create(done, exp.Select(expressions=kept).from_(following.table()).where(finished))
-            self._done.append(done)
+        if (targets < 0).any():
+            kept = [column(name, "w") for name in (*self._lasting, PART)]
+            finished = exp.Not(this=exp.Paren(this=_open()))
+            self._set_aside(exp.Select(expressions=kept).from_(following.table("w")).where(finished))
 
     def _routed(self, routes: Routes, names: Sequence[str]) -> exp.Select:
         """The join drops rows that were finished on the level before: they have no route."""
         value = self._attribute_of("s")
-        below = exp.LT(this=value, expression=column("ppdm_cut", "s"))
-        target: exp.Expr = exp.Case(ifs=[exp.If(this=below, true=column("ppdm_low", "s"))], default=column("ppdm_high", "s"))
-        on = exp.EQ(this=column(PART, "s"), expression=column(PART, "w"))
-        query = exp.Select().from_(self._work.table("w")).join(_ROUTES.table("s"), on=on)
-        if len(routes.branches[PART]):
-            self._load(_BRANCHES, routes.branches)
-            inside = exp.Between(
-                this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b")
-            )
-            here = exp.EQ(this=column(PART, "b"), expression=column(PART, "w"))
-            query = query.join(_BRANCHES.table("b"), on=exp.And(this=here, expression=inside), join_type="left")
+        below = exp.If(this=exp.LT(this=value, expression=column("ppdm_cut", "s")), true=column("ppdm_low", "s"))
+        target: exp.Expr = exp.Case(ifs=[below], default=column("ppdm_high", "s"))
+        branched = len(routes.branches[PART]) > 0
+        if branched:
             target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])
-        return query.select(*(aliased(column(name, "w"), name) for name in names), aliased(target, PART))
+        picked = [aliased(column(name, "w"), name) for name in names]
+        query = exp.Select(expressions=[*picked, aliased(target, PART)]).from_(self._work.table("w"), copy=False)
+        query = query.join(_ROUTES.table("s"), on=_same_part("s"), copy=False)
+        if not branched:
+            return query
+        self._load(_BRANCHES, routes.branches)
+        inside = exp.Between(this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b"))
+        on = exp.And(this=_same_part("b"), expression=inside)
+        return query.join(_BRANCHES.table("b"), on=on, join_type="left", copy=False)
+
+    @property
+    def _lasting(self) -> list[str]:
+        return [*self.key_names, *self.attributes, N]
+
+    def _set_aside(self, query: exp.Select) -> None:
+        self._done.append(self._next_done())
+        self._create(self._done[-1], query)
+        if len(self._done) == _MOST_TABLES:
+            self._gather(self._next_done(), column(PART))
+
+    def _next_done(self) -> Name:
+        self._aside += 1
+        return own(f"ppdm_done_{self._aside}")
+
+    def _gather(self, target: Name, part: exp.Expr) -> None:
+        """Puts the tables of finished parts together."""
+        picks: list[exp.Query] = [
+            exp.Select(expressions=[*map(column, self._lasting), aliased(part.copy(), PART)]).from_(table.table())
+            for table in self._done
+        ]
+        self._create(target, reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks))
+        for table in self._done:
+            self.engine.drop_table(table, temporary=True)
+        self._done = [target]
 
     def finish(self) -> Name:
         """Every combination of codes and its node; the tables of the levels are gone afterwards."""
-        names = [*self.key_names, *self.attributes, N]
-        node = exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1))
-        picks: list[exp.Query] = [
-            exp.Select(expressions=[*(column(name) for name in names), aliased(node.copy(), PART)]).from_(table.table())
-            for table in self._done
-        ]
-        everything = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks)
-        self._create(PARTS, everything)
-        for table in (*self._done, self._work, _CHOICE, _ROUTES, _BRANCHES):
+        self._gather(PARTS, exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1)))
+        for table in (self._work, _CHOICE, _ROUTES, _BRANCHES):
             self.engine.drop_table(table, temporary=True)
         return PARTS
 
@@ -252,6 +293,10 @@ def _mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
         product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(size))
         key = exp.Add(this=product, expression=exp.cast(code, "BIGINT"))
     return key
+
+
+def _same_part(alias: str) -> exp.Expr:
+    return exp.EQ(this=column(PART, alias), expression=column(PART, "w"))
 
 
 def _open() -> exp.Expr:

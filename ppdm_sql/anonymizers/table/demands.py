@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.tally import Histogram, Tally
+from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.outcomes import Figure, achieved_text
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.policy.requirements import Requirement
+from ppdm_sql.policy.requirements import (
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
 
 
 @dataclass(frozen=True)
@@ -18,17 +29,16 @@ class Secret:
     """A sensitive column: what is required of it, and its distribution in the whole table by code."""
 
     name: str
-    code_column: str
     requirements: tuple[Requirement, ...]
     reference: Ints
     levels: Ints | None = None  # (level, code) -> label, for a distance along the column's hierarchy
 
-    def holds(self, counts: Ints) -> Flags:
-        """Per histogram, whether it meets every requirement."""
+    def holds(self, counts: Ints, *, only: Requirement | None = None) -> Flags:
+        """Per histogram, whether it meets every requirement, or one of them."""
         fine = np.ones(len(counts), dtype=bool)
-        for requirement in self.requirements:
+        for requirement in self.requirements if only is None else (only,):
             left = np.flatnonzero(fine)
-            fine[left] = _satisfied(requirement, counts[left], self)
+            fine[left] = satisfied(requirement, counts[left], self.reference, self.levels)
         return fine
 
 
@@ -84,17 +94,28 @@ class Demands:
         for secret in self.secrets:
             whole = secret.reference.reshape(1, -1)
             for requirement in secret.requirements:
-                if not _satisfied(requirement, whole, secret)[0]:
-                    figure = _figure(requirement, secret.reference)
+                if not secret.holds(whole, only=requirement)[0]:
+                    reached = achieved_text(requirement, _achieved(requirement, secret.reference))
                     raise RequirementBreached(
-                        f'{requirement} on "{secret.name}" cannot be met: the whole table taken as one class reaches '
-                        f"{figure}; ask for less, or leave the column out"
+                        f'{requirement} on "{secret.name}" cannot be met: the whole table, taken as one class, has '
+                        f"{reached}; ask for less, or leave the column out"
                     )
 
 
-def _satisfied(requirement: Requirement, counts: Ints, secret: Secret) -> Flags:
-    from ppdm_sql.checks.histograms import satisfied
-    return satisfied(requirement, counts, secret.reference, secret.levels)
-
-def _figure(requirement: Requirement, counts: Ints) -> str:
-    return "?"
+def _achieved(requirement: Requirement, counts: Ints) -> Figure:
+    """What a single histogram reaches, in the terms of checks.outcomes."""
+    present = np.sort(counts[counts > 0])[::-1]
+    size, head = int(present.sum()), int(present[0])
+    match requirement:
+        case DistinctDiversity():
+            return Fraction(len(present))
+        case SimpleDiversity():
+            return Fraction(size, head)
+        case ConfidenceLimit():
+            return Fraction(head, size)
+        case RecursiveDiversity(l=l):
+            tail = int(present[l - 1 :].sum())
+            return Fraction(head, tail) if tail else math.inf
+        case EntropyDiversity():
+            return math.exp(-sum(share * math.log(share) for share in (present / size).tolist()))
+    return None

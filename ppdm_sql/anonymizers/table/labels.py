@@ -1,10 +1,10 @@
 """What is printed for a part: the region it covers, never the extreme values somebody in it has.
 
-    one value in the part      the value itself, which at least k people then share
-    numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
-    text without a hierarchy   {a, b, c}; values held by fewer than k people in the table become ...
-    a hierarchy                the smallest label that covers the part
-    uncut, or values mixed with NULL or NaN, or a list that would be too long: the marker, *
+one value in the part      the value itself, which at least k people then share
+numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
+text without a hierarchy   {a, b, c}; values held by fewer than k people in the table become ...
+a hierarchy                the smallest label that covers the part
+uncut, or values mixed with NULL or NaN, or a list that would be too long: the marker, *
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,10 +30,11 @@ from ppdm_sql.anonymizers.table.partition import Grower, Tree
 from ppdm_sql.anonymizers.table.ranges import Ints
 from ppdm_sql.anonymizers.table.responses import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.anonymizers.table.tally import Columns
+from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -43,7 +44,8 @@ LABELS = own("ppdm_labels")
 _CLASS = "ppdm_class"
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
 MINIMALITY = Risk(
-    "minimality", "who knows the method can sometimes tell more than the classes say: cuts were made where they could be"
+    "minimality",
+    "who knows the method can sometimes tell more than the classes say: every cut that could be made was made",
 )
 DOWNCODING = Risk(
     "downcoding", "a region's boundaries say where a further cut was not possible, which can narrow single values"
@@ -140,7 +142,8 @@ def _read(
     for number, name in enumerate(names):
         progress("reading columns", number, len(names))
         tree = hierarchies.get(name) if name in source.quasi else None
-        axes[name] = read_axis(engine, source.relation, source.info(name), number, tree)
+        measured = name in source.quasi or name == source.target
+        axes[name] = read_axis(engine, source.relation, source.info(name), number, tree, measured=measured)
     progress("encoding", 0, None)
     extra = dict(private.columns)
     if source.entity is not None:
@@ -154,23 +157,31 @@ def _read(
         secrets=tuple(coded.codes[name] for name in secret),
     )
     k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
-    secrets = [
-        Secret(name, coded.codes[name], tuple(demanding), _totals(axes[name], coded.rows)) for name in secret
-    ]
+    secrets = [_secret(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret]
     cells = _cells(engine, source, coded, axes, columns)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
     quasi = tuple(axes[name] for name in source.quasi)
     return _Table(quasi, coded, cells, columns, Demands(k, tuple(secrets)), response)
 
 
-def _totals(axis: Axis, rows: int) -> Ints:
-    """Rows per code, NULL's included."""
+def _secret(
+    engine: Engine, axis: Axis, demanding: Sequence[Requirement], hierarchy: Hierarchy | None, rows: int
+) -> Secret:
+    """A sensitive column; where a distance is left open it is settled by the column."""
+    asked = tuple(
+        replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
+        for item in demanding
+    )
     known = axis.rows
-    return known if axis.null_code is None else np.append(known, rows - known.sum())
+    totals = known if axis.null_code is None else np.append(known, rows - known.sum())
+    levels = None
+    if hierarchy is not None:
+        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(engine)], axis.null_code)
+    return Secret(axis.info.name, asked, totals, levels)
 
 
 def _is_numeric(axis: Axis) -> bool:
-    return axis.info.kind.is_ordered and axis.size > _MOST_CLASSES
+    return axis.line is not None and axis.size > _MOST_CLASSES
 
 
 def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis], columns: Columns) -> Cells:
@@ -223,9 +234,7 @@ class _Published:
     marker: str
 
 
-def _publish(
-    engine: Engine, source: Source, table: _Table, tree: Tree, parts: Name, options: Options
-) -> _Published:
+def _publish(engine: Engine, source: Source, table: _Table, tree: Tree, parts: Name, options: Options) -> _Published:
     """Loads the label of every part; parts that print the same are one class."""
     extents = table.cells.extents(parts)
     shown, place = np.unique(tree.emitted(options.max_parts)[extents[PART]], return_inverse=True)

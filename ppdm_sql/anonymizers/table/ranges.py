@@ -236,9 +236,10 @@ def _clock(unit: str) -> list[Above]:
 
 def _moment_writer(unit: str, zone: str) -> Callable[[int], str]:
     def write(tick: int) -> str:
+        moment = np.array(tick).astype(f"M8[{unit}]")
         if tick % _DAY[unit] == 0:
-            return str(np.datetime64(tick, unit).astype("M8[D]"))
-        text = str(np.datetime64(tick, unit)).replace("T", " ")
+            return str(moment.astype("M8[D]"))
+        text = str(moment).replace("T", " ")
         return text.rstrip("0").rstrip(".") + zone if "." in text else text + zone
 
     return write

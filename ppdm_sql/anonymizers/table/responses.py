@@ -90,7 +90,7 @@ class ClassEntropy:
 
 def _bits(counts: Ints) -> Floats:
     """Entropy times size, per histogram."""
-    return _times_log(counts.sum(axis=1)) - _times_log(counts).sum(axis=1)
+    return np.asarray(_times_log(counts.sum(axis=1)) - _times_log(counts).sum(axis=1))
 
 
 def _times_log(counts: Ints) -> Floats:

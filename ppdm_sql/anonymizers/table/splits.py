@@ -91,7 +91,7 @@ class Found:
 
     def _branches(self, axis: Axis, number: int, wanted: Flags) -> Children:
         tally, level = self.tally.only(wanted), self.level[wanted]
-        group, opening = _branch_groups(tally, axis, level)
+        _, opening = _branch_groups(tally, axis, level)
         at, code = level[tally.segment[opening]], tally.code[opening]
         first, stop = axis.branch_ranges(at, code)
         return Children(
@@ -104,9 +104,7 @@ class Found:
         )
 
 
-def best_splits(
-    tally: Tally, attribute: Ints, axes: Sequence[Axis], demands: Demands, response: Response
-) -> Found:
+def best_splits(tally: Tally, attribute: Ints, axes: Sequence[Axis], demands: Demands, response: Response) -> Found:
     """Per segment the best allowable split of its attribute, if it has one."""
     number = len(tally.starts)
     found = Found(
@@ -164,9 +162,7 @@ def _branch_groups(tally: Tally, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
 # -- by cuts ---------------------------------------------------------------------------------------------
 
 
-def _split_by_cuts(
-    found: Found, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response
-) -> None:
+def _split_by_cuts(found: Found, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response) -> None:
     """The response's best among the allowable cuts it prefers; where there is none, the most even one."""
     candidates = candidates & demands.cuts(found.tally)
     segments = np.zeros(len(found.tally.starts), dtype=bool)

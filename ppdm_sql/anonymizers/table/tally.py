@@ -125,7 +125,7 @@ class Tally:
             rows=self.rows[kept],
             persons=self.persons[kept],
             classes=self.classes.only(kept, number) if self.classes is not None else None,
-            numbers=tuple(amount[kept] for amount in self.numbers) if self.numbers is not None else None,
+            numbers=(self.numbers[0][kept], self.numbers[1][kept], self.numbers[2][kept]) if self.numbers else None,
             secrets=tuple(histogram.only(kept, number) for histogram in self.secrets),
         )
 

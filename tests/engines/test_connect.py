@@ -1,0 +1,81 @@
+"""From what the user writes to an engine, without importing a driver that is not asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import duckdb
+import pytest
+
+from ppdm_sql.engines import connect
+from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.engines.duckdb import DuckDBEngine
+from ppdm_sql.errors import DatabaseUnavailable, PolicyError
+
+DRIVERS = ("psycopg", "pyspark", "py4j")
+
+
+@pytest.mark.parametrize("module", ["ppdm_sql", "ppdm_sql.engines.connect", "ppdm_sql.engines.duckdb"])
+def test_drivers_are_imported_only_when_needed(module):
+    script = f"import {module}, sys; print([name for name in {DRIVERS} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.duckdb
+def test_duckdb_by_path_memory_and_connection(tmp_path):
+    path = str(tmp_path / "a.duckdb")
+    with open_engine(path, create=True) as engine:
+        assert isinstance(engine, DuckDBEngine)
+    with open_engine(path, read_only=True) as engine:
+        assert engine.read_only
+    with open_engine(":memory:") as engine:
+        assert engine.title == "DuckDB"
+    connection = duckdb.connect()
+    with open_engine(connection) as engine:
+        assert engine.title == "DuckDB"
+    connection.execute("SELECT 1")
+    with pytest.raises(DatabaseUnavailable, match="no database"):
+        open_engine(str(tmp_path / "none.duckdb"))
+
+
+@pytest.mark.postgres
+def test_postgres_by_url(postgres_url):
+    import psycopg
+
+    wanted = psycopg.conninfo.conninfo_to_dict(postgres_url)
+    for scheme in ("postgresql", "postgres"):
+        with open_engine(f"{scheme}://{wanted['user']}@/{wanted['dbname']}?host={wanted['host']}") as engine:
+            assert engine.title == "PostgreSQL"
+
+
+@pytest.mark.parametrize(
+    ("url", "package", "extra"), [("postgresql://h/d", "psycopg", "postgres"), ("spark:local[1]", "pyspark", "spark")]
+)
+def test_a_missing_driver_is_named_with_what_installs_it(monkeypatch, url, package, extra):
+    monkeypatch.setitem(sys.modules, package, None)  # importing it now raises ImportError
+    with pytest.raises(PolicyError, match=rf"{package} is not installed: pip install 'ppdm-sql\[{extra}\]'"):
+        open_engine(url)
+
+
+def test_what_is_no_database_is_told():
+    with pytest.raises(PolicyError, match="int is no database"):
+        open_engine(5)
+    with pytest.raises(PolicyError, match=r"mysql:// is not known"):
+        open_engine("mysql://u:secret@h/d")
+
+
+@pytest.mark.duckdb
+def test_options_that_were_not_given_do_not_count_and_unknown_ones_are_named():
+    with open_engine(":memory:", memory_limit=None, threads=None, allow=(), settings={}, create=False) as engine:
+        assert engine.title == "DuckDB"
+    with pytest.raises(PolicyError, match="DuckDB has no option work_mem; it knows create, read_only"):
+        open_engine(":memory:", work_mem="1MB")
+
+
+def test_zero_is_given():
+    assert connect._is_left_out(None)
+    assert connect._is_left_out(False)
+    assert not connect._is_left_out(0)
+    assert not connect._is_left_out(0.0)
