@@ -13,8 +13,9 @@ REAL, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP and TIMESTAMPTZ; the values a
 nan and inf, Decimal, str, date, datetime), None is NULL.  `temporary=True` makes a working table.  On Spark a
 stored relation's name holds only letters, digits and _; a working table's may hold anything.
 
-For tests of one engine only: `duckdb_engine`, `postgres_engine`, `spark_engine`; `postgres_url` is the
-address of the scratch database for a second session (roles named ppdm_test_... are dropped after the test).
+For tests of one engine only: `duckdb_engine`, `postgres_engine`, `spark_engine`, with the mark of that
+engine.  `postgres_url` is the scratch database for a second session, `postgres_admin` a superuser's connection
+to it (roles named ppdm_test_... are dropped after the test), `spark_session` the session all Spark tests share.
 
 DuckDB runs in memory.  PostgreSQL is a private server from the pgserver wheel, started once per process
 (under pytest-xdist: one for each worker), or the one PPDM_TEST_POSTGRES=postgresql://... names, in a scratch
@@ -139,6 +140,11 @@ def _postgres(postgres_url):
 
 
 @pytest.fixture
+def postgres_admin(_postgres):
+    return _postgres
+
+
+@pytest.fixture
 def postgres_engine(_postgres, postgres_url):
     from ppdm_sql.engines.postgres import PostgresEngine
 
@@ -191,6 +197,11 @@ def _spark(request):
 
 
 @pytest.fixture
+def spark_session(_spark):
+    return _spark
+
+
+@pytest.fixture
 def spark_engine(_spark):
     from ppdm_sql.engines.spark import SparkEngine
 
@@ -200,14 +211,16 @@ def spark_engine(_spark):
 
 
 def _empty_spark(session):
-    for found in session.catalog.listTables():
-        if found.isTemporary:
-            session.catalog.dropTempView(found.name)
+    # SHOW answers at once; session.catalog.listTables() runs a job for the same rows.
+    views = {row.viewName for row in session.sql("SHOW VIEWS IN default").collect()}
+    for row in session.sql("SHOW TABLES IN default").collect():
+        if row.isTemporary:
+            session.catalog.dropTempView(row.tableName)
         else:
-            session.sql(f"DROP {'VIEW' if found.tableType == 'VIEW' else 'TABLE'} `default`.`{found.name}`")
-    for found in session.catalog.listDatabases():
-        if found.name != "default":
-            session.sql(f"DROP SCHEMA `{found.name}` CASCADE")
+            session.sql(f"DROP {'VIEW' if row.tableName in views else 'TABLE'} default.{row.tableName}")
+    for row in session.sql("SHOW SCHEMAS").collect():
+        if row.namespace != "default":
+            session.sql(f"DROP SCHEMA {row.namespace} CASCADE")
 
 
 # -- tables ----------------------------------------------------------------------------------------------

@@ -241,6 +241,9 @@ class DuckDBEngine(Engine):
             wipe(self._temp)
 
 
+_FAILED_WRITES = ("No space left", "Could not write", "Failed to write", "File too large", "Could not truncate")
+
+
 def _kind(declared: str) -> Kind:
     """The kind of a DuckDB type.
 
@@ -304,10 +307,11 @@ def _explanation(cause: duckdb.Error, sql: str) -> EngineError:
         return EngineError(text.splitlines()[0], sql=sql)
     if isinstance(cause, duckdb.OutOfMemoryException):
         return EngineError("DuckDB ran out of memory: raise --memory-limit or free space for spilling", sql=sql)
-    if isinstance(cause, duckdb.IOException) or "No space left" in text:
+    # A full disk that shows at COMMIT comes as a TransactionException around the IOException.
+    if isinstance(cause, duckdb.IOException) or any(sign in text for sign in _FAILED_WRITES):
         full = "no space left" in text.lower() or "disk" in text.lower()
-        why = "the disk is full" if full else "reading or writing a file failed"
-        return DatabaseUnavailable(f"{why}; the transaction was rolled back", sql=sql)
+        why = "the disk is full" if full else "reading or writing a file failed: is the disk full?"
+        return DatabaseUnavailable(f"{why}  The transaction was rolled back", sql=sql)
     if isinstance(cause, duckdb.TransactionException):
         return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
     if isinstance(cause, duckdb.InvalidInputException) and "read-only" in text:

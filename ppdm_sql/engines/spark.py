@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.catalog import Table as Listed
 
-# PySpark writes the message of a failed statement, values and all, to stderr.
+# PySpark writes the message of a failed statement, values and all, to stderr; its bridge to the JVM logs
+# everything that crosses it as soon as somebody asks for DEBUG.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_name).disabled = True
+logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 _LOADED = own("ppdm_loaded")
@@ -388,12 +390,22 @@ def _explanation(cause: Exception, sql: str) -> EngineError:
         return DatabaseUnavailable("the disk is full", sql=sql)
     if "OutOfMemoryError" in text:
         return EngineError("Spark ran out of memory: raise --memory-limit", sql=sql)
-    if not isinstance(cause, PySparkException):
+    condition = _condition(cause, text)
+    if condition is None:
         return DatabaseUnavailable("the Spark process did not answer", sql=sql)
-    condition = cause.getCondition() or type(cause).__name__
-    if _ABOUT_NAMES.fullmatch(condition):
+    if isinstance(cause, PySparkException) and _ABOUT_NAMES.fullmatch(condition):
         return EngineError(_first_sentence(text), sql=sql)
     return EngineError(f"Spark refused a statement ({condition})", sql=sql)
+
+
+def _condition(cause: Exception, text: str) -> str | None:
+    """The name Spark gives to an error; one that comes out of a task has it only in its text."""
+    if isinstance(cause, PySparkException):
+        return cause.getCondition() or type(cause).__name__
+    if not hasattr(cause, "java_exception"):
+        return None
+    named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
+    return named[1] if named else "SparkException"
 
 
 def _first_sentence(text: str) -> str:

@@ -68,19 +68,27 @@ def start(url: str, lock_timeout: float, memory_limit: str | None) -> tuple[Spar
         raise PolicyError("a Spark url is spark:local[2], spark:local[2]?warehouse=/path or spark:sc://host:port")
     if found["remote"] is not None:
         return _connected(found["remote"]), SparkPlace()
-    options = dict(parse_qsl(found["options"] or "", keep_blank_values=True))
-    warehouse = options.pop("warehouse", "spark-warehouse")
-    if options:
-        raise PolicyError(f"a Spark url has no option {', '.join(options)}; it knows warehouse")
+    warehouse = _warehouse(found["options"] or "")
+    memory = {} if memory_limit is None else {"spark.driver.memory": _java_size(memory_limit)}
     if SparkContext._active_spark_context is not None:
         raise DatabaseUnavailable("Spark runs in this process already: hand its session over instead of a url")
     place = SparkPlace()
     try:
-        settings = _settings(found["master"], _claimed(place, warehouse, lock_timeout), place, memory_limit)
-        return _launched(settings, place), place
+        folder = _claimed(place, warehouse, lock_timeout)
+        return _launched(_settings(found["master"], folder, place) | memory, place), place
     except BaseException:
         place.close()
         raise
+
+
+def _warehouse(options: str) -> str:
+    given = dict(parse_qsl(options, keep_blank_values=True))
+    warehouse = given.pop("warehouse", "spark-warehouse")
+    if given:
+        raise PolicyError(f"a Spark url has no option {', '.join(given)}; it knows warehouse")
+    if not warehouse or ";" in warehouse:
+        raise PolicyError("warehouse is the path of a folder, without ;")
+    return warehouse
 
 
 def _connected(remote: str) -> SparkSession:
@@ -105,8 +113,6 @@ def _claimed(place: SparkPlace, warehouse: str, lock_timeout: float) -> Path | N
         place.temp = private_folder()
         place.data = place.temp / "data"
         return None
-    if not warehouse or ";" in warehouse:
-        raise PolicyError("the warehouse is the path of a folder, without ;")
     folder = Path(warehouse).resolve()
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -138,7 +144,7 @@ def _wait_for(lock: IO[str], warehouse: str, deadline: float) -> None:
             return
 
 
-def _settings(master: str, folder: Path | None, place: SparkPlace, memory_limit: str | None) -> dict[str, str]:
+def _settings(master: str, folder: Path | None, place: SparkPlace) -> dict[str, str]:
     settings = {
         "spark.master": master,
         "spark.app.name": "ppdm_sql",
@@ -159,8 +165,6 @@ def _settings(master: str, folder: Path | None, place: SparkPlace, memory_limit:
             "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
             "spark.hadoop.hive.exec.scratchdir": f"{place.temp}/hive",
         }
-    if memory_limit is not None:
-        settings["spark.driver.memory"] = _java_size(memory_limit)
     return settings
 
 
@@ -191,7 +195,7 @@ def _launched(settings: dict[str, str], place: SparkPlace) -> SparkSession:
     except FAILURES:
         raise DatabaseUnavailable("Spark could not be started: it needs Java 17 or 21 (is JAVA_HOME set?)") from None
     try:
-        session.catalog.listDatabases()
+        session.catalog.databaseExists("default")
     except FAILURES:  # not kept as the cause: its text is asked from the JVM, which ends now
         session.stop()
         raise DatabaseUnavailable("the metastore cannot be opened: does another Spark work with it?") from None

@@ -136,7 +136,7 @@ def _one_column(reader: Reader, role: str) -> list[Column]:
 def _preserve(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> Inducer:
         name = read_word(group, "a model or an inducer")
-        return Inducer(name, read_options(group, f"after {name}") if group.sign("(") else None)
+        return Inducer(name, read_options(group, "after an inducer") if group.sign("(") else None)
 
     draft.preserve = tuple(reader.items("after PRESERVE", read))
 

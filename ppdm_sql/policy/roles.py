@@ -49,7 +49,7 @@ def read_columns(reader: Reader, role: str) -> list[Column]:
         following = group.peek()
         if following.kind is not Kind.WORD:
             return Column(word, token)
-        group.expect_word("HIERARCHY", f"after the column {word}, or , or )")
+        group.expect_word("HIERARCHY", f"after the column {described(token)}, or , or )")
         if not ladders:
             group.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
         return Column(word, token, read_hierarchy(group))

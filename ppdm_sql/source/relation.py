@@ -166,9 +166,10 @@ def resolve(
     resolved = ((match(word, by_name), wanted) for word, wanted in roles.hierarchies.items())
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
     given = {*identifiers, *quasi, *sensitive, *insensitive, target, entity}
-    for name in by_name:
-        if name not in given and not mistakes:
-            mistakes.append(_at(place, f'column "{name}" has no role: give it one, or leave it out of the SELECT'))
+    if not mistakes:  # a misspelt role would leave its column without one: that is told already
+        without = [name for name in by_name if name not in given]
+        hint = "give it one, or leave it out of the SELECT"
+        mistakes.extend(_at(place, f'column "{name}" has no role: {hint}') for name in without)
     mistakes.extend(_nested(by_name, given, identifiers, place))
     if mistakes:
         raise PolicyError(*mistakes, file=place.file if place else None)

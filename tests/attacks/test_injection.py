@@ -13,7 +13,7 @@ from tests.attacks.conftest import policy
 HOSTILE = [
     "'; DROP TABLE sentinel; --", '"; DROP TABLE sentinel; --', "x'); DELETE FROM sentinel; --", "$$; DROP TABLE sentinel; $$",
     "(SELECT max(secret) FROM sentinel)", "*", "%s", "{0}", "\\'; DROP TABLE sentinel; --", "a/*b", "--", "sentinel.secret",
-    "t.*", "ppdm_q1 FROM sentinel", "NULL", "0x41", "‮evil",
+    "t.*", "q1 FROM sentinel", "NULL", "0x41", "‮evil",
 ]  # fmt: skip
 
 

@@ -79,7 +79,12 @@ def test_only_allowed_folders_can_be_read_and_written(tmp_path):
 
 @pytest.mark.parametrize(
     "setting",
-    ["enable_external_access = true", "lock_configuration = false", "allowed_directories = ['/']", "memory_limit = '1TB'"],
+    [
+        "enable_external_access = true",
+        "lock_configuration = false",
+        "allowed_directories = ['/']",
+        "memory_limit = '1TB'",
+    ],
 )
 def test_the_settings_are_final(duckdb_engine, setting):
     with pytest.raises(EngineError):

@@ -71,7 +71,9 @@ def test_a_column_may_have_any_name(engine, make_table, sentinel, hostile):
     assert found == [(2,)]
     (batch,) = engine.batches(exp.Select(expressions=[aliased(column(hostile), hostile)]).from_(table.table()))
     assert batch.schema.names == [hostile]
-    (counted,) = engine.arrays(exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), hostile)]).from_(table.table()))
+    (counted,) = engine.arrays(
+        exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), hostile)]).from_(table.table())
+    )
     assert counted == hostile
 
 
@@ -152,7 +154,9 @@ def test_values_as_parameters_and_as_literals(engine, make_table, sentinel, valu
 
 def batch_values(engine, query):
     batches = list(engine.batches(query, rows=7))
-    return [[value for batch in batches for value in batch.column(i).to_pylist()] for i in range(len(batches[0].schema))]
+    return [
+        [value for batch in batches for value in batch.column(i).to_pylist()] for i in range(len(batches[0].schema))
+    ]
 
 
 def test_the_case_of_a_name_without_quotes(engine):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pyarrow as pa
 import pytest
 from sqlglot import exp, parse_one
@@ -66,11 +68,13 @@ DECLARED = {
     },
     "PostgreSQL": {
         "smallint": Kind.INTEGER, "numeric": Kind.DECIMAL, "numeric(9,2)": Kind.DECIMAL, "real": Kind.FLOAT,
-        "varchar(5)": Kind.TEXT, "char(5)": Kind.TEXT, "name": Kind.TEXT, "uuid": Kind.UUID, "timestamptz": Kind.TIMESTAMP,
-        "mood": Kind.TEXT, "year": Kind.INTEGER, "late_year": Kind.INTEGER, "moods": Kind.UNSUPPORTED,
+        "varchar(5)": Kind.TEXT, "char(5)": Kind.TEXT, "name": Kind.TEXT, "uuid": Kind.UUID,
+        "timestamptz": Kind.TIMESTAMP, "mood": Kind.TEXT, "year": Kind.INTEGER, "late_year": Kind.INTEGER,
+        "moods": Kind.UNSUPPORTED,
         "bytea": Kind.UNSUPPORTED, "integer[]": Kind.UNSUPPORTED, "jsonb": Kind.UNSUPPORTED, "json": Kind.UNSUPPORTED,
-        "interval": Kind.UNSUPPORTED, "time": Kind.UNSUPPORTED, "money": Kind.UNSUPPORTED, "int4range": Kind.UNSUPPORTED,
-        "pair": Kind.UNSUPPORTED, "inet": Kind.UNSUPPORTED, "xml": Kind.UNSUPPORTED, "bit(3)": Kind.UNSUPPORTED,
+        "interval": Kind.UNSUPPORTED, "time": Kind.UNSUPPORTED, "money": Kind.UNSUPPORTED,
+        "int4range": Kind.UNSUPPORTED, "pair": Kind.UNSUPPORTED, "inet": Kind.UNSUPPORTED, "xml": Kind.UNSUPPORTED,
+        "bit(3)": Kind.UNSUPPORTED,
     },
     "Spark": {
         "TINYINT": Kind.INTEGER, "DECIMAL(9,2)": Kind.DECIMAL, "FLOAT": Kind.FLOAT, "VARCHAR(5)": Kind.TEXT,
@@ -120,7 +124,10 @@ def test_loading_what_only_arrow_has(engine):
         }
     )
     engine.load(Name("ppdm_l"), table)
-    assert rows(engine, Name("ppdm_l"), *table.column_names) == [(0, 0, 0, "x", "y"), (255, 65_535, (1 << 32) - 1, None, None)]
+    assert rows(engine, Name("ppdm_l"), *table.column_names) == [
+        (0, 0, 0, "x", "y"),
+        (255, 65_535, (1 << 32) - 1, None, None),
+    ]
 
 
 def test_loading_no_row(engine):
@@ -129,11 +136,13 @@ def test_loading_no_row(engine):
 
 
 def test_loading_refuses_what_it_could_not_keep(engine):
-    with pytest.raises(EngineError) as error:
-        engine.load(Name("ppdm_l"), pa.table({"nested": pa.array([[1]])}))
-        if engine.title == "DuckDB":  # which keeps lists; the source refuses them
-            raise EngineError("nested")
-    assert "nested" in str(error.value)
+    nested = pa.table({"nested": pa.array([[1]])})
+    if engine.title == "DuckDB":  # which keeps lists; the source refuses them
+        engine.load(Name("ppdm_l"), nested)
+        assert [info.kind for info in engine.columns(Name("ppdm_l"))] == [Kind.UNSUPPORTED]
+    else:
+        with pytest.raises(EngineError, match="nested"):
+            engine.load(Name("ppdm_l"), nested)
 
 
 def test_a_working_table_is_computed_once(engine):
@@ -262,12 +271,17 @@ def test_a_transaction_that_ends_well_is_kept(engine):
 @pytest.mark.parametrize("failure", [ValueError, KeyboardInterrupt])
 def test_a_transaction_that_fails_leaves_nothing(engine, make_table, failure):
     make_table(engine, "t", {"a": "INTEGER"}, [(1,)])
-    with pytest.raises(failure), engine.transaction():
-        engine.drop_table(Name("t"))
-        engine.create_table(Name("t"), one(2))
-        engine.create_schema("fresh")
-        engine.create_view(Name("v"), one(3))
-        raise failure
+
+    def swap():
+        with engine.transaction():
+            engine.drop_table(Name("t"))
+            engine.create_table(Name("t"), one(2))
+            engine.create_schema("fresh")
+            engine.create_view(Name("v"), one(3))
+            raise failure
+
+    with pytest.raises(failure):
+        swap()
     assert rows(engine, Name("t")) == [(1,)]
     assert engine.relation_kind(Name("v")) is None
     assert engine.relations("fresh") == []
@@ -275,9 +289,13 @@ def test_a_transaction_that_fails_leaves_nothing(engine, make_table, failure):
 
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_a_statement_that_fails_takes_the_transaction_with_it(engine):
-    with pytest.raises(EngineError), engine.transaction():
-        engine.create_table(Name("t"), one(1))
-        engine.fetch(exp.select(column("nope")).from_(Name("t").table()))
+    def fail():
+        with engine.transaction():
+            engine.create_table(Name("t"), one(1))
+            engine.fetch(exp.select(column("nope")).from_(Name("t").table()))
+
+    with pytest.raises(EngineError):
+        fail()
     assert engine.relation_kind(Name("t")) is None
     engine.create_table(Name("t"), one(1))
 
@@ -294,7 +312,7 @@ def test_transactions_do_not_nest(engine):
 def test_without_transactions_the_body_simply_runs(engine):
     if engine.has_transactions:
         pytest.skip("this engine has them")
-    with pytest.raises(ValueError), engine.transaction():
+    with contextlib.suppress(ValueError), engine.transaction():
         engine.create_table(Name("t"), one(1))
         raise ValueError
     assert rows(engine, Name("t")) == [(1,)]

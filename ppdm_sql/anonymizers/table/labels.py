@@ -36,7 +36,7 @@ class Regions:
 
 @dataclass(frozen=True)
 class Labels:
-    """The distinct labels of an attribute (None is NULL), which one each part has, and the codes each covers."""
+    """The distinct labels of an attribute (None is NULL), which one each part has, and how many codes it covers."""
 
     texts: tuple[str | None, ...]
     number: Ints
@@ -44,7 +44,7 @@ class Labels:
 
     def loss(self, rows: Ints, axis: Axis) -> Fraction:
         """The share of the codes a published value leaves open, averaged over rows: 0 exact, 1 suppressed."""
-        open_ = int(((self.covered - 1)[self.number].astype(object) * rows).sum()) if len(rows) else 0
+        open_ = int(((self.covered - 1).astype(object) * rows).sum())
         return Fraction(open_, max(axis.size - 1, 1) * int(rows.sum()))
 
 
@@ -71,7 +71,9 @@ def labels_of(axis: Axis, regions: Regions, held: Ints, k: int, suppressed: str,
     braces = max((len(text) - len(text.lstrip("{")) for text in axis.texts), default=0)
     write = _Writer(axis, held < k, suppressed, extent, _boundaries(axis, distinct, held < k), braces + 1)
     found = [write(*map(int, key)) for key in distinct]
-    return Labels(tuple(text for text, _ in found), number, np.array([covered for _, covered in found]))
+    texts = {text: place for place, text in enumerate(dict.fromkeys(text for text, _ in found))}
+    of_key = np.array([texts[text] for text, _ in found])  # different regions can print the same
+    return Labels(tuple(texts), of_key[number], np.array([covered for _, covered in found])[number])
 
 
 def same_rows(table: Ints) -> Ints:

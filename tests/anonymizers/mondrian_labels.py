@@ -1,0 +1,71 @@
+"""Reads printed labels back: which values a label stands for.  Written against the docs, not against the code."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime
+from decimal import Decimal
+from fractions import Fraction
+
+from naive_mondrian import leaf_text, special
+
+
+def covers(label: str | None, value, marker: str = "*", levels: tuple[str, ...] | None = None) -> bool:
+    """Whether a printed label may stand for a value; levels: the value's labels in its hierarchy."""
+    if label == marker:
+        return True
+    if label is None or value is None:
+        return label is None and value is None
+    if levels is not None:
+        return label in levels
+    if label == leaf_text(value):
+        return True
+    if special(value) or isinstance(value, bool):
+        return isinstance(value, bool) and leaf_text(value) in members(label)
+    if isinstance(value, str):
+        return value in members(label) or ... in members(label)
+    if not label.startswith(("< ", ">= ", "[")):
+        return False  # another value
+    low, high = ends(label, value)
+    return (low is None or low <= position(value)) and (high is None or position(value) < high)
+
+
+def ends(label: str, like) -> tuple[Fraction | None, Fraction | None]:
+    """The boundaries of `< x`, `>= x`, `[x, y)`."""
+    if below := re.fullmatch(r"< (.+)", label):
+        return None, read(below.group(1), like)
+    if above := re.fullmatch(r">= (.+)", label):
+        return read(above.group(1), like), None
+    between = re.fullmatch(r"\[(.+), (.+)\)", label)
+    assert between, label
+    return read(between.group(1), like), read(between.group(2), like)
+
+
+def read(text: str, like) -> Fraction:
+    if isinstance(like, datetime):
+        return position(datetime.fromisoformat(text))
+    if isinstance(like, date):
+        return position(date.fromisoformat(text))
+    return Fraction(Decimal(text))
+
+
+def position(value):
+    if isinstance(value, datetime):
+        return Fraction((value - datetime(1970, 1, 1)).total_seconds()).limit_denominator(10**6)
+    if isinstance(value, date):
+        return Fraction(value.toordinal())
+    if isinstance(value, float):
+        return Fraction(repr(value)) if math.isfinite(value) else value
+    return Fraction(value)
+
+
+def members(label: str) -> list:
+    """The values of a list {a, b}, escapes taken back; an unescaped ... is Ellipsis, whatever else there may be."""
+    braces = len(label) - len(label.lstrip("{"))
+    if not braces or not label.endswith("}" * braces):
+        return []
+    pieces = re.findall(r"((?:[^\\,]|\\.)*)(?:, |$)", label[braces:-braces], flags=re.DOTALL)
+    if pieces[-1] == "" and label[braces:-braces] and not label[braces:-braces].endswith(", "):
+        pieces.pop()  # the empty match at the end
+    return [... if piece == "..." else re.sub(r"\\(.)", r"\1", piece, flags=re.DOTALL) for piece in pieces]
