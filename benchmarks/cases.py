@@ -96,7 +96,7 @@ def pycanon_measures(database: str) -> Callable[[], object]:
     return measured
 
 
-def _session(database: str):  # noqa: ANN202
+def _session(database: str):
     import ppdm_sql
 
     return ppdm_sql.connect(database, memory_limit=_limit())

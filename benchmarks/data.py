@@ -29,8 +29,11 @@ _COLUMNS = {
 def make(path: Path, rows: int) -> None:
     """Writes table census(rows) into a new database file."""
     path.unlink(missing_ok=True)
-    numbers = ", ".join(f"hash(i * {len(_COLUMNS)} + {n}) / 18446744073709551616.0 AS u{n}" for n in range(len(_COLUMNS)))
-    drawn = ", ".join(_over(text, n) + f" AS {name}" for n, (name, text) in enumerate(_COLUMNS.items()))
+    numbers = ", ".join(
+        f"hash(i * {len(_COLUMNS)} + {n}) / 18446744073709551616.0 AS u{n}" for n in range(len(_COLUMNS))
+    )
+    columns = enumerate(_COLUMNS.items())
+    drawn = ", ".join(f"{_over(text, n)} AS {name}" for n, (name, text) in columns)
     with duckdb.connect(str(path)) as con:
         con.execute(
             "CREATE TABLE census AS SELECT * EXCLUDE (noise), "

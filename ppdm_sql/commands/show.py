@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -131,8 +132,8 @@ def _risk(found: Measures) -> None:
         console.print(f"  classes of {sizes:>9}  {bucket.rows:>10,} rows  [dim]{drawn}[/]")
 
 
-def _percent(share: float) -> str:
-    return f"{100 * float(share):.3g} %"
+def _percent(share: float | Fraction | None) -> str:
+    return "-" if share is None else f"{100 * float(share):.3g} %"
 
 
 def _verdict(holds: bool, classes: int, rows: int) -> str:

@@ -41,7 +41,6 @@ _SETTINGS = {
     "IntervalStyle": "postgres",
     "extra_float_digits": "1",  # the shortest text that reads back as the same number
     "client_min_messages": "warning",
-    "row_security": "on",
 }
 _HOLE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(%\(\w+\)s)|%""")
 
@@ -71,14 +70,15 @@ class PostgresEngine(Engine):
         settings: Mapping[str, str] | None = None,
     ) -> PostgresEngine:
         """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
-        engine = cls(connected(url), owned=True)
         wanted = _SETTINGS | {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
+        connection = connected(url)
         try:
+            engine = cls(connection, owned=True)
             for name, value in wanted.items():
                 engine._set(name, value)
             engine.read_only = read_only or not engine._quietly("catalog/writable_postgres")[0][0]
         except psycopg.Error as cause:
-            engine.close()
+            connection.close()
             raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
         return engine
 
@@ -248,11 +248,12 @@ class PostgresEngine(Engine):
         table = plain_table(table)
         if temporary:
             self.drop_table(name, temporary=True)
-        self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
-        copy = self._announce(_copy_into(name, table.column_names))
-        with self._explained(copy), self._connection.cursor() as cursor, cursor.copy(_query(copy, {})) as rows:
-            for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                rows.write_row(row)
+        with self._all_or_nothing():
+            self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
+            copy = self._announce(_copy_into(name, table.column_names))
+            with self._explained(copy), self._connection.cursor() as cursor, cursor.copy(_query(copy, {})) as rows:
+                for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                    rows.write_row(row)
 
     def view_of_text(self, name: Name, query: str) -> None:
         # CREATE OR REPLACE would insist on the old view's columns.

@@ -29,15 +29,20 @@ _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split
 _WIDEST_DECIMAL = 76  # digits of an Arrow decimal256
 
 
-def kind_of(base: str, sort: str, schema: str) -> Kind:
+def kind_of(base: str, sort: str, schema: str, recast: bool = False) -> Kind:
     """The kind of a type, told by its catalog entry once domains are followed down.
+
+    An enum whose owner defined a cast for it (recast) is not touched: casting it to text would run that
+    function as whoever reads the table.  Only a superuser can make a base type such as citext.
 
     >>> kind_of("int4", "b", "pg_catalog"), kind_of("mood", "e", "public"), kind_of("citext", "b", "public")
     (<Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>, <Kind.TEXT: 'text'>)
     >>> kind_of("_int4", "b", "pg_catalog"), kind_of("int4", "b", "mallory")
     (<Kind.UNSUPPORTED: 'unsupported'>, <Kind.UNSUPPORTED: 'unsupported'>)
     """
-    if sort == "e" or base == "citext":
+    if sort == "e" and not recast:
+        return Kind.TEXT
+    if base == "citext" and sort == "b":
         return Kind.TEXT
     if schema != "pg_catalog":
         return Kind.UNSUPPORTED

@@ -51,7 +51,12 @@ def certificate(
         properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
         expression=release_query(file, form, table, typed(content["columns"])),
     )
-    parts = [_head(content, form, file), _text(engine, view), *proofs, _content_proof(engine, list(typed(content["columns"])))]
+    parts = [
+        _head(content, form, file),
+        _text(engine, view),
+        *proofs,
+        _content_proof(engine, list(typed(content["columns"]))),
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -84,9 +89,7 @@ def _proof(
     verdict = verdict.when(none, exp.Literal.string("BREACHED: there are no rows"))
     verdict = verdict.when(exp.GT(this=broken.copy(), expression=exp.Literal.number(0)), exp.Literal.string("BREACHED"))
     if in_doubt:  # floating point cannot tell a class that is exactly at the bound
-        near = exp.GT(
-            this=exp.func("COUNT", exp.Star()), expression=exp.func("COUNT", breach.copy())
-        )
+        near = exp.GT(this=exp.func("COUNT", exp.Star()), expression=exp.func("COUNT", breach.copy()))
         verdict = verdict.when(near, exp.Literal.string("holds (some classes are exactly at the bound)"))
     verdict = verdict.else_(exp.Literal.string("holds"))
     row = exp.Select(

@@ -233,4 +233,3 @@ def _note(engine: Engine, record: ReleaseRecord, order: Order) -> None:
         return
     with engine.transaction():
         releases.add_event(engine, record.release_id, "exported", order.path.name)
-

@@ -122,9 +122,7 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
         SensitiveColumn(name, source.info(name).kind, _leaf_levels(request.hierarchies.get(name)))
         for name in source.sensitive
     ]
-    judgement = judge(
-        engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements
-    )
+    judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
     _check_complete(request, judgement)
     published = request.plan.published
     content = content_hash(engine, stored, published)

@@ -111,9 +111,7 @@ def judged_file(
     with opened(path, form, table, typed(content["columns"])) as engine:
         kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
         sensitive = _sensitive({name: kinds[name] for name in policy["sensitive"]}, levels or {})
-        judgement = judge(
-            engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked
-        )
+        judgement = judge(engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked)
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
         columns = list(typed(content["columns"]))
         return JudgedFile(
@@ -124,9 +122,7 @@ def judged_file(
 def _told_by_the_file(asked: Sequence[Requirement], levels: Mapping[str, Any] | None) -> list[Requirement]:
     """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
     return [
-        item
-        for item in asked
-        if not (isinstance(item, Closeness) and item.distance == "hierarchical" and not levels)
+        item for item in asked if not (isinstance(item, Closeness) and item.distance == "hierarchical" and not levels)
     ]
 
 
@@ -167,5 +163,3 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if not complete:
         raise PolicyError(f"{path.name} is not a manifest of this version")
     return dict(content)
-
-

@@ -125,7 +125,8 @@ def _ambiguous(lines: Lines) -> Iterator[Finding]:
     A branch that is less deep repeats its label, so a label may stand on levels that follow each
     other, as long as it covers the same values on all of them.
     """
-    values, labels = [], []
+    values: list[str] = []
+    labels: list[str] = []
     for label, lowest in _unclear(lines):
         (values if lowest == 0 else labels).append(label)
     if values:

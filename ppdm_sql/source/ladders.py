@@ -124,6 +124,7 @@ def _has_place(value: object) -> bool:
 
 
 def _label_writer(anchor: Fraction, width: Fraction, kind: Kind) -> Callable[[int], str]:
+    end: Callable[[Fraction], str]
     if kind not in (Kind.DATE, Kind.TIMESTAMP):
         end = decimal
     elif anchor.denominator == width.denominator == 1:

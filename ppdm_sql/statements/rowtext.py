@@ -16,10 +16,11 @@ from ppdm_sql.engines.base import Engine
 def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> exp.Expr:
     """The values of a row in one unambiguous text, behind a salt.
 
-    >>> from ppdm_sql.statements.names import column
     >>> from ppdm_sql.engines.duckdb import DuckDBEngine
-    >>> row_text(DuckDBEngine(None), [column("a")], salt="7").sql("duckdb")
-    '\\'7|\\' || COALESCE(CAST(LENGTH(CAST("a" AS TEXT)) AS TEXT) || \\':\\' || CAST("a" AS TEXT), \\'-\\')'
+    >>> with DuckDBEngine.open(":memory:") as engine:
+    ...     text = row_text(engine, [exp.Literal.string("ab"), exp.Null()], salt="7")
+    ...     engine.fetch(exp.Select(expressions=[text]))
+    [('7|2:ab-',)]
     """
     text: exp.Expr = exp.Literal.string(f"{salt}|")
     for value in values:

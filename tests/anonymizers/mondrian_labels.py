@@ -24,7 +24,12 @@ def covers(label: str | None, value, marker: str = "*", levels: tuple[str, ...] 
     if special(value) or isinstance(value, bool):
         return isinstance(value, bool) and leaf_text(value) in members(label)
     if isinstance(value, str):
-        return value in members(label) or ... in members(label)
+        return any(
+            member is ...
+            or member == value
+            or (isinstance(member, tuple) and member[0].encode() <= value.encode() <= member[1].encode())
+            for member in members(label)
+        )
     if not label.startswith(("< ", ">= ", "[")):
         return False  # another value
     low, high = ends(label, value)
@@ -61,11 +66,18 @@ def position(value):
 
 
 def members(label: str) -> list:
-    """The values of a list {a, b}, escapes taken back; an unescaped ... is Ellipsis, whatever else there may be."""
+    """The values of a list {a, b}, escapes taken back; ... is Ellipsis, and a .. b a pair."""
     braces = len(label) - len(label.lstrip("{"))
     if not braces or not label.endswith("}" * braces):
         return []
-    pieces = re.findall(r"((?:[^\\,]|\\.)*)(?:, |$)", label[braces:-braces], flags=re.DOTALL)
-    if pieces[-1] == "" and label[braces:-braces] and not label[braces:-braces].endswith(", "):
+    inner = label[braces:-braces]
+    pieces = re.findall(r"((?:[^\\,]|\\.)*)(?:, |$)", inner, flags=re.DOTALL)
+    if pieces[-1] == "" and inner and not inner.endswith(", "):
         pieces.pop()  # the empty match at the end
-    return [... if piece == "..." else re.sub(r"\\(.)", r"\1", piece, flags=re.DOTALL) for piece in pieces]
+    return [... if piece == "..." else between(piece) for piece in pieces]
+
+
+def between(piece: str):
+    ends = re.split(r"(?<!\\) \.\. ", piece)
+    plain = [re.sub(r"\\(.)", r"\1", end, flags=re.DOTALL) for end in ends]
+    return plain[0] if len(plain) == 1 else tuple(plain)

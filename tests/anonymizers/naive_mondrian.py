@@ -7,6 +7,7 @@ its leaves.  `partition` returns the parts as lists of row numbers, `printed` wh
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,15 +35,24 @@ class Table:
     allowed: Callable[[list[dict]], bool] = lambda rows: True
 
     def __post_init__(self):
+        self.held = {name: holders(self, name) for name in self.quasi}
         self.ranks = {name: self._ranked(name) for name in self.quasi}
         self.weights = self._weights()
 
     def _ranked(self, name):
-        """Per row the place of its value among the column's distinct values; NaN and NULL come last."""
+        """Per row the place of its value in the column's codes; NaN and NULL come last.
+
+        Words that fewer than k people hold share one code, after the other words.
+        """
         tree = list(self.hierarchies.get(name, {}))
+        held = self.held[name]
         values = {key(row[name]): row[name] for row in self.rows}
         ordered = sorted(values, key=lambda v: place(values[v], tree))
-        return [ordered.index(key(row[name])) for row in self.rows]
+        few = [v for v in ordered if is_word(values[v]) and not tree and held[v] < self.k]
+        codes = [v for v in ordered if v not in few and values[v] is not None]
+        code = {v: number for number, v in enumerate(codes)} | dict.fromkeys(few, len(codes))
+        code.setdefault(key(None), len(codes) + (1 if few else 0))
+        return [code[key(row[name])] for row in self.rows]
 
     def _weights(self):
         """Each person counts in one row, the one with the first codes; nobody (NULL) counts in none."""
@@ -70,9 +80,12 @@ class Table:
     def fine(self, part):
         return sum(self.weights[i] for i in part) >= self.k and self.allowed([self.rows[i] for i in part])
 
-    def ordinary(self, name):
-        """How many distinct values have an order: all but NaN and NULL."""
-        return len({key(row[name]) for row in self.rows if not special(row[name])})
+
+FEW = object()  # stands for all words that few people hold
+
+
+def is_word(value):
+    return isinstance(value, str | bool)
 
 
 def key(value):
@@ -230,11 +243,18 @@ def by_labels(table, part, name):
     return [part.rows]
 
 
+def classes(table, rows):
+    """The classes of rows; of a target that is a quasi-identifier, its codes."""
+    if table.target in table.quasi:
+        return [table.ranks[table.target][i] for i in rows]
+    return [key(table.rows[i][table.target]) for i in rows]
+
+
 def class_changes(table, part, name, below, above):
     if table.numeric or table.target is None:
         return True
     ranks = table.ranks[name]
-    sides = [{key(table.rows[i][table.target]) for i in part.rows if ranks[i] == rank} for rank in (below, above)]
+    sides = [set(classes(table, [i for i in part.rows if ranks[i] == rank])) for rank in (below, above)]
     return not (len(sides[0]) == 1 and sides[0] == sides[1])
 
 
@@ -250,7 +270,7 @@ def worth(table, rows, groups):
 
 
 def bits(table, rows):
-    counts = Counter(key(table.rows[i][table.target]) for i in rows).values()
+    counts = Counter(classes(table, rows)).values()
     return len(rows) * math.log2(len(rows)) - math.fsum(count * math.log2(count) for count in counts)
 
 
@@ -263,9 +283,14 @@ def error(table, rows):
 
 
 def column_values(table, name):
-    """The distinct ordinary values of a column in order."""
-    found = {key(row[name]): row[name] for row in table.rows if not special(row[name])}
-    return sorted(found.values(), key=lambda value: place(value, []))
+    """Per code its value, NaN and NULL left out; FEW for the words that few people hold."""
+    ranks = table.ranks[name]
+    found = {}
+    for rank, row in zip(ranks, table.rows, strict=True):
+        if not special(row[name]):
+            few = is_word(row[name]) and table.held[name][key(row[name])] < table.k
+            found[rank] = FEW if few and name not in table.hierarchies else row[name]
+    return [found[rank] for rank in sorted(found)]
 
 
 def boundary(table, name, gap):
@@ -274,7 +299,7 @@ def boundary(table, name, gap):
     values = column_values(table, name)
     if name in table.hierarchies or above >= len(values):
         return ("rank", max(below + 1, len(values)))
-    if isinstance(values[0], str | bool):
+    if values[0] is FEW or is_word(values[0]):
         return ("rank", below + 1)
     x = roundest(values[below], values[above])
     return ("rank", next(rank for rank, value in enumerate(values) if tick(value) >= x))
@@ -342,21 +367,23 @@ def calendar(low, high, to_tick):
 def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | None:
     values = [table.rows[i][name] for i in part.rows]
     ranks = {table.ranks[name][i] for i in part.rows}
-    if len(ranks) == 1:
+    column = column_values(table, name)
+    if len(ranks) == 1 and (values[0] is None or special(values[0]) or column[min(ranks)] is not FEW):
         return None if values[0] is None else leaf_text(values[0])
     if any(special(value) for value in values):
         return marker
     if name in table.hierarchies:
         ways = [table.hierarchies[name][leaf_text(value)] for value in values]
         return next(labels[0] for labels in zip(*ways, strict=True) if len(set(labels)) == 1)
-    column = column_values(table, name)
+    if len(ranks) == 1:
+        return listed(column, min(ranks), min(ranks) + 1)
     first, stop = (end[1] if end is not None else None for end in part.region[name])
     first, stop = first or 0, min(len(column) if stop is None else stop, len(column))
     if first == 0 and stop == len(column):
         return marker
-    held = holders(table, name)
-    if isinstance(column[0], str | bool):
-        return listed(column, first, stop, held, table.k, marker)
+    if column[0] is FEW or is_word(column[0]):
+        return listed(column, first, stop)
+    held = table.held[name]
     low, high = (number_text(table, name, column, rank, held) for rank in (first, stop))
     if first == 0:
         return f"< {high}"
@@ -372,18 +399,17 @@ def holders(table, name):
     return {value: len(who - {None}) for value, who in held.items()}
 
 
-def listed(column, first, stop, held, k, marker):
-    common = [leaf_text(value) for value in column[first:stop] if held[key(value)] >= k]
-    if not 0 < len(common) <= 12:
-        return marker
-    braces = 1 + max(len(leaf_text(v)) - len(leaf_text(v).lstrip("{")) for v in column)
-    escaped = ["\\..." if text == "..." else escape(text) for text in common]
-    more = ["..."] if len(common) < stop - first else []
-    return "{" * braces + ", ".join([*escaped, *more]) + "}" * braces
+def listed(column, first, stop):
+    texts = [leaf_text(value) for value in column if value is not FEW]
+    named = [escape(leaf_text(value)) for value in column[first:stop] if value is not FEW]
+    if len(named) > 12:
+        named = [f"{named[0]} .. {named[-1]}"]
+    braces = 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
+    return "{" * braces + ", ".join([*named, *(["..."] if FEW in column[first:stop] else [])]) + "}" * braces
 
 
 def escape(text):
-    return "".join("\\" + letter if letter in "\\,{}" else letter for letter in text)
+    return re.sub(r"\.\.+", r"\\\g<0>", "".join("\\" + letter if letter in "\\,{}" else letter for letter in text))
 
 
 def number_text(table, name, column, rank, held):

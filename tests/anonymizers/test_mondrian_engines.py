@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
+from uuid import UUID
 
 import pytest
 from mondrian_cases import Case, random_case, run
@@ -112,8 +113,8 @@ def test_exact_values_of_wide_types(duckdb_engine):
     duckdb_engine.pass_through("CREATE TABLE t (h HUGEINT, d DECIMAL(38, 18), n TIMESTAMP_NS, u UUID)")
     for number in range(8):
         duckdb_engine.pass_through(
-            f"INSERT INTO t VALUES (170141183460469231731687303715884105720 + {number // 2}, 0.{number // 2:018d},"
-            f" make_timestamp_ns(1700000000000000000 + {number // 2}), '00000000-0000-0000-0000-00000000000{number // 2}')"
+            f"INSERT INTO t SELECT 170141183460469231731687303715884105720 + {number // 2}, 0.{number // 2:018d}, "
+            f"make_timestamp_ns(1700000000000000000 + {number // 2}), '{UUID(int=number // 2)}'"
         )
     for name, low in (
         ("h", "170141183460469231731687303715884105720"),
@@ -126,8 +127,8 @@ def test_exact_values_of_wide_types(duckdb_engine):
         assert plan.classes == 4, name
         assert low in {row[0] for row in rows}
         plan, rows, _ = planned(duckdb_engine, Name("one"), "q", k=4)
-        assert plan.classes == 2, name
-        assert len({row[0] for row in rows}) == 2
+        assert plan.classes == (1 if name == "u" else 2), name  # words that few hold are not told apart
+        assert not {row[0] for row in rows} & {low}
 
 
 @pytest.mark.duckdb
@@ -146,7 +147,7 @@ def test_nan_and_infinity_lie_in_no_range_of_numbers(engine, make_table):
     assert plan.classes == 5
     assert printed == {"-inf": 2, "[0, 10)": 2, "inf": 2, "nan": 2, None: 2}
     _, rows, _ = planned(engine, table, "q", k=3)
-    assert set(Counter(row[0] for row in rows)) <= {"*", "< 0", "< 10", "< 2", ">= 10", "[0, 10)"}
+    assert set(Counter(row[0] for row in rows)) <= {"*", "< 5", ">= 5"}
 
 
 def test_one_person_with_many_rows_is_one(engine, make_table):

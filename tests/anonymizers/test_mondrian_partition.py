@@ -19,8 +19,9 @@ CHUNK, CHUNKS = 20, 15
 
 
 def marker_of(case: Case) -> str:
-    stars = [row[name] for row in case.rows for name in case.quasi if isinstance(row[name], str) and row[name]]
-    return "*" * (1 + max((len(text) for text in stars if set(text) == {"*"}), default=0))
+    """Stars, one more than any word that consists of stars has."""
+    words = [row[name] for row in case.rows for name in case.quasi if isinstance(row[name], str) and row[name]]
+    return "*" * (1 + max((len(word) for word in words if set(word) == {"*"}), default=0))
 
 
 @pytest.mark.duckdb
@@ -102,7 +103,7 @@ def check_labels(case, table, by_id, outcome):
     marker = marker_of(case)
     trees = case.trees
     for name in case.quasi:
-        held = naive.holders(table, name)
+        held = table.held[name]
         rare = {
             leaf_text(row[name]) for row in case.rows if row[name] is not None and held[naive.key(row[name])] < case.k
         }

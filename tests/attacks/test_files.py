@@ -43,13 +43,17 @@ def test_an_exported_database_holds_one_table(released, tmp_path):
     with duckdb.connect(str(tmp_path / "open.duckdb"), read_only=True) as con:
         assert con.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("t_open",)]
         assert con.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(0,)]
-        assert con.execute("SELECT count(*) FROM duckdb_types() WHERE NOT internal AND logical_type = 'ENUM'").fetchall() == [(0,)]
+        assert con.execute(
+            "SELECT count(*) FROM duckdb_types() WHERE NOT internal AND logical_type = 'ENUM'"
+        ).fetchall() == [(0,)]
         assert con.execute("SELECT comment FROM duckdb_tables()").fetchall() == [(None,)]
 
 
 def test_statistics_speak_of_the_release_alone(db, tmp_path):
     """A31: an outlier that was generalized away is in no zone map and no footer."""
-    db.execute("CREATE TABLE t AS SELECT CASE WHEN range = 5 THEN 987654321 ELSE range % 50 END AS a, 's' || range % 3 AS s FROM range(500)")
+    db.execute(
+        "CREATE TABLE t AS SELECT CASE WHEN range = 5 THEN 987654321 ELSE range % 50 END AS a, 's' || range % 3 AS s FROM range(500)"
+    )
     db.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)", "k = 5"))
     db.export("t_open", "open.parquet")
     db.export("t_open", "open.duckdb")
@@ -102,7 +106,18 @@ def test_error_texts_hold_no_value(released, tmp_path, capfd):
 
 @pytest.mark.parametrize(
     "path",
-    ["../evil.csv", "/tmp/evil.csv", "a/../../evil.csv", "evil\0.csv", "", "x" * 300 + ".csv", "nowhere/x.csv", "x.exe", ".", "link/evil.csv"],
+    [
+        "../evil.csv",
+        "/tmp/evil.csv",
+        "a/../../evil.csv",
+        "evil\0.csv",
+        "",
+        "x" * 300 + ".csv",
+        "nowhere/x.csv",
+        "x.exe",
+        ".",
+        "link/evil.csv",
+    ],
 )
 def test_exports_stay_in_their_folder(released, tmp_path, path):
     """A54."""
@@ -123,7 +138,9 @@ def test_a_file_that_is_not_ours_is_not_overwritten(released, tmp_path):
 
 def test_formulas_in_csv_become_text_on_request(db, tmp_path):
     """A57."""
-    db.execute("CREATE TABLE t AS SELECT range % 3 AS a, (['=1+1', '+2', '-3', '@x', 'plain', '5'])[range % 6 + 1] AS s FROM range(60)")
+    db.execute(
+        "CREATE TABLE t AS SELECT range % 3 AS a, (['=1+1', '+2', '-3', '@x', 'plain', '5'])[range % 6 + 1] AS s FROM range(60)"
+    )
     db.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)"))
     db.export("t_open", "plain.csv")
     assert '"=1+1"' in (tmp_path / "plain.csv").read_text()
@@ -184,7 +201,13 @@ def test_a_hostile_manifest_is_refused(released, tmp_path, forged):
 @pytest.mark.parametrize("file", ["open.duckdb", "open.parquet", "open.csv"])
 def test_a_recipient_re_derives_the_guarantee_with_a_bare_duckdb(released, tmp_path, file, monkeypatch):
     """The certificate, run where the file is; then on a file that was changed."""
-    released.publish(policy("name, a, b, s", ROLES, "k = 5, distinct_l = 2, simple_l = 1.5, entropy_l = 1.2, recursive_l = (4, 2), t = 0.5 equal"))
+    released.publish(
+        policy(
+            "name, a, b, s",
+            ROLES,
+            "k = 5, distinct_l = 2, simple_l = 1.5, entropy_l = 1.2, recursive_l = (4, 2), t = 0.5 equal",
+        )
+    )
     released.export("t_open", file)
     monkeypatch.chdir(tmp_path)
     verdicts, content = run_certificate(tmp_path / file)

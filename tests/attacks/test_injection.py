@@ -50,7 +50,9 @@ def test_column_table_and_release_names_are_only_names(guarded, name):
 @pytest.mark.parametrize("value", HOSTILE)
 def test_values_and_class_labels_are_only_values(guarded, value, tmp_path):
     held = literal(value)
-    guarded.execute(f"CREATE TABLE t AS SELECT {held} AS w, CASE WHEN range % 2 = 0 THEN {held} ELSE 's' END AS s FROM range(30)")
+    guarded.execute(
+        f"CREATE TABLE t AS SELECT {held} AS w, CASE WHEN range % 2 = 0 THEN {held} ELSE 's' END AS s FROM range(30)"
+    )
     release = guarded.publish(policy("w, s", "QUASI IDENTIFIER (w) SENSITIVE (s)", "k = 5, distinct_l = 2"))
     rows = guarded.engine.fetch(release.query)
     assert {row[0] for row in rows} == {value}
@@ -72,7 +74,9 @@ def test_hierarchy_labels_are_only_labels(guarded, label, tmp_path):
 def test_every_statement_is_one_statement_of_an_expected_kind(memory):
     """A52: what was generated is parsed back; nothing attaches, copies or configures."""
     heard: list[str] = []
-    memory.execute("CREATE TABLE t AS SELECT range % 9 AS a, 'w' || range % 4 AS w, 's' || range % 3 AS s FROM range(90)")
+    memory.execute(
+        "CREATE TABLE t AS SELECT range % 9 AS a, 'w' || range % 4 AS w, 's' || range % 3 AS s FROM range(90)"
+    )
     memory.engine.on_statement = heard.append
     text = policy("a, w, s", "QUASI IDENTIFIER (a, w) SENSITIVE (s)", "k = 3, distinct_l = 2, entropy_l = 1.1, t = 0.7")
     memory.check(text)

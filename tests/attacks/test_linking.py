@@ -101,7 +101,9 @@ def keeps(asked: str, values: list[object], everything: list[object]) -> bool:
 
 def test_a_class_of_one_illness_is_never_published(memory):
     """A05: homogeneity, also of one value beside NULL."""
-    memory.execute("CREATE TABLE t AS SELECT range // 10 AS a, CASE WHEN range // 10 = 0 THEN 'x' ELSE 's' || range % 4 END AS s FROM range(80)")
+    memory.execute(
+        "CREATE TABLE t AS SELECT range // 10 AS a, CASE WHEN range // 10 = 0 THEN 'x' ELSE 's' || range % 4 END AS s FROM range(80)"
+    )
     memory.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)", "k = 5, distinct_l = 2"))
     assert all(len(set(values)) > 1 for values in printed_classes(memory, 1).values())
 
@@ -122,7 +124,9 @@ def test_a_release_does_not_move_with_its_source(memory):
         memory.execute("CREATE OR REPLACE TABLE t AS SELECT range % 5 AS a, 's' || range % 3 AS s FROM range(50)")
         memory.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)").replace("TABLE", kind, 1))
         before = printed_classes(memory, 1)
-        memory.execute("INSERT INTO t VALUES (999, 'unique'); ALTER TABLE t ADD COLUMN ssn TEXT; UPDATE t SET s = 'x' WHERE a = 1")
+        memory.execute(
+            "INSERT INTO t VALUES (999, 'unique'); ALTER TABLE t ADD COLUMN ssn TEXT; UPDATE t SET s = 'x' WHERE a = 1"
+        )
         assert printed_classes(memory, 1) == before
         assert memory.verify("t_open").holds
         memory.drop("t_open")
@@ -148,7 +152,9 @@ def test_a_value_of_one_person_shows_nowhere(db, tmp_path):
 
 def test_a_star_in_the_data_is_not_the_marker(memory):
     """A21: a raw '*' and a suppressed cell are told apart."""
-    memory.execute("CREATE TABLE t AS SELECT CASE WHEN range % 2 = 0 THEN '*' ELSE 'v' || range END AS w, 's' || range % 3 AS s FROM range(40)")
+    memory.execute(
+        "CREATE TABLE t AS SELECT CASE WHEN range % 2 = 0 THEN '*' ELSE 'v' || range END AS w, 's' || range % 3 AS s FROM range(40)"
+    )
     memory.publish(policy("w, s", "QUASI IDENTIFIER (w) SENSITIVE (s)", "k = 4"))
     stars = Counter(row[0] for row in memory.engine.fetch(memory.release("t_open").query))
     assert stars["*"] in (0, 20)
@@ -156,7 +162,9 @@ def test_a_star_in_the_data_is_not_the_marker(memory):
 
 def test_null_is_one_group_and_not_a_wildcard(memory):
     """A22."""
-    memory.execute("CREATE TABLE t AS SELECT CASE WHEN range < 3 THEN NULL ELSE range % 2 END AS a, 's' || range % 3 AS s FROM range(43)")
+    memory.execute(
+        "CREATE TABLE t AS SELECT CASE WHEN range < 3 THEN NULL ELSE range % 2 END AS a, 's' || range % 3 AS s FROM range(43)"
+    )
     memory.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)", "k = 5"))
     assert min(len(values) for values in printed_classes(memory, 1).values()) >= 5
 

@@ -381,10 +381,12 @@ def test_rows_are_added_and_never_changed(catalog, publish, statements):
 # -- the salt --------------------------------------------------------------------------------------
 
 
-def test_the_salt_is_drawn_once(catalog):
+def test_the_salt_is_drawn_once(catalog, statements):
     salt = releases.salt(catalog)
     assert len(bytes.fromhex(salt)) == 32
+    statements.clear()
     assert releases.salt(catalog) == salt
+    assert [said.split()[0] for said in statements] == ["SELECT"]
     migrate.migrate(catalog)
     assert releases.salt(catalog) == salt
 

@@ -496,3 +496,30 @@ def test_why_a_database_cannot_be_opened(postgres_url):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, dbname="ppdm_nowhere"))
     with pytest.raises(DatabaseUnavailable, match="no such role"):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, user="ppdm_nobody"))
+
+
+def test_an_enum_with_a_cast_of_its_owners_making_is_not_read(postgres_engine):
+    for text in (
+        "CREATE TYPE mood AS ENUM ('sad')",
+        "CREATE FUNCTION evil(mood) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'ran as the DBA'; END $$",
+        "CREATE TABLE t (m mood)",
+        "INSERT INTO t VALUES ('sad')",
+    ):
+        postgres_engine.pass_through(text)
+    assert [info.kind for info in postgres_engine.columns(Name("t"))] == [Kind.TEXT]
+    postgres_engine.pass_through("CREATE CAST (mood AS text) WITH FUNCTION evil(mood)")
+    assert [info.kind for info in postgres_engine.columns(Name("t"))] == [Kind.UNSUPPORTED]
+    assert batch(postgres_engine, "t").to_pylist() == [{"m": "sad"}]  # the text of an enum needs no cast
+
+
+def test_a_composite_that_calls_itself_citext_is_none(postgres_engine):
+    postgres_engine.pass_through("CREATE TYPE citext AS (x text)")
+    postgres_engine.pass_through("CREATE TABLE t (v citext)")
+    assert [info.kind for info in postgres_engine.columns(Name("t"))] == [Kind.UNSUPPORTED]
+
+
+def test_a_load_that_fails_leaves_no_table(postgres_engine):
+    with pytest.raises(EngineError) as error:
+        postgres_engine.load(Name("t"), pa.table({"v": ["fine", "CANARY\0"]}), temporary=False)
+    assert "CANARY" not in str(error.value)
+    assert postgres_engine.relation_kind(Name("t")) is None

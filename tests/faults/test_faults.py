@@ -88,7 +88,9 @@ def test_every_plain_type_can_be_published(db, typed, role):
     assert not [info for info in db.engine.columns(Name("t_open")) if "ENUM" in info.declared]
 
 
-@pytest.mark.parametrize("typed", ["[range]", "{'x': range}", "MAP {range: 1}", "range::VARCHAR::BLOB", "to_days(range::INTEGER)"])
+@pytest.mark.parametrize(
+    "typed", ["[range]", "{'x': range}", "MAP {range: 1}", "range::VARCHAR::BLOB", "to_days(range::INTEGER)"]
+)
 def test_nested_types_are_refused_by_name(db, typed):
     db.execute(f"CREATE TABLE t AS SELECT {typed} AS a, 'x' AS s FROM range(30)")
     with pytest.raises(PolicyError, match='column "a": type'):
@@ -122,7 +124,11 @@ def test_our_own_prefix_is_reserved(db, name):
 def test_our_own_schema_and_names_cannot_be_published_into(db, name):
     db.execute("CREATE TABLE t AS SELECT range % 3 AS a, 'x' AS s FROM range(30)")
     with pytest.raises(PpdmError):
-        db.publish(POLICY.replace("t_open", name).format(columns="a, s", k=2, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s)"))
+        db.publish(
+            POLICY.replace("t_open", name).format(
+                columns="a, s", k=2, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s)"
+            )
+        )
 
 
 def test_a_query_that_gives_other_rows_each_time_is_read_once(db):
@@ -142,7 +148,9 @@ def test_a_locked_database_is_waited_for_and_then_named(tmp_path):
     path = tmp_path / "t.duckdb"
     duckdb.connect(str(path)).close()
     hold = f"import duckdb, sys; c = duckdb.connect({str(path)!r}); print('held', flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout.readline() == "held\n"
         started = time.monotonic()
         with pytest.raises(DatabaseUnavailable, match=f"locked by process {holder.pid}"):
@@ -153,7 +161,9 @@ def test_a_locked_database_is_waited_for_and_then_named(tmp_path):
     ppdm_sql.connect(str(path)).close()
 
 
-@pytest.mark.parametrize("content", [b"SQLite format 3\0" + b"x" * 5000, b"not a database", b"\0" * 8 + b"DUCK" + b"\xff" * 4000])
+@pytest.mark.parametrize(
+    "content", [b"SQLite format 3\0" + b"x" * 5000, b"not a database", b"\0" * 8 + b"DUCK" + b"\xff" * 4000]
+)
 def test_a_foreign_or_damaged_file_is_not_touched(tmp_path, content):
     path = tmp_path / "t.duckdb"
     path.write_bytes(content)
@@ -180,9 +190,13 @@ except PpdmError as error:
 
 def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
     path = tmp_path / "t.duckdb"
-    statement = POLICY.format(columns="a, s, w", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w)")
+    statement = POLICY.format(
+        columns="a, s, w", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w)"
+    )
     with ppdm_sql.connect(str(path), create=True) as db:
-        db.execute("CREATE TABLE t AS SELECT range % 90 AS a, 'x' || range % 3 AS s, md5(range::TEXT) AS w FROM range(20000)")
+        db.execute(
+            "CREATE TABLE t AS SELECT range % 90 AS a, 'x' || range % 3 AS s, md5(range::TEXT) AS w FROM range(20000)"
+        )
         before = db.publish(statement).record.content_hash
         db.execute("INSERT INTO t SELECT a, s, 'more ' || w FROM t")
         db.execute("CHECKPOINT")
@@ -210,9 +224,16 @@ def test_time_zone_locale_and_hash_seed_do_not_matter(tmp_path):
     """)
     statement = POLICY.format(columns="a, d, s", k=5, more="", roles="QUASI IDENTIFIER (a, d) SENSITIVE (s)")
     found = set()
-    for environment in ({"PYTHONHASHSEED": "1", "TZ": "UTC"}, {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C"}):
+    for environment in (
+        {"PYTHONHASHSEED": "1", "TZ": "UTC"},
+        {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
+    ):
         done = subprocess.run(
-            [sys.executable, "-c", code, statement], capture_output=True, text=True, env=os.environ | environment, check=True
+            [sys.executable, "-c", code, statement],
+            capture_output=True,
+            text=True,
+            env=os.environ | environment,
+            check=True,
         )
         found.add(done.stdout)
     assert len(found) == 1
@@ -245,7 +266,12 @@ def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
         db.execute("CREATE TABLE t AS SELECT n % 50 AS a, 'x' || n % 3 AS s FROM generate_series(1, 3000) AS g(n)")
         db.publish(POLICY.format(columns="a, s", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s)"))
         statements = [
-            POLICY.format(columns=f"a, s, {n} AS batch", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (batch)")
+            POLICY.format(
+                columns=f"a, s, {n} AS batch",
+                k=5,
+                more="",
+                roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (batch)",
+            )
             for n in (1, 2)
         ]
         running = [

@@ -15,7 +15,15 @@ def other(text: str = "", **replaced: str) -> str:
 def test_another_recoding_of_the_same_table_is_refused(session):
     session.publish(policy())
     with pytest.raises(RequirementBreached, match="joint classes of fewer than 5"):
-        session.publish(other(**{"(age, sex, zip)": "(zip, age)", "illness FROM": "illness FROM", "age, sex, zip, illness": "age, zip, illness"}))
+        session.publish(
+            other(
+                **{
+                    "(age, sex, zip)": "(zip, age)",
+                    "illness FROM": "illness FROM",
+                    "age, sex, zip, illness": "age, zip, illness",
+                }
+            )
+        )
     assert [str(item.name.last) for item in session.releases()] == ["people_open"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 
@@ -220,7 +221,7 @@ def test_the_rows_do_not_stand_in_the_order_of_the_source(duck):
     )
     stored = duck.engine.fetch(duck.release("wide_open").query)
     lows = [int(str(row[0]).strip("[<>= ").split(",")[0]) for row in stored]
-    rising = sum(one <= other for one, other in zip(lows, lows[1:], strict=False))
+    rising = sum(one <= other for one, other in pairwise(lows))
     assert 0.4 < rising / len(lows) < 0.6
 
 

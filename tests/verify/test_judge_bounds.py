@@ -90,6 +90,20 @@ def test_at_the_bound_holds_and_a_hair_beside_it_breaks(engine, make_table, case
     assert not judgement.holds
 
 
+def test_an_ordered_difference_may_turn_between_two_rows(engine, make_table):
+    """Class A (1, 3, 3) among 2, 1, 7 rows of the values 1, 2, 3: 10 * 1 / 3 rows, so at 3 rows it has not turned yet.
+
+    At or below 1, 2: A 1/3, 1/3; everybody 2/10, 3/10.  (4/30 + 1/30) / 2 = 1/12.  B: (2/35 + 1/70) / 2 = 1/28.
+    """
+    rows = [("A", None, wage, None) for wage in (1, 3, 3)]
+    rows += [("B", None, wage, None) for wage in (1, 2, 3, 3, 3, 3, 3)]
+    relation = make_table(engine, "t", COLUMNS, rows)
+    asked = [Closeness(Fraction(1, 12)), Closeness(Fraction(1, 12) - HAIR), Closeness(Fraction(1, 28) - HAIR)]
+    found = judge(engine, relation, quasi=["zip"], sensitive=[WAGE], requirements=asked).findings
+    assert {finding.achieved for finding in found} == {Fraction(1, 12)}
+    assert [finding.breaching_rows for finding in found] == [0, 3, 10]
+
+
 @pytest.mark.parametrize("l", [1, 2, 3, 6, 7, 10])
 def test_uniform_classes_are_exactly_at_their_entropy_bound(engine, make_table, l):
     """Floating point says no to uniform classes of 3, 6, 7 and 10 values."""

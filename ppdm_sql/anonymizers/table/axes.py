@@ -3,23 +3,27 @@
 Codes are ordered so that whatever is published of a column is one contiguous range of them: numbers and
 moments by size, text by its bytes, a column with a hierarchy by the hierarchy's leaves.  After the ordinary
 values come NaN and NULL, which are values of their own and lie in no range of numbers.
+
+Text values that fewer than k people hold can never be printed, so a text column has one code for all of them,
+after the others: a cut between two of them would use up rows and show nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.table.ranges import Ints, Line, moment_line, number_line
+from ppdm_sql.anonymizers.table.ranges import Flags, Ints, Line, moment_line, number_line
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
-from ppdm_sql.statements.names import Name, column
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import aliased, column
 
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
@@ -27,14 +31,17 @@ _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 
 @dataclass(frozen=True, repr=False)
 class Axis:
-    """One quasi-identifier.  Codes 0 .. ordinary - 1 are values with an order; NaN and NULL follow."""
+    """One column.  Codes 0 .. ordinary - 1 are values with an order; NaN and NULL follow."""
 
     lookup: Lookup
-    texts: tuple[str, ...]  # every value but NULL, as it is published when it stands alone
-    rows: Ints  # per value but NULL
+    texts: tuple[str, ...]  # per code but NULL's and that of the few, how the value is printed when it stands alone
+    rows: Ints  # per code but NULL's
     ordinary: int
     line: Line | None = None
     hierarchy: Hierarchy | None = None
+    few: int | None = None  # the code of all text values that fewer than k people hold
+    rare: Flags | None = None  # of a line: per code, whether fewer than k people hold the value
+    stars: int = 0  # the length of the longest value that consists of stars
 
     def __repr__(self) -> str:
         return f"Axis({self.info.name!r}, {self.size} codes)"  # the texts are data
@@ -50,9 +57,6 @@ class Axis:
     @property
     def null_code(self) -> int | None:
         return self.lookup.null_code
-
-    def text(self, code: int) -> str | None:
-        return None if code == self.null_code else self.texts[code]
 
     def cuts(self, before: Ints, after: Ints) -> Ints:
         """Per gap between two codes that occur in a part, the first code of the upper side."""
@@ -94,38 +98,72 @@ class Axis:
         return self.hierarchy
 
 
-def read_axis(
-    engine: Engine,
-    relation: Name,
-    info: ColumnInfo,
-    number: int,
-    hierarchy: Hierarchy | None = None,
-    *,
-    measured: bool = True,
-) -> Axis:
-    """The axis of a column: one GROUP BY, the codes put into the order in which they can be published.
-
-    measured: whether numbers are placed on a line; a column that is only counted needs none.
-    """
-    lookup = make_lookup(engine, relation, info, number)
+def quasi_axis(engine: Engine, source: Source, name: str, number: int, k: int, hierarchy: Hierarchy | None) -> Axis:
+    """The axis of a quasi-identifier, its codes in the order in which they can be published."""
+    plain = counted_axis(engine, source, name, number)
     if hierarchy is not None:
-        return _along(engine, lookup, number, hierarchy)
+        return _along(engine, plain, number, hierarchy)
+    if plain.line is not None or not plain.texts:
+        return replace(plain, rare=_held(engine, source, plain) < k)
+    return _without_the_few(engine, plain, number, _held(engine, source, plain) >= k)
+
+
+def counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
+    """The axis of a column that is only counted (classes, sensitive values): every value has its own code."""
+    lookup = make_lookup(engine, source.relation, source.info(name), number)
     values, rows = _values(engine, lookup)
+    info = lookup.column
     ordinary = len(values) - (1 if values and _is_nan(values[-1]) else 0)
-    texts = tuple(str(v) if info.kind in _MOMENTS else leaf_text(v) for v in values)
-    return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info) if measured else None)
+    texts = tuple(str(value) if info.kind in _MOMENTS else leaf_text(value) for value in values)
+    stars = max((len(text) for text in texts if text and not text.strip("*")), default=0)
+    return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info), stars=stars)
 
 
-def _along(engine: Engine, lookup: Lookup, number: int, hierarchy: Hierarchy) -> Axis:
+def _along(engine: Engine, plain: Axis, number: int, hierarchy: Hierarchy) -> Axis:
     """Codes in the order of the hierarchy's leaves, those left out that do not occur."""
-    found = lookup.values(engine)
-    values = [row[0] for row in found]
-    rows = np.array([row[1] for row in found], dtype=np.int64)
+    values = [row[0] for row in plain.lookup.values(engine)]
     present = hierarchy.only(values)
     position = present.positions(values)
     order = np.argsort(position)
     texts = tuple(leaf_text(values[place]) for place in order)
-    return Axis(recoded(engine, lookup, position.tolist(), number), texts, rows[order], len(values), hierarchy=present)
+    lookup = recoded(engine, plain.lookup, position.tolist(), number)
+    return Axis(lookup, texts, plain.rows[order], len(values), hierarchy=present)
+
+
+def _without_the_few(engine: Engine, plain: Axis, number: int, common: Flags) -> Axis:
+    """Values that few people hold get one code, after those that many hold."""
+    if common.all():
+        return plain
+    many = int(common.sum())
+    codes = np.where(common, np.cumsum(common) - 1, many)
+    moved = recoded(engine, plain.lookup, codes.tolist(), number)
+    null_code = None if plain.null_code is None else many + 1
+    return Axis(
+        replace(moved, size=many + (1 if null_code is None else 2), null_code=null_code),
+        tuple(text for text, kept in zip(plain.texts, common, strict=True) if kept),
+        np.append(plain.rows[common], plain.rows[~common].sum()),
+        many + 1,
+        few=many,
+        stars=plain.stars,
+    )
+
+
+def _held(engine: Engine, source: Source, axis: Axis) -> Ints:
+    """Per code but NULL's, how many rows or persons hold the value in the whole table."""
+    if source.entity is None:
+        return axis.rows
+    persons = exp.Count(this=exp.Distinct(expressions=[canonical(engine, source.info(source.entity), "r")]))
+    value = canonical(engine, axis.info, "r")
+    query = (
+        exp.Select(expressions=[aliased(column(CODE, "l"), CODE), aliased(persons, "ppdm_persons")])
+        .from_(source.relation.table("r"))
+        .join(axis.lookup.table.table("l"), on=exp.EQ(this=column(VALUE, "l"), expression=value))
+        .group_by(column(CODE, "l"))
+    )
+    found = engine.arrays(query)
+    held = np.zeros(len(axis.rows), dtype=np.int64)
+    held[found[CODE].astype(np.int64)] = found["ppdm_persons"]
+    return held
 
 
 def _values(engine: Engine, lookup: Lookup) -> tuple[list[object], Ints]:

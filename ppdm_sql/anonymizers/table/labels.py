@@ -2,9 +2,10 @@
 
 one value in the part      the value itself, which at least k people then share
 numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
-text without a hierarchy   {a, b, c}; values held by fewer than k people in the table become ...
+text without a hierarchy   {a, b, c}, or {a .. z} for many; values that fewer than k people hold are never
+                           named, {a, ...} says that there are some
 a hierarchy                the smallest label that covers the part
-uncut, or values mixed with NULL or NaN, or a list that would be too long: the marker, *
+uncut, or values mixed with NULL or NaN: the marker, *
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from fractions import Fraction
 import numpy as np
 
 from ppdm_sql.anonymizers.table.axes import Axis
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
+from ppdm_sql.anonymizers.table.ranges import Ints
 
 MARKER = "*"
 _LONGEST_LIST = 12
-_SPECIAL = re.compile(r"[\\,{}]")
+_SPECIAL = re.compile(r"[\\,{}]|\.\.+")
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,11 @@ class Labels:
 
 def marker(axes: Sequence[Axis]) -> str:
     """Stars, one more than any value that consists of stars has: a suppressed cell is never taken for data."""
-    longest = max((len(text) for axis in axes for text in axis.texts if text and not text.strip("*")), default=0)
-    return MARKER * (longest + 1)
+    return MARKER * (1 + max(axis.stars for axis in axes))
 
 
-def labels_of(axis: Axis, regions: Regions, held: Ints, k: int, suppressed: str, *, extent: bool = False) -> Labels:
-    """The labels of one attribute.
-
-    held: per code but NULL's, by how many people; extent: print the least and greatest value there is.
-    """
+def labels_of(axis: Axis, regions: Regions, suppressed: str, *, extent: bool = False) -> Labels:
+    """The labels of one attribute; extent: of numbers print the least and greatest value there is."""
     keys = np.column_stack([regions.first, regions.stop, regions.low, regions.high])
     if axis.hierarchy is None and not extent:
         # Who is in the part counts only in so far as everybody has the same, or some have NULL or NaN.
@@ -69,7 +66,7 @@ def labels_of(axis: Axis, regions: Regions, held: Ints, k: int, suppressed: str,
     number = same_rows(keys)
     distinct = keys[np.unique(number, return_index=True)[1]]
     braces = max((len(text) - len(text.lstrip("{")) for text in axis.texts), default=0)
-    write = _Writer(axis, held < k, suppressed, extent, _boundaries(axis, distinct, held < k), braces + 1)
+    write = _Writer(axis, suppressed, extent, _boundaries(axis, distinct), braces + 1)
     found = [write(*map(int, key)) for key in distinct]
     texts = {text: place for place, text in enumerate(dict.fromkeys(text for text, _ in found))}
     of_key = np.array([texts[text] for text, _ in found])  # different regions can print the same
@@ -89,19 +86,18 @@ def same_rows(table: Ints) -> Ints:
     return number
 
 
-def _boundaries(axis: Axis, keys: Ints, rare: Flags) -> dict[int, str]:
+def _boundaries(axis: Axis, keys: Ints) -> dict[int, str]:
     """The numbers at which the regions of a number line start and stop."""
-    if axis.line is None:
+    if axis.line is None or axis.rare is None:
         return {}
     codes = np.unique(keys[:, :2])
     codes = codes[(codes > 0) & (codes < axis.ordinary)]
-    return dict(zip(codes.tolist(), axis.line.boundaries(codes, rare[codes]), strict=True))
+    return dict(zip(codes.tolist(), axis.line.boundaries(codes, axis.rare[codes]), strict=True))
 
 
 @dataclass(frozen=True)
 class _Writer:
     axis: Axis
-    rare: Flags
     suppressed: str
     extent: bool
     boundary: dict[int, str]
@@ -110,8 +106,8 @@ class _Writer:
     def __call__(self, first: int, stop: int, low: int, high: int) -> tuple[str | None, int]:
         """The label, and how many codes it covers."""
         axis = self.axis
-        if low == high:
-            return axis.text(low), 1
+        if low == high and low != axis.few:
+            return (None if low == axis.null_code else axis.texts[low]), 1
         if high >= axis.ordinary:
             return self.suppressed, axis.size
         if axis.hierarchy is not None:
@@ -119,11 +115,12 @@ class _Writer:
             return node.label, node.stop - node.start
         if axis.line is not None and self.extent:
             return f"[{axis.texts[low]}, {axis.texts[high]}]", high - low + 1
+        if low == high:
+            return self._list(low, low + 1), 1
         stop = min(stop, axis.ordinary)
         if first == 0 and stop == axis.ordinary:
             return self.suppressed, axis.size
-        text = self._interval(first, stop) if axis.line is not None else self._list(first, stop)
-        return (text, stop - first) if text is not None else (self.suppressed, axis.size)
+        return self._interval(first, stop) if axis.line is not None else self._list(first, stop), stop - first
 
     def _interval(self, first: int, stop: int) -> str:
         if first == 0:
@@ -132,19 +129,20 @@ class _Writer:
             return f">= {self.boundary[first]}"
         return f"[{self.boundary[first]}, {self.boundary[stop]})"
 
-    def _list(self, first: int, stop: int) -> str | None:
-        """The values of a region, those that few people hold left out; None when there are too many or none."""
-        common = [self.axis.texts[code] for code in range(first, stop) if not self.rare[code]]
-        if not 0 < len(common) <= _LONGEST_LIST:
-            return None
-        more = [] if len(common) == stop - first else ["..."]
-        return "{" * self.braces + ", ".join([*map(_escaped, common), *more]) + "}" * self.braces
+    def _list(self, first: int, stop: int) -> str:
+        """The values of a region; of many the first and the last."""
+        named = [_escaped(text) for text in self.axis.texts[first:stop]]
+        if len(named) > _LONGEST_LIST:
+            named = [f"{named[0]} .. {named[-1]}"]
+        if self.axis.few is not None and first <= self.axis.few < stop:
+            named.append("...")
+        return "{" * self.braces + ", ".join(named) + "}" * self.braces
 
 
 def _escaped(text: str) -> str:
     r"""A value inside a list, so that no other list reads the same.
 
-    >>> _escaped("Smith, {J}"), _escaped("...")
-    ('Smith\\, \\{J\\}', '\\...')
+    >>> _escaped("Smith, {J}"), _escaped("..."), _escaped("a .. b")
+    ('Smith\\, \\{J\\}', '\\...', 'a \\.. b')
     """
-    return "\\..." if text == "..." else _SPECIAL.sub(r"\\\g<0>", text)
+    return _SPECIAL.sub(r"\\\g<0>", text)

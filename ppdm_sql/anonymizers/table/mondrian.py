@@ -22,7 +22,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, Progress, Risk, TablePlan
-from ppdm_sql.anonymizers.table.axes import Axis, read_axis
+from ppdm_sql.anonymizers.table.axes import Axis, counted_axis, quasi_axis
 from ppdm_sql.anonymizers.table.cells import KNOWN, RESPONSE, SQUARES, SUM, Cells
 from ppdm_sql.anonymizers.table.demands import Demands, Secret
 from ppdm_sql.anonymizers.table.labels import Labels, Regions, labels_of, marker, same_rows
@@ -138,12 +138,14 @@ def _read(
     demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
     secret = source.sensitive if demanding else ()
     names = list(dict.fromkeys([*source.quasi, *([source.target] if source.target else []), *secret]))
+    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     axes = {}
     for number, name in enumerate(names):
         progress("reading columns", number, len(names))
-        tree = hierarchies.get(name) if name in source.quasi else None
-        measured = name in source.quasi or name == source.target
-        axes[name] = read_axis(engine, source.relation, source.info(name), number, tree, measured=measured)
+        if name in source.quasi:
+            axes[name] = quasi_axis(engine, source, name, number, k, hierarchies.get(name))
+        else:
+            axes[name] = counted_axis(engine, source, name, number)
     progress("encoding", 0, None)
     extra = dict(private.columns)
     if source.entity is not None:
@@ -156,7 +158,6 @@ def _read(
         numeric=numeric,
         secrets=tuple(coded.codes[name] for name in secret),
     )
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     secrets = [_secret(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret]
     cells = _cells(engine, source, coded, axes, columns)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
@@ -240,31 +241,17 @@ def _publish(engine: Engine, source: Source, table: _Table, tree: Tree, parts: N
     shown, place = np.unique(tree.emitted(options.max_parts)[extents[PART]], return_inverse=True)
     suppressed = marker(table.axes)
     labels = []
-    for number, (name, axis) in enumerate(zip(source.quasi, table.axes, strict=True)):
+    for number, axis in enumerate(table.axes):
         low, high = np.full(len(shown), axis.size), np.full(len(shown), -1)
         np.minimum.at(low, place, extents[f"lo{number}"])
         np.maximum.at(high, place, extents[f"hi{number}"])
         regions = Regions(tree.first[shown, number], tree.stop[shown, number], low, high)
-        held = _held(engine, source, table, name, axis)
-        labels.append(labels_of(axis, regions, held, table.demands.k, suppressed, extent=options.extent))
+        labels.append(labels_of(axis, regions, suppressed, extent=options.extent))
     classes = same_rows(np.column_stack([one.number for one in labels]))
     _load_labels(engine, extents[PART], place, classes, labels)
     rows = np.bincount(place, weights=extents["n"]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
     return _Published(len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
-
-
-def _held(engine: Engine, source: Source, table: _Table, name: str, axis: Axis) -> Ints:
-    """Per value but NULL, how many rows or persons hold it in the whole table."""
-    if source.entity is None:
-        return axis.rows
-    code = column(table.coded.codes[name])
-    persons = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
-    query = exp.Select(expressions=[aliased(code, CODE), aliased(persons, "ppdm_persons")])
-    found = engine.arrays(query.from_(table.coded.table.table()).group_by(code.copy()))
-    held = np.zeros(axis.size, dtype=np.int64)
-    held[found[CODE].astype(np.int64)] = found["ppdm_persons"]
-    return held[: len(axis.texts)]
 
 
 def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> None:

@@ -114,14 +114,14 @@ def _decimal(value: object, info: ColumnInfo) -> Decimal:
 
 
 def _scaled(number: Decimal, places: int) -> int:
-    """number * 10**places, exactly: Decimal's own arithmetic rounds to 28 digits, and a HUGEINT has 39.
+    """The number times 10**places, exactly: Decimal's own arithmetic rounds to 28 digits, and a HUGEINT has 39.
 
     >>> _scaled(Decimal("-170141183460469231731687303715884105727.5"), 1)
     -1701411834604692317316873037158841057275
     """
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
-    whole = int("".join(map(str, digits))) * 10 ** (exponent + places)
+    whole = int("".join(map(str, digits))) * int(10 ** (exponent + places))
     return -whole if sign else whole
 
 
@@ -146,10 +146,11 @@ def _multiples(step: int) -> Above:
 
 def _number_writer(places: int) -> Callable[[int], str]:
     def write(tick: int) -> str:
-        number = Decimal(tick).scaleb(-places).normalize()
-        exponent = number.as_tuple().exponent
-        plain = isinstance(exponent, int) and -20 < exponent < 20
-        return format(number, "f") if plain else str(number)
+        text = str(abs(tick))
+        digits = text.rstrip("0") or "0"
+        exponent = len(text) - len(digits) - places if tick else 0
+        number = Decimal((int(tick < 0), tuple(map(int, digits)), exponent))  # exact: no context rounds it
+        return format(number, "f") if -20 < exponent < 40 else str(number)
 
     return write
 
