@@ -38,6 +38,8 @@ import pytest
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.statements.names import Name
 
+collect_ignore_glob = ["*conftest.py"]  # --doctest-modules would import them all under the one name conftest
+
 ENGINES = ("duckdb", "postgres", "spark")
 PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
 

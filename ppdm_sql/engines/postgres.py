@@ -57,6 +57,7 @@ class PostgresEngine(Engine):
         self._connection = connection
         self._owned = owned
         connection.prepare_threshold = None  # working tables change their columns under one name
+        connection.adapters.register_loader("float4", postgres_types.SingleLoader)
         self._user_setting, self._path = self._read_path()
         self._set("search_path", _OWN_PATH)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import psycopg
 import pyarrow as pa
+from psycopg.abc import Buffer
+from psycopg.adapt import Loader
 from psycopg.postgres import types
 from sqlglot import exp
 
@@ -49,7 +52,16 @@ def kind_of(base: str, sort: str, schema: str, recast: bool = False) -> Kind:
     return _KIND_OF.get(base, Kind.UNSUPPORTED)
 
 
-# -- out: rows -> Arrow --------------------------------------------------------------------------------
+# -- out: rows -> Python, Arrow --------------------------------------------------------------------------------
+
+
+class SingleLoader(Loader):
+    """A REAL as the number the database computes with: its text 0.1 stands for 0.10000000149011612."""
+
+    def load(self, data: Buffer) -> float:
+        single: float = struct.unpack("f", struct.pack("f", float(bytes(data))))[0]
+        return single
+
 
 Convert = Callable[[list[Any]], list[Any]]
 _ARROW: dict[str, pa.DataType] = {
@@ -96,7 +108,7 @@ def foreign_types(columns: Iterable[psycopg.Column]) -> list[int]:
 
 def _arrow_type(column: psycopg.Column, texts: frozenset[int]) -> tuple[pa.DataType, Convert]:
     known = types.get(column.type_code)
-    name = known.name if known is not None and known.oid == column.type_code else None
+    name = known.name.strip('"') if known is not None and known.oid == column.type_code else None
     if name == "numeric":
         return _decimal_type(column)
     if name in _ARROW:

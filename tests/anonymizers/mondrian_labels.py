@@ -22,7 +22,7 @@ def covers(label: str | None, value, marker: str = "*", levels: tuple[str, ...] 
     if label == leaf_text(value):
         return True
     if special(value) or isinstance(value, bool):
-        return isinstance(value, bool) and leaf_text(value) in members(label)
+        return isinstance(value, bool) and any(m in (..., leaf_text(value)) for m in members(label))
     if isinstance(value, str):
         return any(
             member is ...

@@ -376,7 +376,7 @@ def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | Non
         ways = [table.hierarchies[name][leaf_text(value)] for value in values]
         return next(labels[0] for labels in zip(*ways, strict=True) if len(set(labels)) == 1)
     if len(ranks) == 1:
-        return listed(column, min(ranks), min(ranks) + 1)
+        return listed(column, min(ranks), min(ranks) + 1) if len(column) > 1 else marker
     first, stop = (end[1] if end is not None else None for end in part.region[name])
     first, stop = first or 0, min(len(column) if stop is None else stop, len(column))
     if first == 0 and stop == len(column):

@@ -13,6 +13,7 @@ import duckdb
 import pytest
 from sqlglot import exp
 
+from ppdm_sql import __version__
 from ppdm_sql.catalog import migrate
 from ppdm_sql.catalog.store import append
 from ppdm_sql.engines.duckdb import DuckDBEngine
@@ -39,7 +40,7 @@ def test_a_fresh_database_gets_every_table(engine):
 
 def test_the_record_tells_what_was_run_and_by_which_version(catalog):
     first = migrate.status(catalog)[0]
-    assert (first.number, first.name, first.version) == (1, "0001_migration.sql", "0.1.0")
+    assert (first.number, first.name, first.version) == (1, "0001_migration.sql", __version__)
     assert first.applied_at is not None
     assert first.applied_at.tzinfo is None
 
@@ -69,7 +70,7 @@ def test_status_of_a_database_without_catalog_reads_only(engine, statements):
 def test_a_read_only_session_can_look_but_not_migrate(postgres_engine, postgres_url):
     with type(postgres_engine).open(postgres_url, read_only=True) as reader:
         assert states(reader) == dict.fromkeys(NUMBERS, "pending")
-        with pytest.raises(EngineError, match="^the database is open read-only"):
+        with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.ensure(reader)
         migrate.migrate(postgres_engine)
         assert states(reader) == dict.fromkeys(NUMBERS, "applied")
@@ -82,7 +83,7 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
     DuckDBEngine.open(path, create=True).close()
     with DuckDBEngine.open(path, read_only=True) as engine:
         assert states(engine) == dict.fromkeys(NUMBERS, "pending")
-        with pytest.raises(EngineError, match="^the database is open read-only"):
+        with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.migrate(engine)
     with DuckDBEngine.open(path) as engine:
         migrate.migrate(engine)
@@ -91,7 +92,7 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
         migrate.ensure(engine)  # nothing to do is nothing to refuse
         (files / "0005_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
         assert states(engine)[5] == "pending"
-        with pytest.raises(EngineError, match="^the database is open read-only"):
+        with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.ensure(engine)
 
 

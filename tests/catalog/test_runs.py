@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from ppdm_sql import __version__
 from ppdm_sql.catalog import releases, runs
 from ppdm_sql.errors import EngineError, PolicyError
 
@@ -14,7 +15,7 @@ from ppdm_sql.errors import EngineError, PolicyError
 def test_a_run_is_there_before_it_ends(catalog):
     run_id = runs.start_run(catalog, "SELECT 1", "open.sql")
     (run,) = runs.recent(catalog)
-    assert (run.run_id, run.statement, run.file, run.version) == (run_id, "SELECT 1", "open.sql", "0.1.0")
+    assert (run.run_id, run.statement, run.file, run.version) == (run_id, "SELECT 1", "open.sql", __version__)
     assert (run.state, run.exit_code, run.message) == ("started", None, None)
 
 

@@ -15,9 +15,7 @@ FLAGS = {row[0]: row[1:4] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|
 
 def told(engine) -> dict[str, str]:
     said = {name: getattr(engine, name) for name in FLAGS}
-    return {
-        name: {True: "yes", False: "no", None: "none"}.get(value, f"{value} bytes") for name, value in said.items()
-    }
+    return {name: {True: "yes", False: "no", None: "none"}.get(value, f"{value} bytes") for name, value in said.items()}
 
 
 def test_every_flag_is_in_the_table():

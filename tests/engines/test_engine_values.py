@@ -125,6 +125,16 @@ def test_doubles_are_kept_to_the_last_bit(duckdb_engine, postgres_engine, values
         assert sorted(map(repr, found)) == sorted(map(repr, values))
 
 
+def test_a_real_is_the_number_the_engine_computes_with(engine, make_table):
+    table = make_table(engine, "t", {"r": "REAL"}, [(0.1,)])
+    single = pa.scalar(0.1, pa.float32()).as_py()
+    assert engine.fetch(all_of(table, "r")) == [(single,)]
+    assert engine.arrays(all_of(table, "r"))["r"].tolist() == [single]
+    assert next(engine.batches(all_of(table, "r"))).column(0).to_pylist() == [single]
+    above = exp.GT(this=column("r"), expression=exp.cast(exp.Literal.string("0.1"), "DOUBLE"))
+    assert len(engine.fetch(all_of(table, "r").where(above))) == 1
+
+
 def test_numbers_that_differ_in_the_last_digit_stay_apart(engine, make_table):
     rows = [(Decimal("1.000000000000000001"), (1 << 53) + 1), (Decimal("1.000000000000000002"), (1 << 53) + 2)]
     table = make_table(engine, "t", {"m": "DECIMAL(38, 18)", "l": "BIGINT"}, rows)

@@ -356,20 +356,20 @@ def test_types_postgresql_alone_has_reach_arrow_exactly(postgres_engine):
         "CREATE DOMAIN price AS numeric(9, 2)",
         "CREATE DOMAIN label AS mood",
         "CREATE TABLE t (u uuid, m mood, l label, p price, n numeric, big numeric(60, 5), odd numeric(3, -2), "
-        "c char(4), v varchar(4), i8 bigint)",
-        "INSERT INTO t VALUES ('550e8400-e29b-41d4-a716-446655440000', 'ok', 'sad', 1.5, 1.50, 1.5, 1234, 'x', 'y', 1)",
-        "INSERT INTO t VALUES (NULL, NULL, NULL, NULL, 'NaN', NULL, NULL, NULL, NULL, NULL)",
+        'c char(4), v varchar(4), i8 bigint, q "char")',
+        "INSERT INTO t VALUES ('550e8400-e29b-41d4-a716-446655440000', 'ok', 'sad', 1.5, 1.50, 1.5, 1234, 'x', 'y', 1, 'q')",
+        "INSERT INTO t VALUES (NULL, NULL, NULL, NULL, 'NaN', NULL, NULL, NULL, NULL, NULL, NULL)",
         "INSERT INTO t (n) VALUES (1.5), ('-Infinity'), (1e30), (-0.0)",
     ):
         postgres_engine.pass_through(text)
     found = batch(postgres_engine, "t")
     assert dict(zip(found.schema.names, found.schema.types, strict=True)) == {
         "u": pa.string(), "m": pa.string(), "l": pa.string(), "p": pa.decimal128(9, 2), "n": pa.string(),
-        "big": pa.decimal256(60, 5), "odd": pa.string(), "c": pa.string(), "v": pa.string(), "i8": pa.int64(),
+        "big": pa.decimal256(60, 5), "odd": pa.string(), "c": pa.string(), "v": pa.string(), "i8": pa.int64(), "q": pa.string(),
     }  # fmt: skip
     assert found.to_pylist()[0] == {
         "u": "550e8400-e29b-41d4-a716-446655440000", "m": "ok", "l": "sad", "p": Decimal("1.50"), "n": "1.5",
-        "big": Decimal("1.50000"), "odd": "1200", "c": "x   ", "v": "y", "i8": 1,
+        "big": Decimal("1.50000"), "odd": "1200", "c": "x   ", "v": "y", "i8": 1, "q": "q",
     }  # fmt: skip
     assert found.column("n").to_pylist() == ["1.5", "NaN", "1.5", "-Infinity", "1" + "0" * 30, "0"]
     assert postgres_engine.fetch(query("SELECT u FROM t WHERE u IS NOT NULL")) == [

@@ -249,6 +249,7 @@ def test_a_column_has_its_hierarchy(role, text, expected):
         ("a HIERARCHY INTERVALS (5) FROM «x", "INTERVALS start FROM a number, not x"),
         ("a HIERARCHY PREFIX («0)", "the length of a prefix is a whole number from 1"),
         ("a HIERARCHY PREFIX «(1, 3)", "the lengths of PREFIX become smaller"),
+        ("a HIERARCHY PREFIX «(3, 3)", "the lengths of PREFIX become smaller"),
         ("a HIERARCHY PREFIX («2.5, «x)", "the length of a prefix is a whole number from 1|the length of a prefix"),
         ("a «HEIRARCHY 'x'", "HIERARCHY is expected after the column a, or , or ), not HEIRARCHY"),
         ("a «b", "HIERARCHY is expected after the column a, or , or ), not b"),
@@ -290,6 +291,14 @@ def test_only_a_target_has_a_second_role(first, second):
         assert_refused(clause, f"the column col is {second} here and {first} at 3:")
 
 
+@pytest.mark.parametrize(("one", "other"), [("Ab", '"Ab"'), ("Ab", '"ab"'), ('"AB"', "Ab"), ('"aB"', '"aB"')])
+def test_a_bare_word_may_be_any_folding_of_a_quoted_one(one, other):
+    assert_refused(
+        f"ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER ({one}) INSENSITIVE («{other})",
+        f"the column {other} is INSENSITIVE here and QUASI IDENTIFIER at 3:52",
+    )
+
+
 def test_three_roles_are_too_many():
     assert_refused(
         "ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (c) TARGET (c) SENSITIVE («c)",
@@ -319,6 +328,7 @@ MISTAKES = [
     ("REQUIRE k = 5 ENTITY (c, «d)", "ENTITY is one column, not 2"),
     ("REQUIRE k = 5 TARGET (c «HIERARCHY 'x')", "TARGET takes no HIERARCHY"),
     ("REQUIRE k = 5 TARGET «c", "( is expected after TARGET, not c"),
+    ("REQUIRE k = 5 TARGET «c «SENSITVE (s)", "( is expected after TARGET, not c|unknown clause SENSITVE"),
     ("REQUIRE k = 5 ACCEPT «RISKS (x)", "RISK is expected after ACCEPT, not RISKS"),
     ("REQUIRE k = 5 ACCEPT «(x)", "RISK is expected after ACCEPT, not ("),
     ("REQUIRE k = 5 ACCEPT RISK («'x')", "the name of a risk is expected, not a string"),

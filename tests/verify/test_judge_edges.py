@@ -130,6 +130,9 @@ def test_a_collation_does_not_merge_what_is_published_apart(duckdb_engine):
     ).findings
     assert (words.holds, words.achieved) == (True, 3)
     assert (people.holds, people.achieved) == (False, 2)  # x and X are one person to the database
+    tree = SensitiveColumn("s", Kind.TEXT, {word: (word, "*") for word in ("flu", "FLU")})
+    with pytest.raises(PolicyError, match="1 values have no place"):
+        judge(duckdb_engine, relation, quasi=["q"], sensitive=[tree], requirements=[Closeness(HALF)])
 
 
 @pytest.mark.postgres
@@ -167,6 +170,7 @@ def test_a_numeric_without_scale_is_told_apart_by_its_digits(postgres_engine):
         ("TIMESTAMPTZ", "2024-01-01 00:00:00.000001+00", "2024-01-01 00:00:00.000002+00"),
         ("UUID", "00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"),
         ("BOOLEAN", "true", "false"),
+        ("ENUM ('x', 'y', 'z')", "x", "y"),
         ("DOUBLE", "0.1", "0.10000000000000002"),
     ],
 )

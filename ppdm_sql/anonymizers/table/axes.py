@@ -40,6 +40,7 @@ class Axis:
     line: Line | None = None
     hierarchy: Hierarchy | None = None
     few: int | None = None  # the code of all text values that fewer than k people hold
+    few_values: int = 1  # and how many they are
     rare: Flags | None = None  # of a line: per code, whether fewer than k people hold the value
     stars: int = 0  # the length of the longest value that consists of stars
 
@@ -53,6 +54,11 @@ class Axis:
     @property
     def size(self) -> int:
         return self.lookup.size
+
+    @property
+    def values(self) -> int:
+        """How many distinct values there are, NULL included."""
+        return self.size + self.few_values - 1
 
     @property
     def null_code(self) -> int | None:
@@ -144,6 +150,7 @@ def _without_the_few(engine: Engine, plain: Axis, number: int, common: Flags) ->
         np.append(plain.rows[common], plain.rows[~common].sum()),
         many + 1,
         few=many,
+        few_values=int((~common).sum()),
         stars=plain.stars,
     )
 

@@ -37,16 +37,16 @@ class Regions:
 
 @dataclass(frozen=True)
 class Labels:
-    """The distinct labels of an attribute (None is NULL), which one each part has, and how many codes it covers."""
+    """The distinct labels of an attribute (None is NULL), which one each part has, and how many values it covers."""
 
     texts: tuple[str | None, ...]
     number: Ints
     covered: Ints
 
     def loss(self, rows: Ints, axis: Axis) -> Fraction:
-        """The share of the codes a published value leaves open, averaged over rows: 0 exact, 1 suppressed."""
+        """The share of the values that what is published leaves open, averaged over rows: 0 exact, 1 suppressed."""
         open_ = int(((self.covered - 1).astype(object) * rows).sum())
-        return Fraction(open_, max(axis.size - 1, 1) * int(rows.sum()))
+        return Fraction(open_, max(axis.values - 1, 1) * int(rows.sum()))
 
 
 def marker(axes: Sequence[Axis]) -> str:
@@ -104,23 +104,26 @@ class _Writer:
     braces: int  # of a list: one more than any value of the column starts with
 
     def __call__(self, first: int, stop: int, low: int, high: int) -> tuple[str | None, int]:
-        """The label, and how many codes it covers."""
+        """The label, and how many values it covers."""
         axis = self.axis
         if low == high and low != axis.few:
             return (None if low == axis.null_code else axis.texts[low]), 1
         if high >= axis.ordinary:
-            return self.suppressed, axis.size
+            return self.suppressed, axis.values
         if axis.hierarchy is not None:
             node = axis.hierarchy.covering(low, high + 1)
             return node.label, node.stop - node.start
         if axis.line is not None and self.extent:
             return f"[{axis.texts[low]}, {axis.texts[high]}]", high - low + 1
-        if low == high:
-            return self._list(low, low + 1), 1
+        if low == high:  # nothing but values that few people hold
+            first, stop = low, low + 1
         stop = min(stop, axis.ordinary)
         if first == 0 and stop == axis.ordinary:
-            return self.suppressed, axis.size
-        return self._interval(first, stop) if axis.line is not None else self._list(first, stop), stop - first
+            return self.suppressed, axis.values
+        if axis.line is not None:
+            return self._interval(first, stop), stop - first
+        hides = axis.few is not None and first <= axis.few < stop
+        return self._list(first, stop, hides), stop - first + (axis.few_values - 1 if hides else 0)
 
     def _interval(self, first: int, stop: int) -> str:
         if first == 0:
@@ -129,14 +132,12 @@ class _Writer:
             return f">= {self.boundary[first]}"
         return f"[{self.boundary[first]}, {self.boundary[stop]})"
 
-    def _list(self, first: int, stop: int) -> str:
+    def _list(self, first: int, stop: int, hides: bool) -> str:
         """The values of a region; of many the first and the last."""
         named = [_escaped(text) for text in self.axis.texts[first:stop]]
         if len(named) > _LONGEST_LIST:
             named = [f"{named[0]} .. {named[-1]}"]
-        if self.axis.few is not None and first <= self.axis.few < stop:
-            named.append("...")
-        return "{" * self.braces + ", ".join(named) + "}" * self.braces
+        return "{" * self.braces + ", ".join([*named, *(["..."] if hides else [])]) + "}" * self.braces
 
 
 def _escaped(text: str) -> str:
