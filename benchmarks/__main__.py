@@ -36,7 +36,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
-    parser.add_argument("--no-peers", dest="peers", action="store_false", help="leave the slow peers out")
+    parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
     return parser.parse_args()
 
@@ -48,7 +48,8 @@ def _measured(database: Path, rows: int, options: argparse.Namespace) -> list[di
         repeat = options.repeat if rows <= 1_000_000 else 1 if name.startswith("mondrian") else 2
         found.append({"rows": rows, "case": name, **_case(name, database, repeat)})
     if options.peers and rows <= 1_000_000:
-        found.append({"rows": rows, "case": "pycanon_measures", **_case("pycanon_measures", database, 1)})
+        peer = _case("pycanon_measures", database, 1, python=options.peers)
+        found.append({"rows": rows, "case": "pycanon_measures", **peer})
     return found
 
 
@@ -60,14 +61,16 @@ def _spilled(folder: Path) -> list[dict[str, object]]:
     return [{"rows": rows, "case": "k_narrow (1 GB)", **_case("k_narrow", database, 1, "1GB")}]
 
 
-def _case(name: str, database: Path, repeat: int, *more: str) -> dict[str, float]:
+def _case(
+    name: str, database: Path, repeat: int, *more: str, python: str = sys.executable
+) -> dict[str, float]:
     print(f"  {name}", flush=True)
-    runs = [_run(["-m", "benchmarks.cases", name, str(database), *more]) for _ in range(repeat)]
+    runs = [_run([python, "-m", "benchmarks.cases", name, str(database), *more]) for _ in range(repeat)]
     return min(runs, key=lambda run: run["seconds"])
 
 
 def _run(arguments: list[str]) -> dict[str, float]:
-    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     if done.returncode:
         print(done.stderr[-2000:])
         return {"seconds": float("nan"), "cpu": float("nan"), "peak_mb": float("nan")}

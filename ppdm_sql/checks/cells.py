@@ -136,7 +136,7 @@ class Key:
 
     def matches(self, one: str, other: str) -> exp.Expr:
         """The condition that two tables speak of the same class; keys are never NULL."""
-        return conjunction([exp.EQ(this=column(key, one), expression=column(key, other)) for key in self.columns])
+        return exp.and_(*(exp.EQ(this=column(key, one), expression=column(key, other)) for key in self.columns))
 
 
 def packed(lookups: Sequence[Lookup], limit: int = KEY_LIMIT) -> Key:
@@ -272,7 +272,3 @@ def whole(expression: exp.Expr) -> exp.Expr:
 
 def nested(query: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))
-
-
-def conjunction(conditions: Sequence[exp.Expr]) -> exp.Expr:
-    return exp.and_(*conditions)

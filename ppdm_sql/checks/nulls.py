@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import SIZE, Bench, Digit, Key, conjunction, nested, times
+from ppdm_sql.checks.cells import SIZE, Bench, Digit, Key, nested, times
 from ppdm_sql.checks.exact import Integers
 from ppdm_sql.statements.names import Name, aliased, column
 
@@ -106,5 +106,5 @@ def _smallest(key: Key, masked: Name) -> exp.Select:
         *(exp.EQ(this=column(name, "t"), expression=column(name, "m")) for name in lefts),
     ]
     reach = exp.Select(expressions=[aliased(exp.Sum(this=column(_ROWS, "t")), _ROWS)]).from_(masked.table("m"))
-    reach = reach.join(nested(met, "t"), on=conjunction(meets)).group_by(*(column(name, "m") for name in key.columns))
+    reach = reach.join(nested(met, "t"), on=exp.and_(*meets)).group_by(*(column(name, "m") for name in key.columns))
     return exp.Select(expressions=[exp.Min(this=column(_ROWS))]).from_(nested(reach, "ppdm_reach"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -57,7 +57,7 @@ def read(text: str, like) -> Fraction:
 
 def position(value):
     if isinstance(value, datetime):
-        return Fraction((value - datetime(1970, 1, 1)).total_seconds()).limit_denominator(10**6)
+        return Fraction((value - datetime(1970, 1, 1)) // timedelta(microseconds=1), 10**6)
     if isinstance(value, date):
         return Fraction(value.toordinal())
     if isinstance(value, float):
@@ -70,10 +70,15 @@ def members(label: str) -> list:
     braces = len(label) - len(label.lstrip("{"))
     if not braces or not label.endswith("}" * braces):
         return []
-    inner = label[braces:-braces]
-    pieces = re.findall(r"((?:[^\\,]|\\.)*)(?:, |$)", inner, flags=re.DOTALL)
-    if pieces[-1] == "" and inner and not inner.endswith(", "):
-        pieces.pop()  # the empty match at the end
+    letters = re.findall(r"\\.|.", label[braces:-braces], flags=re.DOTALL)  # an escaped letter is one
+    pieces, at = [""], 0
+    while at < len(letters):
+        if letters[at : at + 2] == [",", " "]:
+            pieces.append("")
+            at += 2
+        else:
+            pieces[-1] += letters[at]
+            at += 1
     return [... if piece == "..." else between(piece) for piece in pieces]
 
 
