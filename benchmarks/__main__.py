@@ -42,7 +42,9 @@ def _options() -> argparse.Namespace:
 
 
 def _measured(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
-    cases = ["group_by", "k_only", "all_measures", "mondrian", "mondrian_target", "mondrian_diverse"]
+    cases = ["group_by", "k_only", "all_measures", "mondrian"]
+    if rows <= 1_000_000:
+        cases += ["mondrian_target", "mondrian_diverse"]
     found = []
     for name in cases:
         repeat = options.repeat if rows <= 1_000_000 else 1 if name.startswith("mondrian") else 2
@@ -61,9 +63,7 @@ def _spilled(folder: Path) -> list[dict[str, object]]:
     return [{"rows": rows, "case": "k_narrow (1 GB)", **_case("k_narrow", database, 1, "1GB")}]
 
 
-def _case(
-    name: str, database: Path, repeat: int, *more: str, python: str = sys.executable
-) -> dict[str, float]:
+def _case(name: str, database: Path, repeat: int, *more: str, python: str = sys.executable) -> dict[str, float]:
     print(f"  {name}", flush=True)
     runs = [_run([python, "-m", "benchmarks.cases", name, str(database), *more]) for _ in range(repeat)]
     return min(runs, key=lambda run: run["seconds"])

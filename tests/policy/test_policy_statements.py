@@ -190,6 +190,11 @@ def test_a_quoted_name_is_what_the_dialect_quotes():
     assert_mistakes('VERIFY «"a"', "the name of a release is expected, not a string", dialect="spark")
 
 
+def test_only_a_function_body_may_contain_semicolons():
+    text = "SELECT 1 AS BEGIN ATOMIC; SELECT 2; CREATE TABLE x (BEGIN ATOMIC); SELECT 3"
+    assert [found.text for found in parse(text)] == text.split("; ")
+
+
 @pytest.mark.parametrize("text", ["", " \n", ";", ";;\n;", "-- only a comment", "/* REFRESH x; */", "\ufeff"])
 def test_an_empty_file_has_no_statement(text):
     assert parse(text) == []
