@@ -12,6 +12,7 @@ from pathlib import Path
 from benchmarks import data
 
 RESULTS = Path(__file__).parent / "results"
+LONGEST = 300  # seconds a case may take; some peers would take an hour
 
 
 def main() -> None:
@@ -70,7 +71,11 @@ def _case(name: str, database: Path, repeat: int, *more: str, python: str = sys.
 
 
 def _run(arguments: list[str]) -> dict[str, float]:
-    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        print(f"    stopped after {LONGEST} s: its figure is at least that")
+        return {"seconds": float(LONGEST), "cpu": float("nan"), "peak_mb": float("nan")}
     if done.returncode:
         print(done.stderr[-2000:])
         return {"seconds": float("nan"), "cpu": float("nan"), "peak_mb": float("nan")}

@@ -12,7 +12,7 @@ from ppdm_sql.policy.requirements import KAnonymity, Requirement
 from ppdm_sql.policy.roles import Column, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Kind, Token, described
 from ppdm_sql.policy.values import read_options, read_whole
-from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, ReleaseKind, did_you_mean, nearest, shown
+from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, shown
 from ppdm_sql.statements.names import Word
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
@@ -47,6 +47,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
         except UnreadableError:
             reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
     _note_missing(reader, draft, opening)
+    _note_idle(reader, draft)
     note_double_roles(reader.report, draft.columns)
     return Policy(
         algorithm=draft.algorithm,
@@ -182,6 +183,13 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
     "SEED": _seed,
     "GRANT SELECT TO": _readers,
 }
+
+
+def _note_idle(reader: Reader, draft: _Draft) -> None:
+    """A clause the algorithm would not look at must not look as if it were heeded."""
+    if draft.preserve and draft.algorithm in ALGORITHMS and draft.algorithm not in PRESERVING:
+        told = f"PRESERVE is for ALGORITHM {', '.join(PRESERVING)}: {draft.algorithm} keeps no tree"
+        reader.wrong(told, draft.seen["PRESERVE"])
 
 
 def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:

@@ -32,6 +32,9 @@ ALGORITHMS: Mapping[str, frozenset[ReleaseKind]] = {
     "atp": _MODEL,
 }
 
+# Those that can promise a tree will be found again in the release.
+PRESERVING = ("tpp",)
+
 # A clause by its name, and the bare words it starts with.  The first words differ, so one word decides.
 CLAUSES: Mapping[str, tuple[str, ...]] = {
     "ALGORITHM": ("ALGORITHM",),

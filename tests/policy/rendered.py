@@ -107,9 +107,11 @@ def policies(draw: st.DrawFn) -> Policy:
     entity = more[0] if more else None
     target = draw(st.sampled_from([None, *quasi, *sensitive]))
     laddered = draw(st.sets(st.sampled_from([*quasi, *sensitive])))
+    algorithm = draw(st.sampled_from([name for name, kinds in ALGORITHMS.items() if "TABLE" in kinds]))
+    inducers = st.lists(st.builds(Inducer, words, st.none() | _options), max_size=2)
     picked = draw(st.lists(st.sampled_from(_requirements), min_size=1, unique_by=id))
     return Policy(
-        algorithm=draw(st.sampled_from([name for name, kinds in ALGORITHMS.items() if "TABLE" in kinds])),
+        algorithm=algorithm,
         requirements=tuple(draw(one) for one in picked),
         roles=Roles(
             identifiers=tuple(identifiers),
@@ -121,7 +123,7 @@ def policies(draw: st.DrawFn) -> Policy:
             hierarchies={word: draw(_hierarchies) for word in [*quasi, *sensitive] if word in laddered},
         ),
         options=draw(st.just({}) | _options),
-        preserve=tuple(draw(st.lists(st.builds(Inducer, words, st.none() | _options), max_size=2))),
+        preserve=tuple(draw(inducers)) if algorithm == "tpp" else (),
         supersedes=draw(st.booleans()),
         accepted_risks=tuple(draw(st.lists(st.from_regex(r"[a-z_]{1,9}", fullmatch=True), max_size=2))),
         seed=draw(st.integers(0, 2**63 - 1)),

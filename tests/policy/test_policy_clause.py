@@ -335,6 +335,7 @@ MISTAKES = [
     ("REQUIRE k = 5 GRANT SELECT «a", "TO is expected after SELECT, not a"),
     ("REQUIRE k = 5 GRANT SELECT TO «SEED 7", "a role is expected, not SEED (a role of that name is quoted)"),
     ("REQUIRE k = 5 GRANT SELECT TO a, «'b'", "a role is expected, not a string"),
+    ("REQUIRE k = 5 «PRESERVE (m)", "PRESERVE is for ALGORITHM tpp: mondrian keeps no tree"),
     ("REQUIRE k = 5 PRESERVE («5)", "a model or an inducer is expected, not 5"),
     ("REQUIRE k = 5 SUPERSEDES «(x)", "a clause is expected, such as REQUIRE k = 10, not ("),
     ("REQUIRE k = 5 «SUPERCEDES", "unknown clause SUPERCEDES: did you mean SUPERSEDES?"),

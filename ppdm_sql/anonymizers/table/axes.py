@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints, Line, moment_line, number_line
+from ppdm_sql.anonymizers.table.ranges import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -92,10 +92,11 @@ class Axis:
 
     @cached_property
     def _ranges(self) -> tuple[Ints, Ints]:
-        tree = self._tree
-        nodes = [[tree.node_at(level, code) for code in range(self.ordinary)] for level in range(tree.height + 1)]
-        first = np.array([[node.start for node in row] for row in nodes], dtype=np.int64)
-        return first, np.array([[node.stop for node in row] for row in nodes], dtype=np.int64)
+        starts, stops = [], []
+        for level, nodes in enumerate(self._tree.levels):
+            starts.append(np.array([node.start for node in nodes])[self.branches[level]])
+            stops.append(np.array([node.stop for node in nodes])[self.branches[level]])
+        return np.stack(starts), np.stack(stops)
 
     @property
     def _tree(self) -> Hierarchy:
@@ -120,7 +121,7 @@ def counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis
     values, rows = _values(engine, lookup)
     info = lookup.column
     ordinary = len(values) - (1 if values and _is_nan(values[-1]) else 0)
-    texts = tuple(str(value) if info.kind in _MOMENTS else leaf_text(value) for value in values)
+    texts = tuple(moment_text(str(value)) if info.kind in _MOMENTS else leaf_text(value) for value in values)
     stars = max((len(text) for text in texts if text and not text.strip("*")), default=0)
     return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info), stars=stars)
 

@@ -181,6 +181,21 @@ def moment_line(texts: Sequence[str], info: ColumnInfo) -> Line:
     return Line(_rising(np.array(whole, dtype=np.int64), info), ladder, _moment_writer(unit, zone))
 
 
+def moment_text(text: str) -> str:
+    """A moment as it is printed when it stands alone: as the engine wrote it, but in UTC.
+
+    >>> moment_text("2024-03-01 01:30:00.25+02"), moment_text("2024-03-01 01:30:00")
+    ('2024-02-29 23:30:00.25+00', '2024-03-01 01:30:00')
+    """
+    found = _MOMENT.fullmatch(text)
+    moment = _moment(text) if found is not None and found.group(8) else None
+    if moment is None:
+        return text
+    whole = str(np.array(moment[0]).astype("M8[s]")).replace("T", " ")
+    fraction = f".{moment[1]:09d}".rstrip("0").rstrip(".")
+    return f"{whole}{fraction}+00"
+
+
 def _moment(text: str) -> tuple[int, int] | None:
     """Seconds since 1970 and nanoseconds, in UTC; None for an infinite moment."""
     found = _MOMENT.fullmatch(text)
