@@ -75,6 +75,7 @@ class Engine(ABC):
     has_unsigned: ClassVar[bool] = False
     has_list_lookup: ClassVar[bool] = False  # UPDATE ... SET x = ([..])[y + 1] is quick
     updates_in_place: ClassVar[bool] = True
+    replaces_tables: ClassVar[bool] = False  # CREATE OR REPLACE TABLE in one statement
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
@@ -226,12 +227,13 @@ class Engine(ABC):
 
     def create_table(self, name: Name, query: exp.Query, *, temporary: bool = False, **params: Any) -> None:
         """CREATE TABLE ... AS.  A working table (temporary) replaces the one of the same name."""
-        if temporary:
+        if temporary and not self.replaces_tables:
             self.drop_table(name, temporary=True)
         self.execute(
             exp.Create(
                 this=name.table(),
                 kind="TABLE",
+                replace=temporary and self.replaces_tables,
                 expression=query,
                 properties=temporary_property() if temporary else None,
             ),

@@ -46,6 +46,7 @@ class DuckDBEngine(Engine):
     title = "DuckDB"
     has_unsigned = True
     has_list_lookup = True
+    replaces_tables = True
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool = False) -> None:
         super().__init__()

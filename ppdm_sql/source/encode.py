@@ -47,33 +47,31 @@ def canonical(engine: Engine, info: ColumnInfo, table: str | None = None) -> exp
 
 def make_lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
     """The look-up table of one column, made by one GROUP BY."""
-    counts = own(f"ppdm_counts_{number}")
-    grouped = exp.Select(
-        expressions=[aliased(canonical(engine, info), VALUE), aliased(exp.Count(this=exp.Star()), ROWS)]
-    ).from_(relation.table())
-    grouped = grouped.group_by(canonical(engine, info))
-    engine.create_table(counts, grouped, temporary=True)
+    value = canonical(engine, info)
+    grouped = exp.Select(expressions=[aliased(value, VALUE), aliased(exp.Count(this=exp.Star()), ROWS)])
+    grouped = grouped.from_(relation.table()).where(_known(value)).group_by(value.copy())
 
     table = own(f"ppdm_lookup_{number}")
-    position = exp.Window(
-        this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE), nulls_first=False)])
-    )
+    position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE))]))
     coded = exp.Select(
         expressions=[
             column(VALUE),
             aliased(exp.cast(exp.Sub(this=position, expression=exp.Literal.number(1)), "INT"), CODE),
             column(ROWS),
         ]
-    ).from_(counts.table())
-    coded = coded.where(exp.Not(this=exp.Is(this=column(VALUE), expression=exp.Null())))
+    ).from_(exp.Subquery(this=grouped, alias=exp.TableAlias(this=exp.to_identifier("ppdm_counts"))))
     engine.create_table(table, coded, temporary=True)
     engine.analyze(table)
 
-    size, known = engine.fetch_one(
-        exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Count(this=column(VALUE))]).from_(counts.table())
-    )
-    engine.drop_table(counts, temporary=True)
-    return Lookup(info, table, size, null_code=known if size > known else None)
+    missing = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(relation.table())
+    missing = missing.where(exp.Is(this=column(info.name), expression=exp.Null()))
+    counted = [exp.Count(this=exp.Star()), exp.Subquery(this=missing)]
+    known, nulls = engine.fetch_one(exp.Select(expressions=counted).from_(table.table()))
+    return Lookup(info, table, known + (nulls > 0), null_code=known if nulls else None)
+
+
+def _known(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
 
 
 def recoded(engine: Engine, lookup: Lookup, order: Sequence[int], number: int) -> Lookup:

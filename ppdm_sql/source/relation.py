@@ -171,6 +171,7 @@ def resolve(
         hint = "give it one, or leave it out of the SELECT"
         mistakes.extend(_at(place, f'column "{name}" has no role: {hint}') for name in without)
     mistakes.extend(_nested(by_name, given, identifiers, place))
+    mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
     if mistakes:
         raise PolicyError(*mistakes, file=place.file if place else None)
     return Source(
@@ -211,6 +212,15 @@ def _nested(
         if name in given and name not in identifiers and info.kind is Kind.UNSUPPORTED:
             shape = info.declared.split("(")[0]
             yield _at(place, f'column "{name}": type {shape} cannot be published, cast or unnest it in the SELECT')
+
+
+def _in_two_roles(roles: Sequence[tuple[str, ...]], place: Place | None) -> Iterator[Mistake]:
+    """A column under two spellings; one spelling in two roles is told by the grammar.  TARGET goes with others."""
+    seen: set[str] = set()
+    for name in (name for names in roles for name in names):
+        if name in seen:
+            yield _at(place, f'column "{name}" is named twice among the roles')
+        seen.add(name)
 
 
 def _at(place: Place | None, message: str) -> Mistake:

@@ -12,7 +12,7 @@ from tests import oracles
 from tests.checks.tables import VALUES, boundary_requirements, figure, random_data, verdicts
 
 BLOCKS = 5
-TABLES = {"duckdb": 20, "postgres": 6, "spark": 1}  # in a block
+TABLES = {"duckdb": 15, "postgres": 5, "spark": 1}  # in a block
 # Loading a temporary table of these kinds into Spark is not exact, or has no such type.
 KINDS = {"spark": tuple(kind for kind in VALUES if kind != "TIMESTAMP")}
 

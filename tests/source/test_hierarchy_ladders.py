@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
-from math import floor
+from math import copysign, floor
 from uuid import UUID
 
 import duckdb
@@ -329,8 +329,8 @@ microseconds = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23))
 )
 def test_the_text_of_a_value_is_what_the_database_writes(engine: DuckDBEngine, case: tuple[str, object]) -> None:
     declared, value = case
-    if isinstance(value, float | Decimal) and value == 0:
-        value = abs(value)  # minus zero: see below
+    if isinstance(value, float | Decimal) and (value == 0 or value != value):
+        value = abs(value)  # minus zero and minus NaN: see below
     cursor = engine._connection.execute(f"SELECT x, x::VARCHAR FROM (SELECT ?::{declared} AS x)", [value])
     fetched, text = cursor.fetchone()
     assert leaf_text(fetched) == text
@@ -340,6 +340,13 @@ def test_minus_zero_is_zero_as_in_sql(engine: DuckDBEngine) -> None:
     distinct = engine._connection.execute("SELECT DISTINCT x FROM (VALUES (0.0::DOUBLE), (-0.0::DOUBLE)) t(x)")
     assert {leaf_text(row[0]) for row in distinct.fetchall()} == {"0.0"}
     assert leaf_text(-0.0) == "0.0"
+
+
+def test_nan_has_no_sign_as_in_sql(engine: DuckDBEngine) -> None:
+    signed = [float("nan"), copysign(float("nan"), -1)]  # DuckDB writes the second one -nan
+    distinct = engine._connection.execute("SELECT DISTINCT UNNEST(?::DOUBLE[])", [signed]).fetchall()
+    assert len(distinct) == 1
+    assert {leaf_text(value) for value in signed} == {"nan"}
 
 
 @pytest.mark.parametrize("value", [None, b"Q", ["Q"], {"Q": 1}, object()])
