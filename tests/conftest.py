@@ -29,6 +29,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
@@ -156,6 +157,30 @@ def postgres_engine(_postgres, postgres_url):
 
 
 def _empty_postgres(admin):
+    """Drops everything; a session that has just been closed still clears its temporary relations for a moment."""
+    import psycopg
+
+    for attempt in range(5):
+        _wait_for_leaving_sessions(admin)
+        try:
+            _drop_everything(admin)
+            return
+        except psycopg.errors.DeadlockDetected:
+            if attempt == 4:
+                raise
+
+
+def _wait_for_leaving_sessions(admin, seconds=2.0):
+    others = """
+        SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+    """
+    deadline = time.monotonic() + seconds
+    while admin.execute(others).fetchone()[0] and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _drop_everything(admin):
     admin.execute(
         """
         DO $$

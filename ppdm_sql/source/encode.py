@@ -5,7 +5,7 @@ and how many rows have each.  NULL is a value of its own and has the last code. 
 is what makes everything after this step quick (benchmarks/: an array index instead of a hash of text).
 
 The joins are LEFT JOINs on equality, because IS NOT DISTINCT FROM cannot be hashed on every engine; a
-NULL finds no partner and gets its code by COALESCE.
+NULL finds no partner and gets its code by CASE.
 """
 
 from __future__ import annotations
@@ -92,11 +92,15 @@ def recoded(engine: Engine, lookup: Lookup, order: Sequence[int], number: int) -
     return Lookup(lookup.column, table, lookup.size, lookup.null_code)
 
 
-def code_of(engine: Engine, lookup: Lookup, alias: str) -> exp.Expr:
-    """The code of the row's value, where the look-up table is joined under this alias."""
+def code_of(lookup: Lookup, alias: str, source_alias: str) -> exp.Expr:
+    """The code of the row's value, where the look-up table is joined under this alias.
+
+    Not COALESCE: a value that came after the look-up was made has no code, and must not pass for NULL.
+    """
     code: exp.Expr = column(CODE, alias)
     if lookup.null_code is not None:
-        code = exp.Coalesce(this=code, expressions=[exp.Literal.number(lookup.null_code)])
+        missing = exp.Is(this=column(lookup.column.name, source_alias), expression=exp.Null())
+        code = exp.Case().when(missing, exp.Literal.number(lookup.null_code)).else_(code)
     return code
 
 
@@ -113,7 +117,7 @@ def joined_lookups(
             on=exp.EQ(this=column(VALUE, alias), expression=value),
             join_type="left",
         )
-        codes.append(code_of(engine, lookup, alias))
+        codes.append(code_of(lookup, alias, source_alias))
     return query, codes
 
 
