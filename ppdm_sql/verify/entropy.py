@@ -9,11 +9,13 @@ logarithms.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import combinations
 from math import gcd
+
+from ppdm_sql.errors import PpdmError
 
 Powers = Mapping[int, int]  # base -> exponent; stands for the product of all base^exponent
 
@@ -27,23 +29,17 @@ def entropy_at_least(counts: Iterable[int], l: Fraction) -> bool:
     (True, False)
     """
     powers = _bound_ratio(list(counts), l)
-    for digits in _precisions():
+    for digits in _DIGITS:
         sign = _sign_of_log(powers, digits)
-        if sign == 0 and digits == _FIRST_DIGITS and _is_one(powers):
-            return True
         if sign != 0:
             return sign > 0
-    raise AssertionError("a number that is not one has a logarithm that is not zero")
+        if digits == _DIGITS[0] and _is_one(powers):
+            return True
+    raise PpdmError(f"an entropy that agrees with ln({l}) in {_DIGITS[-1]} digits cannot be decided")
 
 
-_FIRST_DIGITS = 40
-
-
-def _precisions() -> Iterator[int]:
-    digits = _FIRST_DIGITS
-    while True:
-        yield digits
-        digits *= 2
+# A product that is not one has a logarithm that is not zero, so some number of digits tells; forty nearly always do.
+_DIGITS = (40, 80, 160, 320, 640, 1280, 2560)
 
 
 def _bound_ratio(counts: list[int], l: Fraction) -> Powers:

@@ -14,6 +14,7 @@ from naive_mondrian import Table
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, TablePlan, silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
+from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.policy.requirements import (
     Closeness,
@@ -137,7 +138,8 @@ def run(engine, case: Case) -> Outcome:
     schema = pa.schema([(name, ARROW[kind]) for name, kind in case.columns.items()])
     arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
     engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
-    source = resolve(engine.columns(SOURCE), case.policy, ("t",))
+    infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
+    source = resolve(infos, case.policy, ("t",))
     plan = mondrian(engine, source, case.policy, case.trees, Private({"ppdm_key0": column(case.identity, "r")}), silent)
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
     return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])

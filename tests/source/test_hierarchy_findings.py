@@ -146,6 +146,7 @@ GOOD = {
     "a branch that is less deep": "a;a;a;*\nb;x;x;*\nc;x;x;*\nd;y;z;*\ne;y;z;*\nf;w;z;*",
     "a level that is repeated as a whole": "a;x;x;*\nb;x;x;*\nc;y;y;*",
     "only the root": "a;*\nb;*",
+    "fifty levels": "a" + ";x" * 49 + ";*\nb" + ";x" * 49 + ";*",
     "one value": "a;*",
     "one name for all": "a;Europe;*\nb;Europe;*",
     "the root comes early": "a;*;*\nb;*;*",

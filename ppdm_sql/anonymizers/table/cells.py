@@ -250,10 +250,9 @@ class Cells:
         self._done = [target]
 
     def finish(self) -> Name:
-        """Every combination of codes and its node; the tables of the levels are gone afterwards."""
+        """Every combination of codes and its node; the large tables of the levels are gone afterwards."""
         self._gather(PARTS, exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1)))
-        for table in (self._work, _CHOICE, _ROUTES, _BRANCHES):
-            self.engine.drop_table(table, temporary=True)
+        self.engine.drop_table(self._work, temporary=True)
         return PARTS
 
     # -- small things ------------------------------------------------------------------------------
