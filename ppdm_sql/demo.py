@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ppdm_sql import resources
-from ppdm_sql.anonymizers.plan import Progress
 from ppdm_sql.checks.measure import Measures
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.results import Result
 from ppdm_sql.session import Session, connect
+from ppdm_sql.watching import Progress
 
 DATABASE, POLICY, EXPORT = "clinic.duckdb", "patients.sql", "open.duckdb"
 

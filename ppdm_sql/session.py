@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ppdm_sql.anonymizers import registry
-from ppdm_sql.anonymizers.plan import Progress, silent
 from ppdm_sql.catalog import migrate, releases, runs
 from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
@@ -53,6 +52,7 @@ from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.statements.names import Name, column
+from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
     import duckdb

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "ppdm_sql"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # The way of the data.  A module imports only from its own folder or from earlier ones.
-GROUND = ("errors", "resources", "statements", "engines", "catalog")
+GROUND = ("errors", "resources", "watching", "statements", "engines", "catalog")
 ORDER = (
     "policy", "source", "checks", "trees", "classifiers", "anonymizers", "pseudodata", "sharing",
     "verify", "release", "evaluate", "report", "session", "demo", "commands",

@@ -13,6 +13,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
+from ppdm_sql.watching import Progress
 
 PART = "ppdm_part"  # the class of a row
 ENTITY = "ppdm_entity"  # the person of a row
@@ -54,12 +55,6 @@ class Private:
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
 
 
-class Progress(Protocol):
-    """How a long step tells how far it is; the command line draws a bar, a script ignores it."""
-
-    def __call__(self, step: str, done: int, total: int | None) -> None: ...
-
-
 class TableMethod(Protocol):
     """The one shape of a table anonymizer."""
 
@@ -72,10 +67,6 @@ class TableMethod(Protocol):
         private: Private,
         progress: Progress,
     ) -> TablePlan: ...
-
-
-def silent(step: str, done: int, total: int | None) -> None:
-    """Progress that nobody watches."""
 
 
 def named(risks: Sequence[Risk]) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ppdm_sql.anonymizers.plan import Progress
+    from ppdm_sql.watching import Progress
 
 
 def bar() -> Progress | None:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import Progress
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
@@ -31,6 +30,7 @@ from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
 from ppdm_sql.release.stage import published_query
 from ppdm_sql.statements.names import aliased, column
+from ppdm_sql.watching import Progress
 
 if TYPE_CHECKING:
     import pyarrow as pa

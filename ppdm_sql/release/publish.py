@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from ppdm_sql.anonymizers.plan import ENTITY, Progress, Risk, TablePlan
+from ppdm_sql.anonymizers.plan import ENTITY, Risk, TablePlan
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
@@ -32,6 +32,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge, null_matches_all_k
+from ppdm_sql.watching import Progress
 
 _LEAST_JOINT_K = 2  # a policy without k still does not single anybody out
 _PREVIEW = own("ppdm_preview")

@@ -12,7 +12,8 @@ import oracles
 import pyarrow as pa
 from naive_mondrian import Table
 
-from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, TablePlan, silent
+from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, TablePlan
+from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.policy.policy import Policy, Roles

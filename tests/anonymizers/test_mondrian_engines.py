@@ -14,7 +14,8 @@ import pytest
 from mondrian_cases import Case, random_case, run
 from test_mondrian_partition import check_against_naive, check_promises
 
-from ppdm_sql.anonymizers.plan import PART, Private, silent
+from ppdm_sql.anonymizers.plan import PART, Private
+from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.policy.requirements import DistinctDiversity, KAnonymity

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mondrian_labels import read
 
 from ppdm_sql.anonymizers.table.labels import _escaped, same_rows
-from ppdm_sql.anonymizers.table.ranges import moment_line, number_line
+from ppdm_sql.source.lines import moment_line, number_line
 from ppdm_sql.anonymizers.table.responses import grid
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import EngineError

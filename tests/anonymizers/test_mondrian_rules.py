@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 from mondrian_cases import SOURCE, Case, run
 
-from ppdm_sql.anonymizers.plan import Private, named, silent
+from ppdm_sql.anonymizers.plan import Private, named
+from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy, Roles

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_sql.anonymizers.plan import silent
+from ppdm_sql.watching import silent
 from ppdm_sql.session import Session
 
 COLUMNS = {"id": "INTEGER", "name": "TEXT", "age": "INTEGER", "sex": "TEXT", "zip": "TEXT", "illness": "TEXT"}

@@ -17,11 +17,11 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
+from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 

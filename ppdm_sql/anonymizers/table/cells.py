@@ -21,9 +21,9 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART
-from ppdm_sql.anonymizers.table.ranges import Ints
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.encode import CODE, Coded
+from ppdm_sql.source.lines import Ints
 from ppdm_sql.statements.names import Name, aliased, column, own
 
 PARTS = own("ppdm_parts")

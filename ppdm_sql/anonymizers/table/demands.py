@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.tally import Histogram, Tally
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.checks.outcomes import Figure, achieved_text
@@ -22,6 +21,7 @@ from ppdm_sql.policy.requirements import (
     Requirement,
     SimpleDiversity,
 )
+from ppdm_sql.source.lines import Flags, Ints
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from ppdm_sql.anonymizers.table.axes import Axis
-from ppdm_sql.anonymizers.table.ranges import Ints
+from ppdm_sql.source.lines import Ints
 
 MARKER = "*"
 _LONGEST_LIST = 12

@@ -21,13 +21,12 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, Progress, Risk, TablePlan
+from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.anonymizers.table.axes import Axis, counted_axis, quasi_axis
 from ppdm_sql.anonymizers.table.cells import KNOWN, RESPONSE, SQUARES, SUM, Cells
 from ppdm_sql.anonymizers.table.demands import Demands, Secret
 from ppdm_sql.anonymizers.table.labels import Labels, Regions, labels_of, marker, same_rows
 from ppdm_sql.anonymizers.table.partition import Grower, Tree
-from ppdm_sql.anonymizers.table.ranges import Ints
 from ppdm_sql.anonymizers.table.responses import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.anonymizers.table.tally import Columns
 from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
@@ -37,8 +36,10 @@ from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.watching import Progress
 
 LABELS = own("ppdm_labels")
 _CLASS = "ppdm_class"

@@ -17,14 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.anonymizers.plan import PART, Progress
+from ppdm_sql.anonymizers.plan import PART
 from ppdm_sql.anonymizers.table.axes import Axis
 from ppdm_sql.anonymizers.table.cells import Cells, Routes
 from ppdm_sql.anonymizers.table.demands import Demands
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.responses import Response
 from ppdm_sql.anonymizers.table.splits import Children, Found, best_splits
 from ppdm_sql.anonymizers.table.tally import Columns, take_tally
+from ppdm_sql.source.lines import Flags, Ints
+from ppdm_sql.watching import Progress
 
 Floats = NDArray[np.float64]
 

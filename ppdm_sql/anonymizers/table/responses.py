@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.tally import Tally
+from ppdm_sql.source.lines import Flags, Ints
 
 Floats = NDArray[np.float64]
 _UNITS = 1 << 30

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ppdm_sql.anonymizers.table.axes import Axis
 from ppdm_sql.anonymizers.table.demands import Demands
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
 from ppdm_sql.anonymizers.table.responses import Evenness, Response
 from ppdm_sql.anonymizers.table.tally import Tally
+from ppdm_sql.source.lines import Flags, Ints
 
 _NONE = np.iinfo(np.int64).max
 Costs = Callable[[Tally, Ints], Ints]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ppdm_sql.anonymizers.plan import PART
 from ppdm_sql.anonymizers.table.cells import KNOWN, OTHER, SQUARES, SUM, VALUE, WEIGHT, Cells, N
-from ppdm_sql.anonymizers.table.ranges import Flags, Ints
+from ppdm_sql.source.lines import Flags, Ints
 
 _PIECE = 1 << 21  # entries of a histogram that are written out at once
 

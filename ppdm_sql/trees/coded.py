@@ -1,0 +1,419 @@
+"""The table a tree is grown from: one narrow row of codes per source row, made by one pass over the source.
+
+Every attribute is a small integer code (its value's place in order, its bin, or its category; NULL last).
+Several small attributes and the class are packed into one integer, so that one GROUP BY over one column
+counts all of them: Python takes the packed number apart again, which it does for groups and not for rows.
+
+    ppdm_tree_0, ppdm_tree_1   ppdm_p0, ppdm_p1, ...  packed codes;  ppdm_slot  the node the row is in;
+                               of a regression tree also ppdm_z, the response as a whole number
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, code_of, make_lookup, recoded
+from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.trees.criteria import Flags, Ints
+from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
+
+SLOT, RESPONSE = "ppdm_slot", "ppdm_z"
+_FIRST_NUMBER = 5000  # of look-up tables: apart from those of other steps
+_CELLS = 4096  # of one packed column: with a thousand nodes still an array that fits a cache
+_SMALL = 100_000  # rows up to which every value is looked at
+_MOST_CLASSES = 1000
+_FINEST = 10**300  # beyond it the arithmetic of doubles has no room
+_MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class CodedAttribute:
+    """An attribute and its codes 0 .. size - 1: values or bins in order, then the rare ones together, NULL last."""
+
+    attribute: Attribute
+    lookup: Lookup
+    size: int
+    null: int | None
+    rare: int | None  # the code that all rare categories share
+    first: Ints  # per code but rare and NULL: its least value's place among all distinct values
+    last: Ints
+    gaps: Flags  # per such code: whether something lies between it and the next one
+
+    def texts(self, engine: Engine, places: Sequence[int]) -> dict[int, object]:
+        """The values at these places of the column's order; moments as text."""
+        value: exp.Expr = column(VALUE)
+        if self.attribute.kind in _MOMENTS or self.attribute.kind is Kind.UUID:
+            value = exp.cast(value, "TEXT")
+        found: dict[int, object] = {}
+        wanted = sorted(set(places))
+        for start in range(0, len(wanted), 5000):
+            chunk = [exp.Literal.number(place) for place in wanted[start : start + 5000]]
+            query = exp.Select(expressions=[column(CODE), value.copy()]).from_(self.lookup.table.table())
+            found |= dict(engine.fetch(query.where(exp.In(this=column(CODE), expressions=chunk))))
+        return found
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Attributes whose codes, with the class, are one column: ((a * size of b) + b) * classes + class."""
+
+    name: str
+    members: tuple[int, ...]
+    sizes: tuple[int, ...]
+    classes: int
+
+    @property
+    def cells(self) -> int:
+        return int(np.prod(self.sizes, dtype=np.int64)) * self.classes
+
+    def stride(self, member: int) -> int:
+        """What one step of a member's code adds to the packed number."""
+        place = self.members.index(member)
+        return int(np.prod(self.sizes[place + 1 :], dtype=np.int64)) * self.classes
+
+
+@dataclass(frozen=True)
+class Training:
+    """What growing needs to know of the table."""
+
+    table: Name
+    attributes: tuple[CodedAttribute, ...]
+    target: Attribute
+    classes: tuple[Value, ...]  # empty: a regression
+    packs: tuple[Pack, ...]
+    rows: int
+    left_out: int  # rows without target, or of a rare class
+    slot_type: exp.DataType
+    low: Fraction = Fraction(0)  # of a regression: z = (y - low) * scale
+    scale: Fraction = Fraction(1)
+
+    @property
+    def is_regression(self) -> bool:
+        return not self.classes
+
+    @cached_property
+    def pack_of(self) -> dict[int, Pack]:
+        return {member: pack for pack in self.packs for member in pack.members}
+
+    def code(self, member: int, alias: str | None) -> exp.Expr:
+        """The code of an attribute, taken out of its packed column."""
+        pack = self.pack_of[member]
+        code: exp.Expr = column(pack.name, alias)
+        stride = pack.stride(member)
+        if stride > 1:
+            code = exp.IntDiv(this=code, expression=exp.Literal.number(stride))
+        if member != pack.members[0]:
+            code = exp.Mod(this=exp.Paren(this=code), expression=exp.Literal.number(self.attributes[member].size))
+        return code
+
+
+def make_training(
+    engine: Engine,
+    relation: Name,
+    attributes: Sequence[ColumnInfo],
+    target: ColumnInfo,
+    *,
+    regression: bool,
+    bins: int,
+    exact: bool,
+    rare: int,
+    most_nodes: int,
+    ordered: Mapping[str, bool] | None = None,
+) -> Training:
+    """Look-up tables, bins and packed codes: everything that is read from the source is read here."""
+    check_columns(attributes, target, regression=regression)
+    total, known = engine.fetch_one(
+        exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Count(this=column(target.name))]).from_(
+            relation.table()
+        )
+    )
+    if total == 0:
+        raise PolicyError("the table has no rows: nothing can be learned from it")
+    if known == 0:
+        raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
+    limit = None if exact or total <= _SMALL else bins
+    coded = tuple(
+        _coded(engine, relation, info, _FIRST_NUMBER + number, limit, rare, (ordered or {}).get(info.name))
+        for number, info in enumerate(attributes)
+    )
+    if regression:
+        return _with_response(engine, relation, coded, target, total, known, most_nodes)
+    return _with_classes(engine, relation, coded, target, total, rare, most_nodes)
+
+
+def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
+    if not attributes:
+        raise PolicyError("a tree needs at least one attribute beside the target")
+    names = [info.name for info in attributes]
+    if target.name in names:
+        raise PolicyError(f'column "{target.name}" is the target and cannot be an attribute as well')
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise PolicyError(f'column "{twice}" is named twice among the attributes')
+    for info in (*attributes, target):
+        if info.kind is Kind.UNSUPPORTED:
+            shape = info.declared.split("(")[0]
+            raise PolicyError(f'column "{info.name}": a tree cannot look at type {shape}, cast or unnest it first')
+    if regression and target.kind not in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT):
+        raise PolicyError(f'column "{target.name}" is not a number: regression needs one, c45 or cart take classes')
+
+
+# -- attributes ------------------------------------------------------------------------------------------
+
+
+def _coded(
+    engine: Engine, relation: Name, info: ColumnInfo, number: int, bins: int | None, rare: int, ordered: bool | None
+) -> CodedAttribute:
+    attribute = attribute_of(info, ordered=ordered)
+    lookup = make_lookup(engine, relation, info, number)
+    if attribute.ordered:
+        return _ordered(engine, attribute, lookup, number, bins)
+    return _categories(engine, attribute, lookup, number, rare)
+
+
+def _rows(engine: Engine, lookup: Lookup) -> Ints:
+    query = exp.Select(expressions=[column(ROWS)]).from_(lookup.table.table()).order_by(column(CODE))
+    return engine.arrays(query)[ROWS].astype(np.int64)
+
+
+def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bins: int | None) -> CodedAttribute:
+    known = lookup.size - (lookup.null_code is not None)
+    gaps = np.ones(known, dtype=bool)
+    if attribute.kind is Kind.FLOAT and known > 1 and _ends_in_infinity_and_nan(engine, lookup, known):
+        gaps[known - 2] = False
+    places = np.arange(known)
+    if bins is None or known <= bins:
+        return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, gaps)
+    bin_of = equal_bins(_rows(engine, lookup), bins)
+    first = np.flatnonzero(np.diff(bin_of, prepend=-1))
+    last = np.append(first[1:] - 1, known - 1)
+    null = len(first) if lookup.null_code is not None else None
+    moved = recoded(engine, lookup, bin_of.tolist(), number)
+    # the first look-up stays: it knows the values at the borders of the bins
+    binned = _Binned(moved.column, lookup.table, len(first) + (null is not None), null, moved.table)
+    return CodedAttribute(attribute, binned, binned.size, null, None, first, last, gaps[last])
+
+
+@dataclass(frozen=True)
+class _Binned(Lookup):
+    """A look-up by place in order whose rows are coded by bin."""
+
+    coded_table: Name
+
+
+def equal_bins(rows: Ints, bins: int) -> Ints:
+    """The bin of every value: as even in rows as whole values allow, numbered without gaps.
+
+    >>> equal_bins(np.array([1, 1, 1, 1, 4, 1, 1]), 3).tolist()
+    [0, 0, 0, 1, 1, 2, 2]
+    """
+    before = np.cumsum(rows) - rows
+    raw = (2 * before + rows) * bins // (2 * rows.sum())
+    return np.cumsum(np.diff(raw, prepend=raw[0]) > 0)
+
+
+def _ends_in_infinity_and_nan(engine: Engine, lookup: Lookup, known: int) -> bool:
+    """Whether the two greatest values are infinity and NaN: no number lies between them."""
+    places = [exp.Literal.number(known - 2), exp.Literal.number(known - 1)]
+    query = exp.Select(expressions=[column(VALUE)]).from_(lookup.table.table())
+    values = [row[0] for row in engine.fetch(query.where(exp.In(this=column(CODE), expressions=places)))]
+    return any(value != value for value in values) and any(value == float("inf") for value in values)
+
+
+def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, rare: int) -> CodedAttribute:
+    known = lookup.size - (lookup.null_code is not None)
+    places = np.arange(known)
+    common = _rows(engine, lookup) >= rare if rare > 1 else np.ones(known, dtype=bool)
+    none = np.zeros(known, dtype=bool)
+    if common.all():
+        return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, none)
+    named = int(common.sum())
+    codes = np.where(common, np.cumsum(common) - 1, named)
+    null = None if lookup.null_code is None else named + 1
+    moved = recoded(engine, lookup, codes.tolist(), number)
+    both = _Binned(lookup.column, lookup.table, named + 1 + (null is not None), null, moved.table)
+    return CodedAttribute(attribute, both, both.size, null, named, places[common], places[common], none[common])
+
+
+# -- the target, and the one pass ------------------------------------------------------------------------
+
+
+def _with_classes(
+    engine: Engine,
+    relation: Name,
+    coded: tuple[CodedAttribute, ...],
+    target: ColumnInfo,
+    total: int,
+    rare: int,
+    most_nodes: int,
+) -> Training:
+    lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
+    rows = _rows(engine, lookup)
+    kept = rows >= rare if rare > 1 else np.ones(len(rows), dtype=bool)
+    if not kept.any():
+        raise PolicyError(f'column "{target.name}": every one of its {len(rows)} classes has fewer than {rare} rows')
+    if kept.sum() > _MOST_CLASSES:
+        told = f'column "{target.name}" has {int(kept.sum())} classes, at most {_MOST_CLASSES} can be learned'
+        raise PolicyError(f"{told}: group its values, or use regression if it is a number")
+    attribute = attribute_of(target)
+    view = CodedAttribute(attribute, lookup, lookup.size, None, None, rows, rows, kept)
+    values = view.texts(engine, np.flatnonzero(kept).tolist())
+    classes = tuple(plain(values[place]) for place in sorted(values))
+    if not kept.all():
+        codes = np.where(kept, np.cumsum(kept) - 1, -1)
+        lookup = recoded(engine, lookup, codes.tolist(), _FIRST_NUMBER + len(coded))
+    packs = make_packs([one.size for one in coded], len(classes))
+    used = int(rows[kept].sum())
+    query, code = _joined(engine, relation, coded)
+    query = query.join(
+        lookup.table.table("y"),
+        on=exp.EQ(this=column(VALUE, "y"), expression=canonical(engine, target, "r")),
+        join_type="inner",
+    )
+    if not kept.all():
+        query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
+    for pack in packs:
+        query = query.select(aliased(_packed(engine, pack, code, column(CODE, "y")), pack.name))
+    slot_type = engine.code_type(max(min(most_nodes, used) + 2, 1 << 9))
+    table = _write(engine, query, used, slot_type)
+    return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)
+
+
+def _with_response(
+    engine: Engine,
+    relation: Name,
+    coded: tuple[CodedAttribute, ...],
+    target: ColumnInfo,
+    total: int,
+    known: int,
+    most_nodes: int,
+) -> Training:
+    low, scale, number = _grid(engine, relation, target, known)
+    packs = make_packs([one.size for one in coded], 1)
+    query, code = _joined(engine, relation, coded)
+    query = query.where(exp.Not(this=exp.Is(this=column(target.name, "r"), expression=exp.Null())))
+    for pack in packs:
+        query = query.select(aliased(_packed(engine, pack, code, None), pack.name))
+    query = query.select(aliased(exp.cast(number, "INT"), RESPONSE))
+    slot_type = engine.code_type(max(min(most_nodes, known) + 2, 1 << 9))
+    table = _write(engine, query, known, slot_type)
+    return Training(table, coded, attribute_of(target), (), packs, known, int(total) - known, slot_type, low, scale)
+
+
+def _grid(engine: Engine, relation: Name, target: ColumnInfo, known: int) -> tuple[Fraction, Fraction, exp.Expr]:
+    """The response as whole numbers whose squares add up exactly: low, scale and the expression (y - low) * scale.
+
+    The scale is a power of ten, as fine as the number of rows allows, so that numbers with few digits lie on the
+    grid exactly and whole numbers of a small range stay as they are.
+    """
+    value = column(target.name)
+    ends = exp.Select(expressions=[exp.Min(this=value), exp.Max(this=value.copy())]).from_(relation.table())
+    least, greatest = engine.fetch_one(ends)
+    if target.kind is Kind.FLOAT and not (np.isfinite(least) and np.isfinite(greatest)):
+        raise PolicyError(f'column "{target.name}" holds numbers that are not finite: regression cannot average them')
+    steps = 2 ** ((60 - int(known).bit_length()) // 2)
+    scale = grid_scale(Fraction(greatest) - Fraction(least), steps, whole=target.kind is Kind.INTEGER)
+    if scale > _FINEST or max(abs(Fraction(least)), abs(Fraction(greatest))) > _FINEST:
+        raise PolicyError(f'column "{target.name}" holds numbers too large or too near to each other: scale it first')
+    low = Fraction(least) if least == greatest else Fraction(least) * scale // 1 / scale
+    response = column(target.name, "r")
+    if scale == 1 and target.kind is Kind.INTEGER:
+        return low, scale, exp.Sub(this=response, expression=exp.Paren(this=exp.convert(int(low))))
+    distance = exp.Paren(this=exp.Sub(this=exp.cast(response, "DOUBLE"), expression=_double(float(low))))
+    scaled = exp.Add(this=exp.Mul(this=distance, expression=_double(float(scale))), expression=_double(0.5))
+    return low, scale, exp.Floor(this=scaled)  # of x + 0.5: engines round halves differently
+
+
+def grid_scale(width: Fraction, steps: int, *, whole: bool) -> Fraction:
+    """The greatest power of ten by which a range can be stretched to at most this many steps; 1 for whole numbers.
+
+    >>> [str(grid_scale(Fraction(w), 1000, whole=False)) for w in ("73", "0.5", "40000", "0")]
+    ['10', '1000', '1/100', '1']
+    """
+    if width == 0:
+        return Fraction(1)
+    scale = Fraction(1)
+    while width * scale > steps - 2:
+        scale /= 10
+    while not whole and width * scale * 10 <= steps - 2:
+        scale *= 10
+    return scale
+
+
+def _double(number: float) -> exp.Expr:
+    return exp.cast(exp.Literal.string(repr(number)), "DOUBLE")
+
+
+def make_packs(sizes: Sequence[int], classes: int) -> tuple[Pack, ...]:
+    """Attributes put together as long as the packed column has few enough cells; large ones stay alone.
+
+    >>> [pack.members for pack in make_packs([2, 255, 5, 40, 7, 6], 2)]
+    [(1, 4), (3, 5, 2), (0,)]
+    """
+    open_packs: list[list[int]] = []
+    cells: list[int] = []
+    for member in sorted(range(len(sizes)), key=lambda m: -sizes[m]):
+        fit = next((n for n, full in enumerate(cells) if full * sizes[member] <= _CELLS), None)
+        if fit is None:
+            open_packs.append([member])
+            cells.append(classes * sizes[member])
+        else:
+            open_packs[fit].append(member)
+            cells[fit] *= sizes[member]
+    return tuple(
+        Pack(f"ppdm_p{number}", tuple(members), tuple(max(sizes[m], 1) for m in members), classes)
+        for number, members in enumerate(open_packs)
+    )
+
+
+def _joined(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> tuple[exp.Select, list[exp.Expr]]:
+    """The source joined to every look-up table; an inner join where there is no NULL, because it is quicker."""
+    query = exp.Select().from_(relation.table("r"))
+    codes: list[exp.Expr] = []
+    for number, one in enumerate(coded):
+        alias = f"l{number}"
+        if one.size == 0 or (one.size == 1 and one.null is not None):  # only NULLs
+            codes.append(exp.Literal.number(0))
+            continue
+        table = one.lookup.coded_table if isinstance(one.lookup, _Binned) else one.lookup.table
+        value = canonical(engine, one.lookup.column, "r")
+        joined = exp.EQ(this=column(VALUE, alias), expression=value)
+        query = query.join(table.table(alias), on=joined, join_type="inner" if one.null is None else "left")
+        codes.append(code_of(replace(one.lookup, null_code=one.null), alias, "r"))
+    return query, codes
+
+
+def _packed(engine: Engine, pack: Pack, codes: Sequence[exp.Expr], response: exp.Expr | None) -> exp.Expr:
+    wide = "BIGINT" if pack.cells > 1 << 30 else "INT"
+    total: exp.Expr | None = None
+    for member, size in zip(pack.members, pack.sizes, strict=True):
+        code = exp.cast(codes[member].copy(), wide)
+        total = code if total is None else _times_plus(total, size, code)
+    assert total is not None
+    if response is not None:
+        total = _times_plus(total, pack.classes, exp.cast(response.copy(), wide))
+    return exp.Cast(this=total, to=engine.code_type(pack.cells))
+
+
+def _times_plus(total: exp.Expr, size: int, code: exp.Expr) -> exp.Expr:
+    product = exp.Mul(this=exp.Paren(this=total), expression=exp.Literal.number(size))
+    return exp.Add(this=product, expression=code)
+
+
+def _write(engine: Engine, query: exp.Select, expected: int, slot_type: exp.DataType) -> Name:
+    table = own("ppdm_tree_0")
+    query = query.select(aliased(exp.Cast(this=exp.Literal.number(1), to=slot_type.copy()), SLOT))
+    engine.create_table(table, query, temporary=True)
+    engine.analyze(table)
+    rows = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table()))[0]
+    if rows != expected:
+        raise PolicyError("the source changed while it was read: run again when nobody writes to it")
+    return table

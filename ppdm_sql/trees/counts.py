@@ -1,0 +1,145 @@
+"""Counts of one round: how many rows of each open node have which code of which attribute, per class.
+
+One GROUP BY per packed column.  On small tables the statements are put together by UNION ALL, because a round
+trip costs more than the counting; on large ones they are sent one by one, because each is an array index then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.trees.coded import RESPONSE, SLOT, Pack, Training
+from ppdm_sql.trees.criteria import Ints
+
+_SMALL = 200_000  # rows below which one statement counts everything
+_DENSE = 1 << 24  # cells up to which sums are made in an array rather than by sorting, when it is not mostly empty
+_INT, _LONG = exp.DataType.build("INT"), exp.DataType.build("BIGINT")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The codes that occur in each node, sorted by slot and code, with their histograms.
+
+    A histogram is rows per class, or for a numeric response (rows, sum, sum of squares).
+    """
+
+    slot: Ints
+    code: Ints
+    counts: Ints  # (cell, class)
+
+    def of_slots(self, slots: Ints) -> Tally:
+        """Only these slots, renumbered 0, 1, ... in the order given (rising)."""
+        place = np.searchsorted(slots, self.slot)
+        place[place == len(slots)] = 0
+        kept = slots[place] == self.slot
+        return Tally(place[kept], self.code[kept], self.counts[kept])
+
+
+@dataclass
+class Counter:
+    """Counts the rows of a table of codes; the statements of a table are made once."""
+
+    engine: Engine
+    training: Training
+    _made: dict[Name, list[exp.Select]] = field(default_factory=dict)
+
+    def count(self, table: Name, rows: int, slots: int) -> Iterator[tuple[int, Tally]]:
+        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included."""
+        for pack, found in self._fetched(table, rows):
+            for member in pack.members:
+                yield member, _marginal(self.training, pack, member, found, slots)
+
+    def _fetched(self, table: Name, rows: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
+        queries, packs = self._queries(table), self.training.packs
+        if rows > _SMALL and not self.engine.shares_reads:
+            for pack, query in zip(packs, queries, strict=True):
+                yield pack, _integers(self.engine.arrays(query))
+            return
+        found = _integers(self.engine.arrays(_together(queries)))
+        order = np.argsort(found["ppdm_pack"], kind="stable")
+        ends = np.searchsorted(found["ppdm_pack"][order], np.arange(len(queries) + 1))
+        for number, pack in enumerate(packs):
+            here = order[ends[number] : ends[number + 1]]
+            yield pack, {name: values[here] for name, values in found.items()}
+
+    def _queries(self, table: Name) -> list[exp.Select]:
+        if table not in self._made:
+            self._made[table] = [_query(self.training, table, pack, n) for n, pack in enumerate(self.training.packs)]
+        return self._made[table]
+
+
+def _together(queries: list[exp.Select]) -> exp.Query:
+    whole: exp.Query = queries[0].copy()
+    for query in queries[1:]:
+        whole = exp.Union(this=whole, expression=query.copy(), distinct=False)
+    return whole
+
+
+def _query(training: Training, table: Name, pack: Pack, number: int) -> exp.Select:
+    slot, key = column(SLOT), column(pack.name)
+    picked: list[exp.Expr] = [
+        aliased(exp.Cast(this=exp.Literal.number(number), to=_INT.copy()), "ppdm_pack"),
+        aliased(exp.Cast(this=slot, to=_LONG.copy()), "ppdm_s"),
+        aliased(exp.Cast(this=key, to=_LONG.copy()), "ppdm_k"),
+        aliased(exp.Count(this=exp.Star()), "ppdm_n"),
+    ]
+    if training.is_regression:
+        response = exp.Cast(this=column(RESPONSE), to=_LONG.copy())
+        square = exp.Mul(this=response.copy(), expression=response.copy())
+        picked.append(aliased(exp.Cast(this=exp.Sum(this=response), to=_LONG.copy()), "ppdm_y"))
+        picked.append(aliased(exp.Cast(this=exp.Sum(this=square), to=_LONG.copy()), "ppdm_yy"))
+    return exp.Select(expressions=picked).from_(table.table()).group_by(slot.copy(), key.copy())
+
+
+def _integers(arrays: dict[str, np.ndarray]) -> dict[str, Ints]:
+    return {name: np.asarray(values).astype(np.int64) for name, values in arrays.items()}
+
+
+def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints], slots: int) -> Tally:
+    size = training.attributes[member].size
+    key = found["ppdm_k"]
+    code = (key // pack.stride(member)) % size
+    if training.is_regression:
+        return _moments(found, code, size, slots)
+    classes = pack.classes
+    cell = (found["ppdm_s"] * size + code) * classes + key % classes
+    summed, cells = _summed(cell, found["ppdm_n"], slots * size * classes)
+    pair, place = _starts(cells // classes)
+    counts = np.zeros((len(pair), classes), dtype=np.int64)
+    counts[place, cells % classes] = summed
+    return Tally(pair // size, pair % size, counts)
+
+
+def _moments(found: dict[str, Ints], code: Ints, size: int, slots: int) -> Tally:
+    cell = found["ppdm_s"] * size + code
+    order = np.argsort(cell, kind="stable")
+    pair, place = _starts(cell[order])
+    counts = np.zeros((len(pair), 3), dtype=np.int64)
+    for number, name in enumerate(("ppdm_n", "ppdm_y", "ppdm_yy")):
+        np.add.at(counts[:, number], place, found[name][order])
+    return Tally(pair // size, pair % size, counts)
+
+
+def _summed(cell: Ints, rows: Ints, cells: int) -> tuple[Ints, Ints]:
+    """Rows per cell that has any, and these cells in rising order."""
+    if cells <= min(_DENSE, max(1 << 16, 8 * len(cell))):
+        dense = np.bincount(cell, weights=rows, minlength=0)  # exact: far below 2^53 rows
+        here = np.flatnonzero(dense)
+        return dense[here].astype(np.int64), here
+    order = np.argsort(cell, kind="stable")
+    found, place = _starts(cell[order])
+    summed = np.zeros(len(found), dtype=np.int64)
+    np.add.at(summed, place, rows[order])
+    return summed, found
+
+
+def _starts(rising: Ints) -> tuple[Ints, Ints]:
+    """The distinct numbers of a rising array, and for every entry which of them it is."""
+    new = np.diff(rising, prepend=rising[:1] - 1) > 0
+    return rising[new], np.cumsum(new) - 1

@@ -1,0 +1,318 @@
+"""The inducers: id3, c45, cart and regression, from a relation to a finished tree.
+
+    coded       the one pass over the source           candidates  the best split along an attribute
+    counts      one GROUP BY per packed column         grow        which splits are made, rows sent on
+    criteria    what a split is worth                  prune       which are taken back
+
+docs/methods/trees.md is the rule book they follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.trees.candidates import Found, Rules, Veto
+from ppdm_sql.trees.coded import RESPONSE, CodedAttribute, Training, make_training
+from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy, gini, squared_error
+from ppdm_sql.trees.grow import Grown, Limits, grow
+from ppdm_sql.trees.prune import error_based, weakest_link
+from ppdm_sql.trees.thresholds import between
+from ppdm_sql.trees.tree import Cut, Groups, Moments, Node, Split, Tree, Value, plain
+from ppdm_sql.watching import Progress, silent
+
+INDUCERS = ("id3", "c45", "cart", "regression")
+RARE = 5  # categories with fewer rows are not named
+
+
+@dataclass(frozen=True)
+class Settings:
+    """An inducer and everything that can be set about it."""
+
+    inducer: str
+    criterion: str = "entropy"
+    max_depth: int = 30
+    min_leaf: int = 1
+    max_leaves: int | None = None
+    min_gain: float = 0.0
+    bins: int = 255
+    exact: bool = False
+    prune: bool = True
+    confidence: float = 0.25
+    complexity: float = 0.001
+    mdl: bool = True
+    exact_midpoints: bool = False
+    rare: int = RARE
+
+    def told(self) -> dict[str, str | int | float | bool]:
+        """What was set, for the model's record."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if field.name != "inducer" and (value := getattr(self, field.name)) is not None
+        }
+
+
+_DEFAULTS = {
+    "id3": Settings("id3", prune=False, mdl=False),
+    "c45": Settings("c45", min_leaf=2),
+    "cart": Settings("cart", criterion="gini", min_leaf=7, mdl=False),
+    "regression": Settings("regression", criterion="deviance", min_leaf=7, mdl=False),
+}
+_WHOLE = {
+    "max_depth": (1, 500),
+    "min_leaf": (1, 10**12),
+    "max_leaves": (2, 10**6),
+    "bins": (2, 65_535),
+    "rare": (1, 10**12),
+}
+_SHARES = {"min_gain": (0.0, 1.0), "confidence": (1e-6, 0.5), "complexity": (0.0, 1.0)}
+_SWITCHES = ("exact", "prune", "mdl", "exact_midpoints")
+_CRITERIA = {"id3": ("entropy",), "c45": ("entropy",), "cart": ("gini", "entropy"), "regression": ("deviance",)}
+
+
+def settings(name: str, options: Mapping[str, Any] | None = None) -> Settings:
+    """An inducer by its name with its options checked; numbers may come as text, as they do from a command line.
+
+    >>> settings("c45", {"min_leaf": 10, "confidence": Fraction(1, 10)}).confidence
+    0.1
+    """
+    if name not in INDUCERS:
+        raise PolicyError(f"there is no inducer {shown(name)}: {did_you_mean(name, INDUCERS)}")
+    chosen = {option: _checked(name, option, value) for option, value in (options or {}).items()}
+    return replace(_DEFAULTS[name], **chosen)
+
+
+def _checked(inducer: str, option: str, value: Any) -> Any:
+    if option in _WHOLE:
+        return int(_number(option, value, *_WHOLE[option], whole=True))
+    if option in _SHARES:
+        return float(_number(option, value, *_SHARES[option], whole=False))
+    if option in _SWITCHES:
+        if str(value).lower() not in ("true", "false"):
+            raise PolicyError(f"{option} is true or false, not {shown(str(value))}")
+        return str(value).lower() == "true"
+    if option == "criterion":
+        if value not in _CRITERIA[inducer]:
+            raise PolicyError(f"criterion of {inducer} is {' or '.join(_CRITERIA[inducer])}, not {shown(str(value))}")
+        return value
+    known = [*_WHOLE, *_SHARES, *_SWITCHES, "criterion"]
+    raise PolicyError(f"{inducer} has no option {shown(option)}: {did_you_mean(option, known)}")
+
+
+def _number(option: str, value: Any, least: float, most: float, *, whole: bool) -> Fraction:
+    what = f"{option} is a {'whole number' if whole else 'number'} from {least:g} to {most:g}"
+    try:
+        number = Fraction(str(value)) if not isinstance(value, bool) else None
+    except (ValueError, ZeroDivisionError):
+        number = None
+    if number is None or not least <= number <= most or (whole and number.denominator != 1):
+        raise PolicyError(f"{what}, not {shown(str(value))}")
+    return number
+
+
+# -- from a relation to a tree ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Induced:
+    """A tree, the rows it was learned from, and those left out (no target, or a rare class)."""
+
+    tree: Tree
+    rows: int
+    left_out: int
+
+
+def induce(
+    engine: Engine,
+    relation: Name,
+    attributes: Sequence[ColumnInfo],
+    target: ColumnInfo,
+    chosen: Settings,
+    *,
+    ordered: Mapping[str, bool] | None = None,
+    veto: Veto | None = None,
+    progress: Progress = silent,
+) -> Induced:
+    """Learns a tree from a relation; only counts leave the database."""
+    regression = chosen.inducer == "regression"
+    progress("reading the table", 0, None)
+    training = make_training(
+        engine,
+        relation,
+        attributes,
+        target,
+        regression=regression,
+        bins=chosen.bins,
+        exact=chosen.exact,
+        rare=chosen.rare,
+        most_nodes=_most_nodes(chosen),
+        ordered=ordered,
+    )
+    rules = _rules(chosen, len(training.classes))
+    nodes = grow(engine, training, _root(engine, training), rules, _limits(chosen), veto, progress)
+    if chosen.prune and chosen.inducer == "c45":
+        error_based(nodes, chosen.confidence)
+    elif chosen.prune and chosen.inducer in ("cart", "regression"):
+        weakest_link(nodes, chosen.complexity, regression=regression)
+    declared = {info.name: info.declared for info in attributes}
+    tree = _decoded(engine, training, nodes, chosen, declared)
+    return Induced(tree, training.rows, training.left_out)
+
+
+def _most_nodes(chosen: Settings) -> int:
+    """Open nodes at a time: what the column of slots must hold."""
+    binary = chosen.inducer in ("cart", "regression")
+    return 2 ** min(chosen.max_depth, 30) if binary else 1 << 31
+
+
+def _rules(chosen: Settings, classes: int) -> Rules:
+    regression = chosen.inducer == "regression"
+    impurity = {"entropy": entropy, "gini": gini, "deviance": squared_error}[chosen.criterion]
+
+    def rows(counts: Ints) -> Ints:
+        return np.asarray(counts[..., 0] if regression else counts.sum(axis=-1))
+
+    def tolerance(totals: Ints) -> Floats:
+        return np.asarray(TIE * (squared_error(totals) if regression else rows(totals)), dtype=np.float64)
+
+    def least_of_cut(total: Ints) -> Ints:
+        if chosen.inducer != "c45":
+            return np.full_like(total, chosen.min_leaf)
+        tenth = -(-total // (10 * classes))  # C4.5: a tenth of the average class, at most 25
+        return np.maximum(chosen.min_leaf, np.minimum(25, tenth))
+
+    binary = chosen.inducer in ("cart", "regression")
+    return Rules(impurity, rows, tolerance, chosen.min_leaf, least_of_cut, binary, regression, chosen.mdl)
+
+
+def _limits(chosen: Settings) -> Limits:
+    by_ratio = chosen.inducer == "c45"
+    return Limits(chosen.max_depth, max(2 * chosen.min_leaf, 2), chosen.max_leaves, chosen.min_gain, by_ratio)
+
+
+def _root(engine: Engine, training: Training) -> Ints:
+    """The histogram of all rows: classes from any packed column, a response by its own sums."""
+    if training.is_regression:
+        number = exp.cast(column(RESPONSE), "BIGINT")
+        square = exp.Mul(this=number.copy(), expression=number.copy())
+        sums = [exp.Count(this=exp.Star()), exp.Sum(this=number), exp.Sum(this=square)]
+        found = engine.fetch_one(exp.Select(expressions=sums).from_(training.table.table()))
+        return np.array([int(value) for value in found], dtype=np.int64)
+    pack = min(training.packs, key=lambda one: one.cells)
+    code = exp.Mod(this=exp.cast(column(pack.name), "BIGINT"), expression=exp.Literal.number(pack.classes))
+    query = exp.Select(expressions=[aliased(code, "ppdm_y"), aliased(exp.Count(this=exp.Star()), "ppdm_n")])
+    counted = engine.arrays(query.from_(training.table.table()).group_by(code.copy()))
+    counts = np.zeros(len(training.classes), dtype=np.int64)
+    counts[counted["ppdm_y"].astype(np.int64)] = counted["ppdm_n"]
+    return counts
+
+
+# -- from codes back to values ---------------------------------------------------------------------------
+
+
+def _decoded(
+    engine: Engine, training: Training, grown: list[Grown], chosen: Settings, declared: Mapping[str, str]
+) -> Tree:
+    """The tree over values, its nodes numbered from the top."""
+    order = _reading_order(grown)
+    number = {node.number: place for place, node in enumerate(order)}
+    values = _needed_values(engine, training, order)
+    cuts: dict[tuple[int, int, int], Decimal | str] = {}
+
+    def split_of(node: Grown) -> Split | None:
+        if node.split is None:
+            return None
+        return _split_over_values(training, node.split, values[node.split.attribute], cuts, chosen, declared)
+
+    nodes = tuple(
+        Node(
+            number[node.number],
+            None if node.parent is None else number[node.parent],
+            node.depth,
+            (int(node.counts[0]),) if training.is_regression else tuple(map(int, node.counts)),
+            split_of(node),
+            tuple(number[child] for child in node.children),
+            _moments(training, node.counts) if training.is_regression else None,
+            0.0 if node.split is None else node.split.gain / float(training.scale) ** 2,
+        )
+        for node in order
+    )
+    attributes = tuple(one.attribute for one in training.attributes)
+    return Tree(attributes, training.target, training.classes, nodes, chosen.inducer, chosen.told())
+
+
+def _reading_order(grown: list[Grown]) -> list[Grown]:
+    order, waiting = [], [0]
+    while waiting:
+        node = grown[waiting.pop()]
+        order.append(node)
+        waiting.extend(reversed(node.children))
+    return order
+
+
+def _needed_values(engine: Engine, training: Training, nodes: list[Grown]) -> dict[int, dict[int, object]]:
+    """Per attribute, place in the column's order -> value; only places that some split names."""
+    places: dict[int, set[int]] = {}
+    for node in nodes:
+        if node.split is not None:
+            coded = training.attributes[node.split.attribute]
+            places.setdefault(node.split.attribute, set()).update(_places(coded, node.split))
+    return {number: training.attributes[number].texts(engine, sorted(wanted)) for number, wanted in places.items()}
+
+
+def _places(coded: CodedAttribute, split: Found) -> list[int]:
+    if split.cut is not None and split.above is not None:
+        return [int(coded.last[split.cut]), int(coded.first[split.above])]
+    named = [int(code) for group in split.groups for code in group if code not in (coded.rare, coded.null)]
+    return [int(coded.first[code]) for code in named]
+
+
+def _split_over_values(
+    training: Training,
+    split: Found,
+    values: Mapping[int, object],
+    cuts: dict[tuple[int, int, int], Decimal | str],
+    chosen: Settings,
+    declared: Mapping[str, str],
+) -> Split:
+    coded = training.attributes[split.attribute]
+    if split.cut is not None:
+        low, high = _places(coded, split)
+        key = (split.attribute, low, high)
+        if key not in cuts:
+            attribute = coded.attribute
+            words = declared[attribute.name]
+            cuts[key] = between(values[low], values[high], attribute, words, midpoint=chosen.exact_midpoints)
+        return Cut(split.attribute, cuts[key], split.null_branch)
+    groups, others = [], None
+    for place, group in enumerate(split.groups):
+        named: list[Value] = [
+            plain(values[int(coded.first[code])]) for code in sorted(group) if code not in (coded.rare, coded.null)
+        ]
+        if coded.null is not None and coded.null in group:
+            named.append(None)
+        if coded.rare is not None and coded.rare in group:
+            others = place
+        groups.append(tuple(named))
+    return Groups(split.attribute, tuple(groups), others)
+
+
+def _moments(training: Training, counts: Ints) -> Moments:
+    """Rows, mean and variance of the response, back from the grid."""
+    rows, total = int(counts[0]), int(counts[1])
+    mean = training.low + Fraction(total, max(rows, 1)) / training.scale
+    digits = Context(prec=15)
+    exact = digits.divide(Decimal(mean.numerator), Decimal(mean.denominator))
+    variance = float(squared_error(counts)) / max(rows, 1) / float(training.scale) ** 2
+    return Moments(rows, Decimal(format(digits.normalize(exact), "f")), variance)  # 10, not 1E+1
