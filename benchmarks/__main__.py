@@ -9,9 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data
+from benchmarks import data, tree_data
+from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
+_FLOORS = ("group_by", "group_bys")
 LONGEST = 300  # seconds a case may take; some peers would take an hour
 
 
@@ -26,6 +28,12 @@ def main() -> None:
             data.make(database, rows)
             found += _measured(database, rows, options)
             database.unlink()
+        for rows in options.tree_rows:
+            database = Path(folder) / f"people_{rows}.duckdb"
+            print(f"making {rows:,} rows for trees", flush=True)
+            tree_data.make(database, rows)
+            found += _trees(database, rows, options)
+            database.unlink()
         if options.spill:
             found += _spilled(Path(folder))
     found.append({"rows": 0, "case": "ppdm --help", **_best(["-m", "ppdm_sql", "--help"], 5)})
@@ -35,7 +43,8 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000])
+    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000, 10_000_000])
+    parser.add_argument("--tree-rows", type=int, nargs="*", default=[30_000, 1_000_000, 10_000_000])
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
@@ -53,6 +62,18 @@ def _measured(database: Path, rows: int, options: argparse.Namespace) -> list[di
     if options.peers and rows <= 1_000_000:
         peer = _case("pycanon_measures", database, 1, python=options.peers)
         found.append({"rows": rows, "case": "pycanon_measures", **peer})
+    return found
+
+
+def _trees(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Trees and naive Bayes; peers read the same file in the same run."""
+    repeat = options.repeat if rows <= 1_000_000 else 2
+    found: list[dict[str, object]] = []
+    for name in ("group_bys", "naive_bayes", "tree", "tree_exact", "tree_c45"):
+        found.append({"rows": rows, "case": name, **_case(name, database, repeat)})
+    for name in ("lightgbm_tree", "sklearn_exact") if options.peers else ():
+        runs = repeat if name == "lightgbm_tree" else 1
+        found.append({"rows": rows, "case": name, **_case(name, database, runs, python=options.peers)})
     return found
 
 
@@ -94,12 +115,15 @@ def _best(arguments: list[str], repeat: int) -> dict[str, float]:
 
 
 def _print(found: list[dict[str, object]]) -> None:
-    floors = {item["rows"]: item["seconds"] for item in found if item["case"] == "group_by"}
-    print(f"\n{'rows':>12} {'case':<20} {'seconds':>9} {'x GROUP BY':>11} {'peak MB':>8}")
+    """Ratios are to the plain GROUP BY of the same table; trees and naive Bayes to the 14 of theirs."""
+    floors = {(item["rows"], item["case"]): item["seconds"] for item in found if item["case"] in _FLOORS}
+    print(f"\n{'rows':>12} {'case':<20} {'seconds':>9} {'x GROUP BY':>11} {'cpu s':>8} {'peak MB':>8} {'accuracy':>9}")
     for item in found:
-        floor = floors.get(item["rows"])
+        floor = floors.get((item["rows"], "group_bys" if item["case"] in TREE_CASES else "group_by"))
         ratio = f"{item['seconds'] / floor:11.1f}" if floor else " " * 11
-        print(f"{item['rows']:>12,} {item['case']:<20} {item['seconds']:>9.2f} {ratio} {item['peak_mb']:>8.0f}")
+        right = f"{item['accuracy']:9.4f}" if "accuracy" in item else ""
+        told = f"{item['rows']:>12,} {item['case']:<20} {item['seconds']:>9.2f} {ratio} {item['cpu']:>8.1f}"
+        print(f"{told} {item['peak_mb']:>8.0f} {right}")
 
 
 if __name__ == "__main__":

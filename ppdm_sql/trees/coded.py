@@ -281,7 +281,7 @@ def _with_classes(
     if not kept.all():
         query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
     for pack in packs:
-        query = query.select(aliased(_packed(engine, pack, code, column(CODE, "y")), pack.name))
+        query = query.select(aliased(_packed(engine, pack, code, column(CODE, "y")), pack.name), copy=False)
     slot_type = engine.code_type(max(min(most_nodes, used) + 2, 1 << 9))
     table = _write(engine, query, used, slot_type)
     return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)
@@ -301,7 +301,7 @@ def _with_response(
     query, code = _joined(engine, relation, coded)
     query = query.where(exp.Not(this=exp.Is(this=column(target.name, "r"), expression=exp.Null())))
     for pack in packs:
-        query = query.select(aliased(_packed(engine, pack, code, None), pack.name))
+        query = query.select(aliased(_packed(engine, pack, code, None), pack.name), copy=False)
     query = query.select(aliased(exp.cast(number, "INT"), RESPONSE))
     slot_type = engine.code_type(max(min(most_nodes, known) + 2, 1 << 9))
     table = _write(engine, query, known, slot_type)
@@ -386,7 +386,8 @@ def _joined(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> 
         table = one.lookup.coded_table if isinstance(one.lookup, _Binned) else one.lookup.table
         value = canonical(engine, one.lookup.column, "r")
         joined = exp.EQ(this=column(VALUE, alias), expression=value)
-        query = query.join(table.table(alias), on=joined, join_type="inner" if one.null is None else "left")
+        kind = "inner" if one.null is None else "left"
+        query = query.join(table.table(alias), on=joined, join_type=kind, copy=False)
         codes.append(code_of(replace(one.lookup, null_code=one.null), alias, "r"))
     return query, codes
 

@@ -19,6 +19,7 @@ from ppdm_sql.trees.criteria import Ints
 
 _SMALL = 200_000  # rows below which one statement counts everything
 _DENSE = 1 << 24  # cells up to which sums are made in an array rather than by sorting, when it is not mostly empty
+_ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
 _INT, _LONG = exp.DataType.build("INT"), exp.DataType.build("BIGINT")
 
 
@@ -47,16 +48,20 @@ class Counter:
 
     engine: Engine
     training: Training
-    _made: dict[Name, list[exp.Select]] = field(default_factory=dict)
+    _made: dict[tuple[Name, int, bool], exp.Select] = field(default_factory=dict)
 
     def count(self, table: Name, rows: int, slots: int) -> Iterator[tuple[int, Tally]]:
         """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included."""
-        for pack, found in self._fetched(table, rows):
+        for pack, found in self._fetched(table, rows, slots):
             for member in pack.members:
                 yield member, _marginal(self.training, pack, member, found, slots)
 
-    def _fetched(self, table: Name, rows: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
-        queries, packs = self._queries(table), self.training.packs
+    def _fetched(self, table: Name, rows: int, slots: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
+        packs = self.training.packs
+        # A planner that knows how few groups there can be counts in an array; one that would be mostly empty
+        # costs more than hashing, so the range is hidden from it then.
+        sparse = [slots * pack.cells > max(_ARRAY, rows // 4) for pack in packs]
+        queries = [self._query(table, number, hidden) for number, hidden in enumerate(sparse)]
         if rows > _SMALL and not self.engine.shares_reads:
             for pack, query in zip(packs, queries, strict=True):
                 yield pack, _integers(self.engine.arrays(query))
@@ -68,10 +73,11 @@ class Counter:
             here = order[ends[number] : ends[number + 1]]
             yield pack, {name: values[here] for name, values in found.items()}
 
-    def _queries(self, table: Name) -> list[exp.Select]:
-        if table not in self._made:
-            self._made[table] = [_query(self.training, table, pack, n) for n, pack in enumerate(self.training.packs)]
-        return self._made[table]
+    def _query(self, table: Name, number: int, hidden: bool) -> exp.Select:
+        key = (table, number, hidden)
+        if key not in self._made:
+            self._made[key] = _query(self.training, table, self.training.packs[number], number, hidden)
+        return self._made[key]
 
 
 def _together(queries: list[exp.Select]) -> exp.Query:
@@ -81,8 +87,11 @@ def _together(queries: list[exp.Select]) -> exp.Query:
     return whole
 
 
-def _query(training: Training, table: Name, pack: Pack, number: int) -> exp.Select:
-    slot, key = column(SLOT), column(pack.name)
+def _query(training: Training, table: Name, pack: Pack, number: int, hidden: bool) -> exp.Select:
+    slot: exp.Expr = column(SLOT)
+    key = column(pack.name)
+    if hidden:  # an operation without effect
+        slot = exp.BitwiseOr(this=slot, expression=exp.Literal.number(0))
     picked: list[exp.Expr] = [
         aliased(exp.Cast(this=exp.Literal.number(number), to=_INT.copy()), "ppdm_pack"),
         aliased(exp.Cast(this=slot, to=_LONG.copy()), "ppdm_s"),

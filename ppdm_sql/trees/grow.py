@@ -198,7 +198,7 @@ class _Growth:
             low_null = coded.null if split.null_branch == 0 else None
             routes.cuts(slot, split.attribute, split.cut, low_null, targets[0], targets[1])
             return
-        child_of_code = [0] * coded.size
+        child_of_code = [targets[0]] * coded.size  # a code that no group has does not occur here
         for target, codes in zip(targets, split.groups, strict=True):
             for code in codes:
                 child_of_code[code] = target

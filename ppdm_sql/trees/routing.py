@@ -19,7 +19,8 @@ from ppdm_sql.trees.coded import RESPONSE, SLOT, Training
 _MOST_LISTED = 16_384  # entries of a constant list; above it a join is quicker
 _SPLITS, _BRANCHES = own("ppdm_tree_splits"), own("ppdm_tree_branches")
 _NEVER = -1
-_INT, _LIST = exp.DataType.build("INT"), exp.DataType.build("INT[]", dialect="duckdb")
+_BITS = 62  # of a BIGINT
+_SMALL, _INT, _LONG = exp.DataType.build("SMALLINT"), exp.DataType.build("INT"), exp.DataType.build("BIGINT")
 
 
 @dataclass
@@ -53,6 +54,10 @@ class Routes:
     def groups(self, slot: int, attribute: int, child_of_code: Sequence[int]) -> None:
         self.attribute[slot] = attribute
         self.children[slot] = list(child_of_code)
+
+    def is_binary(self, most_codes: int) -> bool:
+        """Whether every split into groups has two of them, over at most this many codes."""
+        return all(len(kids) <= most_codes and len(set(kids)) <= 2 for kids in self.children.values())
 
     @property
     def used(self) -> list[int]:
@@ -91,32 +96,74 @@ def _kept(training: Training) -> list[str]:
 
 
 def _listed(routes: Routes, training: Training) -> tuple[exp.Expr, dict[str, list[int]]]:
-    """The new slot of a row by look-ups in lists that have one entry per slot, and the lists: they are bound."""
-    offsets, flat = _flattened(routes)
-    lists = {
-        "attribute": routes.attribute,
-        "cut": routes.cut,
-        "low_null": routes.low_null,
-        "low": routes.low,
-        "high": routes.high,
-        "offsets": offsets,
-        "flat": flat,
-    }
-    slot = column(SLOT)
-    value = _value(training, routes.used, _at("attribute", slot), None)
-    unsplit = exp.EQ(this=_at("attribute", slot), expression=exp.Literal.number(_NEVER))
-    case = exp.Case(ifs=[exp.If(this=unsplit, true=_at("low", slot))])
-    if routes.children:
-        grouped = exp.GTE(this=_at("offsets", slot), expression=exp.Literal.number(0))
-        place = exp.Add(this=_at("offsets", slot), expression=value.copy())
-        case.append("ifs", exp.If(this=grouped, true=_at("flat", place)))
-    below: exp.Expr = exp.LTE(this=value, expression=_at("cut", slot))
+    """The new slot of a row by look-ups in lists that have one entry per slot, and the lists: they are bound.
+
+    A look-up that is saved here is saved for every row: a cut of the first attribute of a pack is a cut of the
+    packed number, and two groups of few values are the bits of one number.
+    """
+    whole = {number for number in routes.used if _is_packed_first(training, number)}
+    lists = _lists(routes, training, whole)
+    masked = {routes.attribute[slot] for slot in routes.children} if routes.is_binary(_BITS) else set()
+    slot, kind = column(SLOT), training.slot_type
+    value = _value_by_lists(training, routes.used, whole, masked)
+    unsplit = exp.EQ(this=_at("attribute", slot, _SMALL), expression=exp.Literal.number(0))
+    case = exp.Case(ifs=[exp.If(this=unsplit, true=_at("low", slot, kind))])
+    if routes.children and not masked:
+        grouped = exp.GTE(this=_at("offset", slot, _INT), expression=exp.Literal.number(0))
+        place = exp.Add(this=_at("offset", slot, _INT), expression=value.copy())
+        case.append("ifs", exp.If(this=grouped, true=_at("target", place, kind)))
+    below: exp.Expr = exp.LTE(this=value, expression=_at("cut", slot, _INT))
     if any(code != _NEVER for code in routes.low_null):
-        is_null = exp.EQ(this=value.copy(), expression=_at("low_null", slot))
+        is_null = exp.EQ(this=value.copy(), expression=_at("low_null", slot, _INT))
         below = exp.Or(this=below, expression=is_null)
-    case.append("ifs", exp.If(this=below, true=_at("low", slot)))
-    case.set("default", _at("high", slot))
+    case.append("ifs", exp.If(this=below, true=_at("low", slot, kind)))
+    case.set("default", _at("high", slot, kind))
     return case, lists
+
+
+def _is_packed_first(training: Training, number: int) -> bool:
+    """Whether a cut of the attribute is a cut of its packed column: then nothing has to be unpacked."""
+    coded, pack = training.attributes[number], training.pack_of[number]
+    return coded.attribute.ordered and coded.null is None and pack.members[0] == number and pack.cells < 1 << 31
+
+
+def _lists(routes: Routes, training: Training, whole: set[int]) -> dict[str, list[int]]:
+    cuts = [
+        (cut + 1) * training.pack_of[attribute].stride(attribute) - 1 if attribute in whole else cut
+        for attribute, cut in zip(routes.attribute, routes.cut, strict=True)
+    ]
+    lists = {
+        "attribute": [number + 1 for number in routes.attribute],  # 0: the slot is not split
+        "cut": cuts,
+        "low_null": routes.low_null,
+        "low": list(routes.low),
+        "high": list(routes.high),
+    }
+    if not routes.is_binary(_BITS):
+        offsets, flat = _flattened(routes)
+        return lists | {"offset": offsets, "target": flat}
+    masks = [0] * routes.slots
+    for slot, children in routes.children.items():
+        lists["low"][slot], lists["high"][slot] = children[0], next((c for c in children if c != children[0]), 0)
+        masks[slot] = sum(1 << code for code, child in enumerate(children) if child != children[0])
+        lists["cut"][slot] = 0
+    return lists | {"mask": masks}
+
+
+def _value_by_lists(training: Training, used: Sequence[int], whole: set[int], masked: set[int]) -> exp.Expr:
+    """The code of the attribute that the row's node asks for, the packed number, or a bit that tells the group."""
+
+    def of(number: int) -> exp.Expr:
+        if number in whole:
+            return exp.Cast(this=column(training.pack_of[number].name), to=_INT.copy())
+        code = exp.Cast(this=training.code(number, None), to=_INT.copy())
+        if number not in masked:
+            return code
+        shifted = exp.Paren(this=exp.BitwiseRightShift(this=_at("mask", column(SLOT), _LONG), expression=code))
+        return exp.Cast(this=exp.BitwiseAnd(this=shifted, expression=exp.Literal.number(1)), to=_INT.copy())
+
+    branches = [exp.If(this=exp.Literal.number(number + 1), true=of(number)) for number in used]
+    return exp.Case(this=_at("attribute", column(SLOT), _SMALL), ifs=branches)
 
 
 def _flattened(routes: Routes) -> tuple[list[int], list[int]]:
@@ -128,20 +175,12 @@ def _flattened(routes: Routes) -> tuple[list[int], list[int]]:
     return offsets, flat
 
 
-def _at(name: str, place: exp.Expr) -> exp.Expr:
-    """The entry of a bound list at a place counted from 0."""
-    array = exp.Cast(this=exp.Parameter(this=exp.Var(this=name)), to=_LIST.copy())
+def _at(name: str, place: exp.Expr, kind: exp.DataType) -> exp.Expr:
+    """The entry of a bound list at a place counted from 0; narrow entries are quicker."""
+    listed = exp.DataType(this=exp.DType.ARRAY, expressions=[kind.copy()], nested=True)
+    array = exp.Cast(this=exp.Parameter(this=exp.Var(this=name)), to=listed)
     index = exp.Add(this=exp.Paren(this=place.copy()), expression=exp.Literal.number(1))
     return exp.Bracket(this=exp.Paren(this=array), expressions=[index], offset=1)
-
-
-def _value(training: Training, used: Sequence[int], attribute: exp.Expr, alias: str | None) -> exp.Expr:
-    """The code of the attribute that the row's node asks for: one branch per attribute, not per node."""
-    branches = [
-        exp.If(this=exp.Literal.number(number), true=exp.Cast(this=training.code(number, alias), to=_INT.copy()))
-        for number in used
-    ]
-    return exp.Case(this=attribute, ifs=branches)
 
 
 def _rewritten_by_lists(training: Training, table: Name, target: exp.Expr) -> exp.Select:
@@ -157,7 +196,9 @@ def _rewritten_by_lists(training: Training, table: Name, target: exp.Expr) -> ex
 
 def _rewritten_by_join(training: Training, table: Name, routes: Routes) -> exp.Select:
     """The rows that go on, with their new slots; rows of finished nodes are left behind."""
-    value = _value(training, routes.used, column("ppdm_a", "s"), "w")
+    codes = [(number, exp.Cast(this=training.code(number, "w"), to=_INT.copy())) for number in routes.used]
+    branches = [exp.If(this=exp.Literal.number(number), true=code) for number, code in codes]
+    value = exp.Case(this=column("ppdm_a", "s"), ifs=branches)  # one branch per attribute, not per node
     below = exp.Or(
         this=exp.LTE(this=value, expression=column("ppdm_cut", "s")),
         expression=exp.EQ(this=value.copy(), expression=column("ppdm_low_null", "s")),

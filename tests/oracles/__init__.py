@@ -9,6 +9,7 @@ functions say.  Rows are mappings from column name to value; every figure is an 
     closeness   t-closeness: equal, ordered, hierarchical distance, and the transport problem they solve
     risk        prosecutor and marketer risk
     nulls       k when NULL may be any value
+    naive_tree  decision and regression trees, grown from rows
 """
 
 from .classes import classes, entity_counts, entity_k, k_anonymity
