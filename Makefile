@@ -36,7 +36,8 @@ test: $(VENV)/.test ## All tests on DuckDB and PostgreSQL
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not spark"
 
 # One test of each kind: Spark takes seconds for what other engines do in milliseconds.
-SPARK_TESTS ?= tests/engines/test_engine_values.py tests/release/test_publish.py::test_a_view_shows_a_private_table
+SPARK_TESTS ?= tests/engines/test_engine_values.py tests/release/test_publish.py::test_a_view_shows_a_private_table \
+	'tests/trees/test_engines_agree.py::test_the_tree_is_that_of_duckdb[spark-c45]'
 
 test-spark: $(VENV)/.spark ## A short cross-section of the tests on Spark (needs a JDK); SPARK_TESTS=tests runs all
 	PPDM_TEST_SPARK=1 $(BIN)/python -m pytest -m spark $(SPARK_TESTS)

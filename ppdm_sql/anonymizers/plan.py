@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlglot import exp
 
@@ -13,6 +13,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
+from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
 PART = "ppdm_part"  # the class of a row
@@ -46,6 +47,7 @@ class TablePlan:
     steps: tuple[str, ...] = ()  # the plan in plain words, for EXPLAIN
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
+    patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,36 @@ class TableMethod(Protocol):
         private: Private,
         progress: Progress,
     ) -> TablePlan: ...
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A tree that may leave, as the model itself; release/ audits it against the source before anybody sees it.
+
+    Public are the attributes an attacker is taken to know: the quasi-identifiers the tree may ask for.
+    """
+
+    tree: Tree
+    public: tuple[str, ...]
+    rows: int
+    class_is_public: bool = False
+    left_out: int = 0
+    steps: tuple[str, ...] = ()
+    figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
+    risks: tuple[Risk, ...] = ()
+
+
+class ModelMethod(Protocol):
+    """The one shape of a model anonymizer."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        source: Source,
+        policy: Policy,
+        hierarchies: Mapping[str, Hierarchy],
+        progress: Progress,
+    ) -> ModelPlan: ...
 
 
 def named(risks: Sequence[Risk]) -> list[str]:

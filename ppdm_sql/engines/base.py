@@ -76,6 +76,7 @@ class Engine(ABC):
     has_list_lookup: ClassVar[bool] = False  # UPDATE ... SET x = ([..])[y + 1] is quick
     updates_in_place: ClassVar[bool] = True
     replaces_tables: ClassVar[bool] = False  # CREATE OR REPLACE TABLE in one statement
+    has_macros: ClassVar[bool] = False  # CREATE MACRO f(x) AS an expression
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
@@ -243,6 +244,10 @@ class Engine(ABC):
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
+
+    def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:
+        """A function written in SQL whose parameters are columns of its body; only where has_macros."""
+        raise EngineError(f"{self.title} has no macros")
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         self.execute(exp.Drop(tables=[name.table()], kind="TABLE", exists=True))

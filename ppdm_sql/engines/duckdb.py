@@ -21,7 +21,7 @@ from sqlglot import exp, parse_one
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
 from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import Name, identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,6 +47,7 @@ class DuckDBEngine(Engine):
     has_unsigned = True
     has_list_lookup = True
     replaces_tables = True
+    has_macros = True
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool = False) -> None:
         super().__init__()
@@ -218,6 +219,11 @@ class DuckDBEngine(Engine):
         self._tell(sql)
         with self._explained(sql):
             self._connection.execute(sql)
+
+    def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:
+        taken = [identifier(parameter) for parameter in parameters]
+        head = exp.UserDefinedFunction(this=name.table(), expressions=taken, wrapped=True)
+        self.execute(exp.Create(this=head, kind="MACRO", expression=body, replace=replace))
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         target = name.table()
