@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases, runs
+from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
@@ -52,6 +53,9 @@ from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.statements.names import Name, column
+from ppdm_sql.trees import library
+from ppdm_sql.trees.audit import Audit, audit
+from ppdm_sql.trees.library import Model, Predicted
 from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
@@ -293,6 +297,57 @@ class Session:
         if not migrate.is_there(self.engine):
             return []
         return releases.listed(self.engine, include_gone)
+
+    # -- models ------------------------------------------------------------------------------------
+
+    def train(
+        self,
+        name: str,
+        source: str,
+        target: str,
+        *,
+        inducer: str = "c45",
+        options: Mapping[str, Any] | None = None,
+        rare: int | None = None,
+        replace: bool = False,
+    ) -> Model:
+        """Learns a tree from a table or a SELECT and keeps it under a name; rare = 1 names every category."""
+        try:
+            return library.train(
+                self.engine, name, source, target, inducer=inducer, options=options, rare=rare, replace=replace,
+                progress=self._progress,
+            )  # fmt: skip
+        finally:
+            self._progress("done", 1, 1)
+
+    def model(self, name: str) -> Model:
+        return library.load(self.engine, name)
+
+    def models(self) -> list[ModelRecord]:
+        return library.listed(self.engine)
+
+    def predict(self, model: Model | str, source: str, into: str, keep: Sequence[str] | None = None) -> Predicted:
+        """Writes what a model says of every row into a new table."""
+        tree = (self.model(model) if isinstance(model, str) else model).tree
+        try:
+            return library.predict_into(self.engine, tree, source, into, keep, self._progress)
+        finally:
+            self._progress("done", 1, 1)
+
+    def audit(
+        self,
+        model: Model | str,
+        source: str,
+        *,
+        public: Sequence[str] | None = None,
+        class_is_public: bool = False,
+        entity: str | None = None,
+        k: int | None = None,
+    ) -> Audit:
+        """Which people of a table somebody can tell apart who gets the model and knows the public columns."""
+        tree = (self.model(model) if isinstance(model, str) else model).tree
+        relation = library.relation_of(self.engine, source)
+        return audit(self.engine, tree, relation, public=public, class_is_public=class_is_public, entity=entity, k=k)
 
     def _current(self, name: Name) -> ReleaseRecord:
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None

@@ -20,6 +20,7 @@ _COMMANDS = {
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",
     "show": "Show one release: what was asked, what was achieved, what is not promised.",
     "list": "List the releases of a database.",
+    "model": "Trees learned in the database: train, show, predict, export, import, list, drop.",
     "catalog": "The catalog's version: status, migrate.",
 }
 

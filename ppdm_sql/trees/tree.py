@@ -148,6 +148,12 @@ class Tree:
             yield node
             waiting.extend(reversed(node.children))
 
+    def _repr_html_(self) -> str:
+        """The picture, for notebooks."""
+        from ppdm_sql.trees.picture import as_svg  # it imports this module
+
+        return as_svg(self)
+
 
 def attribute_of(info: ColumnInfo, *, ordered: bool | None = None) -> Attribute:
     """A column as an attribute; numbers and moments are ordered unless the caller says otherwise."""

@@ -13,7 +13,6 @@ import pyarrow as pa
 from naive_mondrian import Table
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, TablePlan
-from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.policy.policy import Policy, Roles
@@ -29,6 +28,7 @@ from ppdm_sql.policy.requirements import (
 from ppdm_sql.source.hierarchy import Hierarchy, build
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
+from ppdm_sql.watching import silent
 
 SOURCE = own("ppdm_source")
 ARROW = {

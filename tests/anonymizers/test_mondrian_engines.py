@@ -15,12 +15,12 @@ from mondrian_cases import Case, random_case, run
 from test_mondrian_partition import check_against_naive, check_promises
 
 from ppdm_sql.anonymizers.plan import PART, Private
-from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.policy.requirements import DistinctDiversity, KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, own
+from ppdm_sql.watching import silent
 
 K2 = (KAnonymity(2),)
 # Spark takes about a second for a statement: it gets a small table, the other two get all of them.

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mondrian_labels import read
 
 from ppdm_sql.anonymizers.table.labels import _escaped, same_rows
-from ppdm_sql.source.lines import moment_line, number_line
 from ppdm_sql.anonymizers.table.responses import grid
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import EngineError
+from ppdm_sql.source.lines import moment_line, number_line
 
 RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGER = ColumnInfo("n", Kind.INTEGER, "BIGINT")

@@ -9,7 +9,6 @@ import pytest
 from mondrian_cases import SOURCE, Case, run
 
 from ppdm_sql.anonymizers.plan import Private, named
-from ppdm_sql.watching import silent
 from ppdm_sql.anonymizers.table.mondrian import mondrian
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy, Roles
@@ -24,6 +23,7 @@ from ppdm_sql.policy.requirements import (
 )
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column
+from ppdm_sql.watching import silent
 
 pytestmark = pytest.mark.duckdb
 

@@ -20,8 +20,11 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import SCHEMA, Name
 
-NUMBERS = [1, 2, 3, 4]
-TABLES = {"migration", "setting", "run", "run_event", "release", "release_source", "release_event", "release_check"}
+NUMBERS = [1, 2, 3, 4, 5]
+TABLES = {
+    "migration", "setting", "run", "run_event", "release", "release_source", "release_event", "release_check",
+    "model", "model_event", "model_node", "model_branch", "model_value", "model_count",
+}  # fmt: skip
 
 
 def states(engine) -> dict[int, str]:
@@ -90,8 +93,8 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
     with DuckDBEngine.open(path, read_only=True) as engine:
         assert states(engine) == dict.fromkeys(NUMBERS, "applied")
         migrate.ensure(engine)  # nothing to do is nothing to refuse
-        (files / "0005_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
-        assert states(engine)[5] == "pending"
+        (files / "0006_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
+        assert states(engine)[6] == "pending"
         with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.ensure(engine)
 
@@ -102,7 +105,7 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
 def test_an_applied_file_must_not_change(catalog, files):
     changed = files / "0002_run.sql"
     changed.write_text(changed.read_text() + "-- one word more\n")
-    assert states(catalog) == {1: "applied", 2: "changed", 3: "applied", 4: "applied"}
+    assert states(catalog) == dict.fromkeys(NUMBERS, "applied") | {2: "changed"}
     for call in (migrate.migrate, migrate.ensure):
         with pytest.raises(EngineError, match=r"0002_run\.sql was changed"):
             call(catalog)
@@ -127,15 +130,15 @@ def test_the_database_of_a_newer_version_is_refused(catalog, statements):
 
 
 def test_only_what_is_missing_is_run(engine, files):
-    later = {name: (files / name).read_text() for name in ("0003_release.sql", "0004_release_state.sql")}
+    later = {name: (files / name).read_text() for name in list(SUMS)[2:]}
     for name in later:
         (files / name).unlink()
     assert migrate.migrate(engine) == [1, 2]
     assert not has(engine, "release")
     for name, text in later.items():
         (files / name).write_text(text)
-    assert states(engine) == {1: "applied", 2: "applied", 3: "pending", 4: "pending"}
-    assert migrate.migrate(engine) == [3, 4]
+    assert states(engine) == dict.fromkeys(NUMBERS, "pending") | {1: "applied", 2: "applied"}
+    assert migrate.migrate(engine) == NUMBERS[2:]
     assert has(engine, "release")
 
 
@@ -153,7 +156,7 @@ def test_a_hole_in_the_record_is_not_filled(engine, files):
     assert not has(engine, "run")
 
 
-@pytest.mark.parametrize("name", ["0006_gap.sql", "0004_twice.sql", "5_short.sql", "0005 blank.sql", "notes.sql"])
+@pytest.mark.parametrize("name", ["0007_gap.sql", "0004_twice.sql", "6_short.sql", "0006 blank.sql", "notes.sql"])
 def test_files_are_numbered_without_gap(files, name):
     (files / name).write_text("CREATE TABLE ppdm.more (a TEXT);")
     with pytest.raises(EngineError, match=r"numbered|named"):
@@ -177,20 +180,20 @@ MENDED = "CREATE TABLE ppdm.half (a TEXT NOT NULL); CREATE TABLE ppdm.whole AS S
 
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_a_migration_that_fails_leaves_nothing_of_itself(engine, files):
-    (files / "0005_broken.sql").write_text(BROKEN)
-    with pytest.raises(EngineError, match=r"0005_broken\.sql failed"):
+    (files / "0006_broken.sql").write_text(BROKEN)
+    with pytest.raises(EngineError, match=r"0006_broken\.sql failed"):
         migrate.migrate(engine)
-    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {5: "pending"}
+    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {6: "pending"}
     assert not has(engine, "half")
 
 
 def test_a_migration_that_failed_can_be_run_when_it_is_mended(engine, files):
     """Also without transactions, where its first half is there already."""
-    (files / "0005_broken.sql").write_text(BROKEN)
+    (files / "0006_broken.sql").write_text(BROKEN)
     with pytest.raises(EngineError):
         migrate.migrate(engine)
-    (files / "0005_broken.sql").write_text(MENDED)
-    assert migrate.migrate(engine) == [5]
+    (files / "0006_broken.sql").write_text(MENDED)
+    assert migrate.migrate(engine) == [6]
     assert has(engine, "whole")
 
 
@@ -224,7 +227,7 @@ def test_who_comes_second_waits_and_finds_it_done(engine, second):
         assert outcome == []  # it waits for what may still be rolled back
         append(engine, "migration", vars(migrate._Record(1, first.name, first.sha256, migrate.now(), "0")))
     thread.join(20)
-    assert outcome == [[2, 3, 4]]
+    assert outcome == [NUMBERS[1:]]
     assert states(engine) == dict.fromkeys(NUMBERS, "applied")
 
 
@@ -306,4 +309,5 @@ SUMS = {
     "0002_run.sql": "553df40cb9fe",
     "0003_release.sql": "b158ad8b3324",
     "0004_release_state.sql": "590965e6aa64",
+    "0005_model.sql": "1ce7c334b965",
 }

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_sql.watching import silent
 from ppdm_sql.session import Session
+from ppdm_sql.watching import silent
 
 COLUMNS = {"id": "INTEGER", "name": "TEXT", "age": "INTEGER", "sex": "TEXT", "zip": "TEXT", "illness": "TEXT"}
 ILLNESSES = ("flu", "cold", "cancer", "ulcer", None)

@@ -1,0 +1,151 @@
+"""Models by name: saved, replaced, dropped.  What a tree is, is known elsewhere (trees/stored.py); here are its rows.
+
+Nothing here opens a transaction: the caller's makes a model and its rows appear together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlglot import exp
+
+from ppdm_sql import __version__
+from ppdm_sql.catalog.store import append, new_id, next_number, now, ordered_json_text
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import SCHEMA, Name, column, identifier, own
+
+ModelEvent = Literal["replaced", "dropped", "exported"]
+
+_JSON = frozenset({"options", "target", "attributes", "classes", "body"})
+_LOADED = own("ppdm_model_rows")
+_LONGEST = 200
+
+# The tables that hold a tree, and the columns of their rows beside model_id.
+TABLES: Mapping[str, Mapping[str, str]] = {
+    "model_node": {
+        "node": "int64", "parent": "int64", "depth": "int64", "attribute": "int64", "attribute_name": "string",
+        "threshold": "string", "rows": "int64", "answer": "string", "variance": "float64", "gain": "float64",
+    },
+    "model_branch": {
+        "node": "int64", "branch": "int64", "child": "int64", "condition": "string", "takes_null": "bool_",
+        "takes_others": "bool_", "label": "string",
+    },
+    "model_value": {"node": "int64", "branch": "int64", "position": "int64", "value": "string"},
+    "model_count": {"node": "int64", "class_number": "int64", "class_value": "string", "rows": "int64"},
+}  # fmt: skip
+
+Stored = Mapping[str, Sequence[Mapping[str, Any]]]  # rows by table
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model's head.  JSON fields hold plain values."""
+
+    name: str
+    kind: str
+    inducer: str
+    options: dict[str, Any]
+    target: Any
+    attributes: Any
+    classes: Any
+    rows: int
+    left_out: int = 0
+    rare: int | None = None
+    source_query: str | None = None
+    body: Any = None
+    model_id: str = field(default_factory=new_id)
+    version: str = __version__
+    saved_at: datetime = field(default_factory=now)
+    nodes: int = 0  # follow from the rows; not stored
+    leaves: int = 0
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether it may name values that only one row has; of an imported model that is not known."""
+        return self.rare is not None and self.rare <= 1
+
+
+_READ = (
+    "model_id", "name", "kind", "inducer", "options", "target", "attributes", "classes", "body", "source_query",
+    "rows", "left_out", "rare", "version", "saved_at", "nodes", "leaves",
+)  # fmt: skip
+_DERIVED = ("nodes", "leaves")
+
+
+def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = False) -> None:
+    """Notes a model and its rows; a name that is taken needs `replace`."""
+    check_name(model.name)
+    former = find(engine, model.name)
+    if former is not None and not replace:
+        raise PolicyError(f'there is a model "{model.name}" already: --replace puts this one in its place')
+    row = {name: _stored(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
+    append(engine, "model", row, generation=statement("catalog/next_model_generation"))
+    for table, rows in stored.items():
+        _append_all(engine, table, model.model_id, rows)
+    if former is not None:
+        add_event(engine, former.model_id, "replaced")
+    _add_event(engine, model.model_id, "saved")
+
+
+def check_name(name: str) -> None:
+    if not 0 < len(name) <= _LONGEST or not name.strip() or not name.isprintable():
+        raise PolicyError(f"a model's name has 1 to {_LONGEST} printable characters")
+
+
+def add_event(engine: Engine, model_id: str, event: ModelEvent) -> None:
+    """'replaced' and 'dropped' end a model's life under its name."""
+    _add_event(engine, model_id, event)
+
+
+def find(engine: Engine, name: str) -> ModelRecord | None:
+    found = _read(engine, name)
+    return found[0] if found else None
+
+
+def listed(engine: Engine) -> list[ModelRecord]:
+    """Every model that has a name, in order of name."""
+    return _read(engine, None)
+
+
+def rows_of(engine: Engine, model_id: str, what: Literal["nodes", "branches", "values", "counts"]) -> list[Any]:
+    """The rows of one of the tables, in the order and with the columns of sql/catalog/model_<what>.sql."""
+    return engine.fetch(statement(f"catalog/model_{what}"), model_id=model_id)
+
+
+def _read(engine: Engine, name: str | None) -> list[ModelRecord]:
+    rows = engine.fetch(statement("catalog/models"), name=name)
+    return [ModelRecord(**{key: _value(key, value) for key, value in zip(_READ, row, strict=True)}) for row in rows]
+
+
+def _stored(name: str, value: Any) -> Any:
+    return ordered_json_text(value) if name in _JSON and not (name == "body" and value is None) else value
+
+
+def _value(name: str, value: Any) -> Any:
+    return json.loads(value) if name in _JSON and value is not None else value
+
+
+def _add_event(engine: Engine, model_id: str, event: str) -> None:
+    row = {"event_id": new_id(), "model_id": model_id, "event": event, "happened_at": now()}
+    append(engine, "model_event", row, seq=next_number("model_event"))
+
+
+def _append_all(engine: Engine, table: str, model_id: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Many rows at once: loaded into a working table, then added.  One INSERT per node would take seconds."""
+    import pyarrow as pa
+
+    if not rows:
+        return
+    columns = {"model_id": "string", **TABLES[table]}
+    values = {name: pa.array([row[name] for row in rows], getattr(pa, kind)()) for name, kind in TABLES[table].items()}
+    engine.load(_LOADED, pa.table({"model_id": pa.array([model_id] * len(rows), pa.string()), **values}))
+    into = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in columns])
+    query = exp.Select(expressions=[column(name) for name in columns]).from_(_LOADED.table())
+    engine.execute(exp.Insert(this=into, expression=query))
+    engine.drop_table(_LOADED, temporary=True)

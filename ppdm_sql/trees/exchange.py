@@ -1,0 +1,247 @@
+"""The exchange file of a model: JSON that says what it is, holds every value exactly, and is never believed.
+
+    {"format": "ppdm-model", "version": 1, "kind": "tree", "name": "readmission", "model": {...}}
+
+`model` is the kind's own: of a tree what tree_json.py writes, of the classifiers their to_dict().  model.schema.json
+describes the file for other programs.  Reading checks by hand what the schema says and, of a tree, what no schema can
+say: a file may come from anybody, and a wrong one is refused with one sentence before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any, NoReturn
+
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.trees.tree import Value
+
+FORMAT, VERSION = "ppdm-model", 1
+KINDS = ("tree", "naive_bayes", "rules")
+MOST_BYTES = 64 * 1024 * 1024
+_DEEPEST = 40  # objects and lists within each other; a tree's file needs eight
+_LONGEST_NAME = 200
+_LONGEST_NUMBER = 2_000  # characters
+_FARTHEST = 10_000  # exponent of a decimal number
+
+
+@dataclass(frozen=True)
+class Document:
+    """A file that was read: its kind, the model's own part, and the name it was exported under."""
+
+    kind: str
+    model: dict[str, Any]
+    name: str | None = None
+
+
+def write(kind: str, model: Mapping[str, Any], name: str | None = None) -> str:
+    """The text of the file: one line per node, so that two files can be compared line by line."""
+    if kind not in KINDS:
+        raise ValueError(f"{kind} is no kind of model")
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
+    if name is not None:
+        head["name"] = name
+    return _laid_out({**head, "model": dict(model)}) + "\n"
+
+
+def _laid_out(value: Any, indent: str = "") -> str:
+    """JSON with an object's entries, and a list's objects, on lines of their own, three levels deep."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value and len(indent) < 4:
+        entries = [f"{inner}{_dumped(key)}: {_laid_out(item, inner)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict) and len(indent) < 6:
+        return "[\n" + ",\n".join(inner + _dumped(item) for item in value) + f"\n{indent}]"
+    return _dumped(value)
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+
+
+def read(text: str | bytes) -> Document:
+    """A file's text, as far as it can be checked without knowing the kind."""
+    value = parsed(text)
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise PolicyError(f'this is no model file: it does not begin with "format": "{FORMAT}"')
+    if value.get("version") != VERSION or isinstance(value.get("version"), bool):
+        raise PolicyError(f"the model file has a version that is not known here: this ppdm_sql reads {VERSION}")
+    fields(value, "the file", {"format", "version", "kind", "model"}, {"name"})
+    kind = text_of(value["kind"], "kind")
+    if kind not in KINDS:
+        refuse(f"kind must be one of {', '.join(KINDS)}")
+    name = name_of(value["name"], "name") if "name" in value else None
+    if not isinstance(value["model"], dict):
+        refuse("model must be an object")
+    return Document(kind, value["model"], name)
+
+
+# -- JSON from strangers ---------------------------------------------------------------------------------------------
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON with no more liberties than the standard takes: no NaN, no key twice, no depth or size without end."""
+    size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
+    if size > MOST_BYTES:
+        raise PolicyError(f"the model file is larger than {MOST_BYTES // (1024 * 1024)} MB")
+    try:
+        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+        value = json.loads(decoded, object_pairs_hook=_once_each, parse_constant=_no_number, parse_int=_whole_number)
+    except UnicodeDecodeError:
+        raise PolicyError("the model file is not UTF-8 text") from None
+    except RecursionError:
+        raise PolicyError("the model file is nested too deeply") from None
+    except json.JSONDecodeError as error:  # its own text quotes nothing, but the cause holds the document
+        raise PolicyError(f"the model file is not JSON: line {error.lineno}, column {error.colno}") from None
+    _check_depth(value)
+    return value
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise PolicyError("the model file is damaged: an object has a key twice")
+    return found
+
+
+def _no_number(_: str) -> NoReturn:
+    raise PolicyError("the model file is not JSON: NaN and Infinity are no JSON numbers")
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > 20:
+        raise PolicyError("the model file is damaged: a count has more than 20 digits")
+    return int(digits)
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        holders = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [item for holder in holders for item in holder]
+        if not level:
+            return
+    raise PolicyError("the model file is nested too deeply")
+
+
+# -- the parts of a file, checked ------------------------------------------------------------------------------------
+
+
+def refuse(what: str) -> NoReturn:
+    raise PolicyError(f"the model file is damaged: {what}")
+
+
+def fields(
+    value: Any, where: str, needed: set[str], allowed: set[str] | frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        refuse(f"{where} must be an object")
+    missing = sorted(needed - value.keys())
+    if missing:
+        refuse(f"{where} has no {missing[0]}")
+    if value.keys() - needed - allowed:
+        refuse(f"{where} has an entry that this version does not know")
+    return value
+
+
+def items(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        refuse(f"{where} must be a list")
+    return value
+
+
+def text_of(value: Any, where: str) -> str:
+    """A text that every engine can hold."""
+    if not isinstance(value, str):
+        refuse(f"{where} must be a text")
+    if "\0" in value:
+        refuse(f"{where} holds a NUL character")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            refuse(f"{where} is not valid Unicode")
+    return value
+
+
+def name_of(value: Any, where: str) -> str:
+    text = text_of(value, where)
+    if not 0 < len(text) <= _LONGEST_NAME:
+        refuse(f"{where} must have 1 to {_LONGEST_NAME} characters")
+    return text
+
+
+def whole(value: Any, where: str, most: int = (1 << 63) - 1) -> int:
+    """A count or a number of something: never below 0."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        refuse(f"{where} must be a whole number")
+    if not 0 <= value <= most:
+        refuse(f"{where} must lie between 0 and {most}")
+    return value
+
+
+def flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        refuse(f"{where} must be true or false")
+    return value
+
+
+def figure(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        refuse(f"{where} must be a number")
+    return float(value)
+
+
+# -- values of the data ----------------------------------------------------------------------------------------------
+
+
+def typed(value: Value) -> Any:
+    """A value so that no reader of JSON can round it: numbers are texts under the name of their type.
+
+    >>> typed("x"), typed(None), typed(True), typed(5), typed(Decimal("1.50")), typed(0.1)
+    ('x', None, True, {'integer': '5'}, {'decimal': '1.50'}, {'float': '0.1'})
+    """
+    if value is None or isinstance(value, str | bool):
+        return value
+    name = {int: "integer", float: "float", Decimal: "decimal"}[type(value)]
+    return {name: repr(value) if isinstance(value, float) else str(value)}
+
+
+def untyped(value: Any, where: str) -> Value:
+    """The value that `typed` wrote."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return text_of(value, where)
+    if not isinstance(value, dict) or len(value) != 1:
+        refuse(f"{where} must be a text, true, false, null or an object with one entry")
+    ((name, text),) = value.items()
+    if name == "decimal":
+        return decimal_of(text, where)
+    if name not in ("integer", "float") or not isinstance(text, str) or not 0 < len(text) <= 400 or not text.isascii():
+        refuse(f"{where} must be an integer, a decimal or a float, written as a text")
+    try:
+        number = int(text) if name == "integer" else float(text)
+    except ValueError:
+        refuse(f"{where} is not a number")
+    if text != (str(number) if name == "integer" else repr(number)):
+        refuse(f"{where} is not a number in its plain form")
+    return number
+
+
+def decimal_of(value: Any, where: str) -> Decimal:
+    """A decimal number; infinite ones are for floating-point columns, and NaN is none."""
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_NUMBER or not value.isascii() or "_" in value:
+        refuse(f"{where} must be a number, written as a text")
+    try:
+        number = Decimal(value)
+    except InvalidOperation:
+        refuse(f"{where} is not a number")
+    if number.is_nan():
+        refuse(f"{where} is not a number")
+    if number.is_finite() and not -_FARTHEST <= number.adjusted() <= _FARTHEST:
+        refuse(f"{where} is further from 1 than any column reaches")
+    return number

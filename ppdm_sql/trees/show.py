@@ -1,0 +1,218 @@
+"""A tree for people: as a text with lines, as rules, as SQL.  Nothing here is read back by a program.
+
+Values and names come from data.  They are shortened when long, and what a terminal or a reader could take for
+something else (control characters, marks that turn the direction of writing) is shown as its number.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.trees.comparing import instant
+from ppdm_sql.trees.expression import class_expression, share
+from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree, Value
+
+LONGEST = 40  # characters of a value
+_MOST_VALUES = 6  # of a group, before the others are only counted
+_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def visible(text: str, most: int = LONGEST) -> str:
+    """A text as it may be shown.
+
+    >>> visible("x" * 50, 10)
+    'xxxxxxxxx…'
+    """
+    shown: list[str] = []
+    width = 0
+    for place, character in enumerate(text):
+        written = _escaped(character) if unicodedata.category(character) in _HIDDEN else character
+        wide = 2 if unicodedata.east_asian_width(character) in "WF" else len(written)
+        if width + wide > most - (place < len(text) - 1):
+            return "".join(shown) + "…"
+        shown.append(written)
+        width += wide
+    return "".join(shown)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def value_text(value: Value) -> str:
+    """A value as SQL would write it, so that the text NULL and no value look different."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return "'" + visible(value).replace("'", "''") + "'"
+    return number_text(value)
+
+
+def number_text(value: Decimal | float) -> str:
+    if isinstance(value, Decimal) and value.is_finite() and -7 < value.adjusted() < 21:
+        value_of = format(value, "f")
+        return visible(value_of.rstrip("0").rstrip(".") if "." in value_of else value_of)
+    return visible(str(value))
+
+
+def branch_text(tree: Tree, node: Node, branch: int) -> str:
+    """What the rows of a branch have in common.
+
+    >>> from ppdm_sql.engines.base import Kind
+    >>> attributes = (Attribute("age", Kind.INTEGER, True),)
+    >>> root = Node(0, None, 0, (2, 2), Cut(0, Decimal("30.5"), nulls=1), (1, 2))
+    >>> tree = Tree(attributes, Attribute("ill", Kind.TEXT, False), ("no", "yes"), (root,))
+    >>> branch_text(tree, root, 0), branch_text(tree, root, 1)
+    ('age < 30.5', 'age >= 30.5 or NULL')
+    """
+    split = node.split
+    assert split is not None
+    name = visible(tree.attributes[split.attribute].name)
+    if isinstance(split, Cut):
+        sign = ("<", ">=")[branch]
+        return f"{name} {sign} {_threshold(split)}" + (" or NULL" if split.nulls == branch else "")
+    if split.labels is not None:
+        return f"{name} in {visible(split.labels[branch])}"
+    return f"{name} {_group_text(split, branch)}"
+
+
+def _threshold(split: Cut) -> str:
+    return visible(split.at) if isinstance(split.at, str) else number_text(split.at)
+
+
+def _group_text(split: Groups, branch: int) -> str:
+    group = split.groups[branch]
+    listed = [value_text(value) for value in group[:_MOST_VALUES]]
+    if len(group) > _MOST_VALUES:
+        listed.append(f"{len(group) - _MOST_VALUES:,} more")
+    if branch == split.others:
+        listed.append("any other")
+    if len(listed) == 1:
+        return f"is {listed[0]}" if listed[0] in ("NULL", "any other") else f"= {listed[0]}"
+    return f"in ({', '.join(listed)})"
+
+
+def node_text(tree: Tree, node: Node) -> str:
+    """What a node says, and of how many rows.  Regression: the mean and the standard deviation."""
+    if node.moments is not None:
+        mean, spread = figure(float(node.moments.mean)), figure(node.moments.variance**0.5)
+        return f"{mean} ± {spread} ({rows_text(node.rows)})"
+    return f"{value_text(tree.prediction(node))} ({rows_text(node.rows)}, {percent(share(node))})"
+
+
+def figure(value: float) -> str:
+    return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+def rows_text(rows: int) -> str:
+    return f"{rows:,} row{'s' * (rows != 1)}"
+
+
+def percent(part: float) -> str:
+    """A share; nothing that is not all is called 100 %.
+
+    >>> percent(1.0), percent(0.9996), percent(0.125), percent(0.0)
+    ('100 %', '99.9 %', '12.5 %', '0 %')
+    """
+    if part in (0.0, 1.0):
+        return f"{part:.0%}".replace("%", " %")
+    return f"{min(max(100 * part, 0.1), 99.9):.3g} %"
+
+
+# -- as a text -------------------------------------------------------------------------------------------------------
+
+
+def as_text(tree: Tree) -> str:
+    """The tree with lines, one node per line.
+
+    readmitted: 'no' (1,000 rows, 61 %)
+    ├─ age < 30.5: 'no' (512 rows, 93 %)
+    └─ age >= 30.5 or NULL: 'yes' (488 rows, 73 %)
+    """
+    lines = [f"{visible(tree.target.name)}: {node_text(tree, tree.root)}"]
+    before: dict[int, tuple[str, int]] = {0: ("", 0)}  # what stands in front of a node, and which branch it is
+    for node in tree.walk():
+        indent, branch = before.pop(node.number)
+        if node.parent is not None:
+            parent = tree.nodes[node.parent]
+            last = branch == len(parent.children) - 1
+            words = f"{branch_text(tree, parent, branch)}: {node_text(tree, node)}"
+            lines.append(f"{indent}{'└─' if last else '├─'} {words}")
+            indent += "   " if last else "│  "
+        before.update({child: (indent, place) for place, child in enumerate(node.children)})
+    return "\n".join(lines)
+
+
+# -- as rules --------------------------------------------------------------------------------------------------------
+
+
+def as_rules(tree: Tree) -> str:
+    """One line per leaf: IF what leads there THEN what it says."""
+    target = visible(tree.target.name)
+    return "\n".join(
+        f"IF {' AND '.join(_premises(tree, node)) or 'TRUE'} THEN {target} = {node_text(tree, node)}"
+        for node in tree.walk()
+        if node.is_leaf
+    )
+
+
+def _premises(tree: Tree, leaf: Node) -> Iterator[str]:
+    """The conditions of a way, in its order; those of one attribute that say it all stand for the others.
+
+    The cuts of one attribute become one range, and of two groups the one that lies within the other is enough.
+    """
+    cuts: dict[int, list[tuple[Cut, int]]] = {}
+    told: dict[tuple[int, int], str] = {}
+    for node, branch in tree.path(leaf):
+        assert node.split is not None
+        if isinstance(node.split, Cut):
+            taken = cuts.setdefault(node.split.attribute, [])
+            taken.append((node.split, branch))
+            told[node.split.attribute, -1] = _range_text(tree.attributes[node.split.attribute], taken)
+            continue
+        place = node.split.attribute
+        for wider in [other for other in told if other[0] == place and other[1] >= 0]:
+            if _lies_within(node.split, branch, tree.nodes[wider[1]], tree.path(leaf)):
+                del told[wider]
+        told[place, node.number] = branch_text(tree, node, branch)
+    yield from told.values()
+
+
+def _lies_within(split: Groups, branch: int, above: Node, path: Sequence[tuple[Node, int]]) -> bool:
+    """Whether every value of a group also took the branch that was taken at a node above."""
+    assert isinstance(above.split, Groups)
+    taken = next(branch for node, branch in path if node.number == above.number)
+    named = above.split.groups[taken]
+    return split.others != branch and all(value in named for value in split.groups[branch])
+
+
+def _range_text(attribute: Attribute, taken: Sequence[tuple[Cut, int]]) -> str:
+    def place(cut: Cut) -> object:
+        return instant(cut.at, attribute) if isinstance(cut.at, str) else cut.at
+
+    name = visible(attribute.name)
+    upper = min((cut for cut, branch in taken if branch == 0), key=place, default=None)  # type: ignore[arg-type]
+    lower = max((cut for cut, branch in taken if branch == 1), key=place, default=None)  # type: ignore[arg-type]
+    words = name
+    if lower is not None and upper is not None:
+        words = f"{_threshold(lower)} <= {name} < {_threshold(upper)}"
+    elif lower is not None:
+        words = f"{name} >= {_threshold(lower)}"
+    elif upper is not None:
+        words = f"{name} < {_threshold(upper)}"
+    with_null = all(cut.nulls == branch for cut, branch in taken)
+    return f"({words} or NULL)" if with_null else words
+
+
+# -- as SQL ----------------------------------------------------------------------------------------------------------
+
+
+def as_sql(engine: Engine, tree: Tree) -> str:
+    """The expression that gives a row's class, to be put into any query over the same columns."""
+    return class_expression(engine, tree).sql(engine.dialect, pretty=True)

@@ -1,0 +1,153 @@
+"""A tree as rows of the catalog and back.  What comes back is the tree that was saved, to the last digit."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from ppdm_sql.catalog import models
+from ppdm_sql.catalog.models import ModelRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PpdmError
+from ppdm_sql.trees.comparing import MOMENTS
+from ppdm_sql.trees.exchange import typed, untyped
+from ppdm_sql.trees.show import branch_text
+from ppdm_sql.trees.sound import check_tree
+from ppdm_sql.trees.tree import Attribute, Cut, Groups, Moments, Node, Split, Tree, Value
+from ppdm_sql.trees.tree_json import attribute_from_dict, attribute_to_dict, options_from_dict
+
+
+def record_of(
+    name: str, tree: Tree, *, rows: int, left_out: int = 0, rare: int | None = None, source_query: str | None = None
+) -> ModelRecord:
+    return ModelRecord(
+        name,
+        "tree",
+        tree.inducer,
+        dict(tree.options),
+        attribute_to_dict(tree.target),
+        [attribute_to_dict(attribute) for attribute in tree.attributes],
+        [typed(value) for value in tree.classes],
+        rows,
+        left_out,
+        rare,
+        source_query,
+    )
+
+
+def rows_of(tree: Tree) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table that holds a tree."""
+    check_tree(tree)
+    stored: dict[str, list[dict[str, Any]]] = {table: [] for table in models.TABLES}
+    for node in tree.nodes:
+        stored["model_node"].append(_node_row(tree, node))
+        stored["model_branch"].extend(_branch_row(tree, node, branch) for branch in range(len(node.children)))
+        stored["model_value"].extend(_value_rows(node))
+        stored["model_count"].extend(_count_rows(tree, node))
+    return stored
+
+
+def _node_row(tree: Tree, node: Node) -> dict[str, Any]:
+    split, moments = node.split, node.moments
+    return {
+        "node": node.number,
+        "parent": node.parent,
+        "depth": node.depth,
+        "attribute": None if split is None else split.attribute,
+        "attribute_name": None if split is None else tree.attributes[split.attribute].name,
+        "threshold": str(split.at) if isinstance(split, Cut) else None,
+        "rows": node.rows,
+        "answer": _json(tree.prediction(node)) if moments is None else str(moments.mean),
+        "variance": None if moments is None else moments.variance,
+        "gain": node.gain,
+    }
+
+
+def _branch_row(tree: Tree, node: Node, branch: int) -> dict[str, Any]:
+    split = node.split
+    assert split is not None
+    cut = isinstance(split, Cut)
+    return {
+        "node": node.number,
+        "branch": branch,
+        "child": node.children[branch],
+        "condition": branch_text(tree, node, branch),
+        "takes_null": split.nulls == branch if isinstance(split, Cut) else None in split.groups[branch],
+        "takes_others": not cut and isinstance(split, Groups) and split.others == branch,
+        "label": split.labels[branch] if isinstance(split, Groups) and split.labels is not None else None,
+    }
+
+
+def _value_rows(node: Node) -> list[dict[str, Any]]:
+    groups = node.split.groups if isinstance(node.split, Groups) else ()
+    return [
+        {"node": node.number, "branch": branch, "position": position, "value": _json(value)}
+        for branch, group in enumerate(groups)
+        for position, value in enumerate(group)
+    ]
+
+
+def _count_rows(tree: Tree, node: Node) -> list[dict[str, Any]]:
+    values: tuple[Value, ...] = tree.classes or (None,)
+    return [
+        {"node": node.number, "class_number": number, "class_value": _json(values[number]), "rows": count}
+        for number, count in enumerate(node.counts)
+        if count
+    ]
+
+
+def _json(value: Value) -> str:
+    return json.dumps(typed(value), ensure_ascii=False)
+
+
+# -- back ------------------------------------------------------------------------------------------------------------
+
+
+def tree_of(engine: Engine, model: ModelRecord) -> Tree:
+    """The tree of a model; rows that somebody changed by hand so that they make none are refused."""
+    if model.kind != "tree":
+        raise PpdmError(f'model "{model.name}" is no tree but {model.kind}')
+    attributes = tuple(attribute_from_dict(item, f"attribute {n}") for n, item in enumerate(model.attributes))
+    target = attribute_from_dict(model.target, "target")
+    classes = tuple(untyped(item, "a class") for item in model.classes)
+    branches: dict[int, list[Any]] = {}
+    for row in models.rows_of(engine, model.model_id, "branches"):
+        branches.setdefault(row[0], []).append(row[1:])
+    values: dict[tuple[int, int], list[Value]] = {}
+    for node, branch, text in models.rows_of(engine, model.model_id, "values"):
+        values.setdefault((node, branch), []).append(untyped(json.loads(text), "a value"))
+    counts: dict[int, dict[int, int]] = {}
+    for node, number, rows in models.rows_of(engine, model.model_id, "counts"):
+        counts.setdefault(node, {})[number] = rows
+    nodes = []
+    for number, parent, depth, place, threshold, rows, answer, variance, gain in models.rows_of(
+        engine, model.model_id, "nodes"
+    ):
+        found = branches.get(number, [])
+        attribute = attributes[place] if place is not None and place < len(attributes) else None
+        split = None if attribute is None else _split(attribute, place, threshold, number, found, values)
+        moments = None if classes else Moments(rows, Decimal(answer), variance)
+        here = tuple(counts.get(number, {}).get(c, 0) for c in range(len(classes) or 1))
+        nodes.append(Node(number, parent, depth, here, split, tuple(row[1] for row in found), moments, gain))
+    tree = Tree(attributes, target, classes, tuple(nodes), model.inducer, options_from_dict(model.options))
+    check_tree(tree)
+    return tree
+
+
+def _split(
+    attribute: Attribute,
+    place: int,
+    threshold: str | None,
+    node: int,
+    branches: list[Any],
+    values: dict[tuple[int, int], list[Value]],
+) -> Split:
+    """A branch's row: branch, child, takes_null, takes_others, label."""
+    if threshold is not None:
+        at = threshold if attribute.kind in MOMENTS else Decimal(threshold)
+        return Cut(place, at, next((row[0] for row in branches if row[2]), None))
+    groups = tuple(tuple(values.get((node, row[0]), ())) for row in branches)
+    others = next((row[0] for row in branches if row[3]), None)
+    labels = tuple(row[4] for row in branches) if branches and branches[0][4] is not None else None
+    return Groups(place, groups, others, labels)

@@ -1,0 +1,272 @@
+"""ppdm model, from training to the exchange file: what is printed, what is refused, and with which exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+import stat
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+from ppdm_sql.commands import cli
+from ppdm_sql.errors import PpdmError
+
+DB = ("--db", "clinic.duckdb")
+TRAIN = (
+    "model",
+    "train",
+    "ill",
+    "--from",
+    "people",
+    "--target",
+    "illness",
+    "--inducer",
+    "cart",
+    "--option",
+    "min_leaf=5",
+)
+
+
+PEOPLE = """CREATE TABLE people AS SELECT range AS id, 20 + range % 50 AS age,
+    CASE WHEN range = 7 THEN 'Hermitage' ELSE 'town ' || (range % 4)::INT END AS town,
+    CASE WHEN range % 50 > 30 THEN 'gout' WHEN range % 4 = 2 THEN 'flu' ELSE 'none' END AS illness FROM range(400)"""
+
+
+def called(*arguments: str):
+    """The command line in this process, which is quicker than a new one; errors give their exit code."""
+    done = CliRunner().invoke(cli, [*DB, *arguments], standalone_mode=False, prog_name="ppdm")
+    if isinstance(done.exception, PpdmError):
+        return done.exception.exit_code, str(done.exception)
+    if done.exception is not None:
+        return 2, str(getattr(done.exception, "message", repr(done.exception)))
+    return done.return_value, done.output
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """Two databases to copy: 400 people whose illness follows from age and town; the same with model ill."""
+    folder = tmp_path_factory.mktemp("shelf")
+    with duckdb.connect(str(folder / "clinic.duckdb")) as con:
+        con.execute(PEOPLE)
+    shutil.copy(folder / "clinic.duckdb", folder / "plain.duckdb")
+    with contextlib.chdir(folder):
+        code, said = called(*TRAIN)
+    assert code == 0, said
+    return folder
+
+
+@pytest.fixture
+def clinic(shelf, tmp_path, monkeypatch):
+    """A folder with clinic.duckdb, no model in it."""
+    shutil.copy(shelf / "plain.duckdb", tmp_path / "clinic.duckdb")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def trained(shelf, clinic):
+    """The same with model ill."""
+    shutil.copy(shelf / "clinic.duckdb", clinic / "clinic.duckdb")
+    return clinic
+
+
+@pytest.fixture
+def run(clinic):
+    return called
+
+
+def asked(clinic, query):
+    with duckdb.connect(str(clinic / "clinic.duckdb")) as con:
+        return con.execute(query).fetchall()
+
+
+def test_from_training_to_dropping(run, clinic):
+    assert run("model", "list") == (0, "no models yet: ppdm model train makes one\n")
+    code, said = run(*TRAIN)
+    assert code == 0
+    assert re.fullmatch(r"trained ill: \d+ nodes, \d+ leaves, 400 rows\n", said)
+    code, text = run("model", "show", "ill")
+    assert code == 0
+    assert text.startswith("illness: ")
+    assert "├─" in text
+    assert all(line.startswith("IF ") for line in run("model", "show", "ill", "--as", "rules")[1].splitlines())
+    assert run("model", "show", "ill", "--as", "svg", "--out", "ill.svg") == (0, "wrote ill.svg\n")
+    assert (clinic / "ill.svg").read_text().startswith("<svg")
+    assert run("model", "predict", "ill", "--from", "people", "--into", "told", "--keep", "id, age") == (
+        0,
+        "predicted 400 rows into told\n",
+    )
+    assert run("model", "drop", "ill") == (0, "dropped ill\n")
+    assert run("model", "show", "ill")[0] == 2
+
+
+def test_predictions_are_those_of_the_sql_that_is_shown(run, trained):
+    run("model", "predict", "ill", "--from", "people", "--into", "told")
+    sql = run("model", "show", "ill", "--as", "sql")[1]
+    rows = asked(
+        trained,
+        f"SELECT count(*), count(*) FILTER ({sql} = ppdm_class), count(*) FILTER (ppdm_class = illness) FROM told",
+    )
+    assert rows[0][:2] == (400, 400)
+    assert rows[0][2] > 350  # it has learned something
+    names = [row[0] for row in asked(trained, "SELECT column_name FROM (DESCRIBE told)")]
+    assert names == ["id", "age", "town", "illness", "ppdm_node", "ppdm_class", "ppdm_share"]
+
+
+def test_a_model_moves_through_a_file(run, trained):
+    code, said = run("model", "export", "ill", "ill.json")
+    assert code == 0
+    assert said.splitlines()[0].startswith("exported ill to ill.json: ")
+    assert "not anonymized" in said
+    assert stat.S_IMODE((trained / "ill.json").stat().st_mode) & 0o077 == 0
+    assert run("model", "import", "ill.json")[0] == 2  # the name is taken
+    assert run("model", "import", "ill.json", "--name", "copy")[0] == 0
+    first, second = (run("model", "show", name, "--as", "json")[1] for name in ("ill", "copy"))
+    assert json.loads(first)["model"] == json.loads(second)["model"]
+    (model,) = [m for m in json.loads(run("model", "list", "--json")[1])["models"] if m["name"] == "copy"]
+    assert model["rare"] is None
+    assert asked(trained, "SELECT event FROM ppdm.model_event ORDER BY seq") == [("saved",), ("exported",), ("saved",)]
+
+
+def test_rare_categories_are_named_only_when_asked_for(run, trained):
+    run(
+        "model",
+        "train",
+        "all",
+        "--from",
+        "people",
+        "--target",
+        "illness",
+        "--inducer",
+        "id3",
+        "--option",
+        "max_depth=2",
+        "--raw",
+    )
+    assert "Hermitage" not in run("model", "show", "ill", "--as", "json")[1]
+    assert "Hermitage" in run("model", "show", "all", "--as", "json")[1]
+    assert "raw" in run("model", "list")[1]
+    assert "this is a raw model" in run("model", "export", "all", "all.json")[1]
+
+
+def test_names_are_not_overwritten(run, trained):
+    assert run(*TRAIN) == (2, 'there is a model "ill" already: --replace puts this one in its place')
+    assert run(*TRAIN, "--replace")[0] == 0
+    run("model", "predict", "ill", "--from", "people", "--into", "told")
+    assert run("model", "predict", "ill", "--from", "people", "--into", "told") == (
+        2, "there is a table told already: a prediction never overwrites one",
+    )  # fmt: skip
+    (trained / "x.json").write_text("mine")
+    assert run("model", "export", "ill", "x.json")[0] == 2
+    assert run("model", "show", "ill", "--out", "x.json")[0] == 2
+    assert (trained / "x.json").read_text() == "mine"
+
+
+WRONG = [
+        (("train", "m", "--from", "nowhere", "--target", "x"), "there is no table nowhere"),
+        (("train", "m", "--from", "people", "--target", "ilness"), 'no column "ilness" to be the target: did you mean "illness"'),
+        (("train", "m", "--from", "people; DROP TABLE people", "--target", "illness"), "a table's name is expected"),
+        (("train", "m", "--from", "SELECT 1; DROP TABLE people", "--target", "illness"), "one table or one SELECT"),
+        (("train", "m", "--from", "SELECT * FROM", "--target", "illness"), "cannot be read|no table"),
+        (("train", "m", "--from", "SELECT * FROM 'x.csv'", "--target", "illness"), "table"),
+        (("train", "m", "--from", "people", "--target", "illness", "--inducer", "forest"), "there is no inducer"),
+        (("train", "m", "--from", "people", "--target", "illness", "--option", "min_leaf"), "NAME=VALUE"),
+        (("train", "m", "--from", "people", "--target", "illness", "--option", "leaf=3"), "has no option"),
+        (("train", "m", "--from", "people", "--target", "illness", "--raw", "--rare", "3"), "no room for --rare"),
+        (("train", "m", "--from", "people", "--target", "illness", "--rare", "3", "--option", "rare=4"), "given twice"),
+        (("train", " ", "--from", "people", "--target", "illness"), "printable characters"),
+        (("train", "m", "--from", "SELECT id AS ppdm_id, illness FROM people", "--target", "illness"), "prefix ppdm_"),
+        (("show", "il"), 'no model "il" in this database: did you mean "ill"'),
+        (("drop", "other"), 'no model "other"'),
+        (("predict", "ill", "--from", "people", "--into", "ppdm_x"), "kept for ppdm_sql"),
+        (("predict", "ill", "--from", "people", "--into", "ppdm.x"), "kept for ppdm_sql"),
+        (("predict", "ill", "--from", "people", "--into", "a, b"), "a table's name is expected"),
+        (("predict", "ill", "--from", "people", "--into", "t", "--keep", "salary"), 'no column "salary" to keep'),
+        (("predict", "ill", "--from", "SELECT id FROM people", "--into", "t"), "which the model asks for"),
+        (("import", "broken.json"), "not JSON"),
+        (("import", "nameless.json"), "give it a name with --name"),
+        (("import", "rules.json", "--name", "r"), "of kind rules"),
+    ]  # fmt: skip
+
+
+def test_what_is_wrong_is_told_in_one_sentence(run, trained):
+    (trained / "broken.json").write_text("{")
+    (trained / "rules.json").write_text('{"format": "ppdm-model", "version": 1, "kind": "rules", "model": {}}')
+    told = json.loads(run("model", "show", "ill", "--as", "json")[1])
+    del told["name"]
+    (trained / "nameless.json").write_text(json.dumps(told))
+    for arguments, message in WRONG:
+        code, said = run("model", *arguments)
+        assert code == 2, said
+        assert any(part in said for part in message.split("|")), said
+        assert "\n" not in said.strip()
+    assert asked(trained, "SELECT count(*) FROM people") == [(400,)]
+    assert [model["name"] for model in json.loads(run("model", "list", "--json")[1])["models"]] == ["ill"]
+
+
+def test_json_is_all_there_is_on_stdout(ppdm, clinic):
+    """In a process of its own: stdout is a document, the warning is elsewhere."""
+    done = ppdm(*DB, *TRAIN, "--raw", "--json", "--show-sql")
+    assert done.code == 0, done.err
+    assert done.json["model"] == "ill"
+    assert done.json["rare"] == 1
+    assert "CREATE" in done.err
+
+
+def test_a_select_can_be_learned_from_and_looked_at(run, clinic):
+    code, _ = run(
+        "model",
+        "train",
+        "old",
+        "--from",
+        "SELECT age, illness FROM people WHERE age > 40 LIMIT 200;",
+        "--target",
+        "ILLNESS",
+        "--json",
+    )
+    assert code == 0
+    assert (
+        run("model", "predict", "old", "--from", "SELECT id, age FROM people", "--into", "main.told", "--json")[0] == 0
+    )
+    assert asked(clinic, "SELECT count(*), count(DISTINCT id) FROM told") == [(400, 400)]
+
+
+def test_a_big_tree_goes_the_other_way_and_tells_the_same(run, trained, monkeypatch):
+    from ppdm_sql.trees import library
+
+    run("model", "predict", "ill", "--from", "people", "--into", "one")
+    monkeypatch.setattr(library, "_SMALL_TREE", 1)
+    run("model", "predict", "ill", "--from", "people", "--into", "other")
+    assert asked(trained, "SELECT count(*) FROM (FROM one EXCEPT FROM other)") == [(0,)]
+    assert asked(trained, "SELECT count(*) FROM other") == [(400,)]
+
+
+def test_a_database_that_cannot_be_written_can_be_read(run, trained):
+    code, said = run("--read-only", "model", "show", "ill")
+    assert code == 0, said
+    assert run("--read-only", "model", "train", "m", "--from", "people", "--target", "illness")[0] == 3
+    assert run("--read-only", "model", "export", "ill", "x.json")[0] == 0
+
+
+def test_every_command_has_an_example():
+    for name in ("train", "show", "predict", "export", "import", "list", "drop"):
+        assert "$ ppdm --db" in called("model", name, "--help")[1], name
+
+
+def test_audit_tells_whom_the_model_would_single_out(trained):
+    """A leaf per age band and town: the hermit's town is not named, and goes with the rest of his band."""
+    code, said = called("model", "audit", "ill", "--from", "people", "--k", "2")
+    assert code == 0, said
+    assert re.search(r"ill: 400 rows in \d+ groups; the smallest has k = \d+", said)
+    code, said = called("model", "audit", "ill", "--from", "people", "--k", "400", "--json")
+    found = json.loads(said)
+    assert code == 1
+    assert found["rows"] == found["rows_below"] == 400
+    assert found["k"] < 400
+    code, said = called("model", "audit", "ill", "--from", "people", "--public", "town", "--k", "400", "--json")
+    assert json.loads(said)["k"] >= found["k"]
+    assert called("model", "audit", "ill", "--from", "people", "--public", "shoe")[0] == 2
