@@ -2,7 +2,8 @@
 
 stage      the plan's rows in a working table, with the private columns beside the public ones
 store      the public columns alone, in keyed-hash order, under the release's name
-judge      every requirement, on what was stored, by verify/ (which shares no code with what made it)
+judge      every requirement, and every tree to preserve, on what was stored, by verify/ (which shares no code with
+           what made it)
 joint      together with every release of the same tables that is still out
 record     catalog, checks, manifest, link table; then the transaction commits
 """
@@ -22,7 +23,7 @@ from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
-from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, risks
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns, person_columns, published_query
@@ -32,6 +33,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge, null_matches_all_k
+from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
 _LEAST_JOINT_K = 2  # a policy without k still does not single anybody out
@@ -98,8 +100,8 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
     progress("writing", 0, None)
     engine.create_table(target.storage, published_query(engine, STAGE, request.plan.published, policy.seed))
     measured = _measure(engine, request, target.storage, progress)
-    _refuse_breaches(request, measured.judgement.findings)
-    _refuse_joint(request, measured.joint)
+    refuse_breaches(str(target.name), measured.judgement.findings)
+    refuse_joint(str(target.name), policy, measured.joint)
     if target.is_view:
         columns = published_query(engine, target.storage, request.plan.published, policy.seed)
         columns.set("order", None)
@@ -120,11 +122,12 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
     source, policy = request.source, request.statement.policy
     progress("verifying", 0, None)
     sensitive = [
-        SensitiveColumn(name, source.info(name).kind, _leaf_levels(request.hierarchies.get(name)))
+        SensitiveColumn(name, source.info(name).kind, leaf_levels(request.hierarchies.get(name)))
         for name in source.sensitive
     ]
     judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
     _check_complete(request, judgement)
+    _check_trees(engine, request, stored)
     published = request.plan.published
     content = content_hash(engine, stored, published)
     if source.entity is not None:
@@ -132,14 +135,14 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
     columns = {info.name: info.declared for info in engine.columns(stored)}
     return Measured(
         judgement,
-        tuple(_judge_jointly(engine, request)),
+        tuple(judge_jointly(engine, policy, source)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.quasi),
     )
 
 
-def _leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
+def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
     return None if hierarchy is None else {leaf: hierarchy.levels_of(leaf) for leaf in hierarchy.order}
 
 
@@ -147,6 +150,13 @@ def _check_complete(request: Request, judgement: Judgement) -> None:
     expected = request.plan.rows - request.plan.suppressed_rows
     if judgement.rows != expected:
         raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+
+
+def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
+    """The trees that were to be preserved, grown again from what was stored."""
+    different = tree_differences(engine, stored, request.plan.patterns)
+    if different:
+        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
 
 
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
@@ -159,22 +169,22 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
     return replace(rows, findings=(*by_person.findings, *others))
 
 
-def _judge_jointly(engine: Engine, request: Request) -> list[joint.JointOutcome]:
-    policy = request.statement.policy
+def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.JointOutcome]:
+    """The stage together with every release of the same tables that is still out."""
     if policy.supersedes:
         return []
-    others = releases.live_from(engine, request.source.tables) if migrate.is_there(engine) else []
+    others = releases.live_from(engine, source.tables) if migrate.is_there(engine) else []
     if not others:
         return []
     k = next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), _LEAST_JOINT_K)
-    keys = joint.Keys(key_columns(request.source), person_columns(request.source))
-    return joint.judge_jointly(engine, others, keys, k, persons=bool(request.source.entity))
+    keys = joint.Keys(key_columns(source), person_columns(source))
+    return joint.judge_jointly(engine, others, keys, k, persons=bool(source.entity))
 
 
 # -- refusing --------------------------------------------------------------------------------------------
 
 
-def _refuse_breaches(request: Request, findings: Sequence[Finding]) -> None:
+def refuse_breaches(name: str, findings: Sequence[Finding]) -> None:
     broken = [finding for finding in findings if not finding.holds]
     if broken:
         told = "; ".join(
@@ -182,11 +192,10 @@ def _refuse_breaches(request: Request, findings: Sequence[Finding]) -> None:
             f"{finding.breaching_classes} classes ({finding.breaching_rows} rows)"
             for finding in broken
         )
-        raise RequirementBreached(f"{request.target.name}: {told}; nothing was published")
+        raise RequirementBreached(f"{name}: {told}; nothing was published")
 
 
-def _refuse_joint(request: Request, outcomes: Sequence[joint.JointOutcome]) -> None:
-    policy = request.statement.policy
+def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> None:
     for outcome in outcomes:
         if outcome.holds or risks.JOINT.name in policy.accepted_risks:
             continue
@@ -199,7 +208,7 @@ def _refuse_joint(request: Request, outcomes: Sequence[joint.JointOutcome]) -> N
             why = f"together with {held} has {small}"
             what = "publish the same recoding"
         raise RequirementBreached(
-            f"{request.target.name} {why}; nothing was published.  Either {what}, or withdraw the other "
+            f"{name} {why}; nothing was published.  Either {what}, or withdraw the other "
             "(DROP RELEASE), or say SUPERSEDES when nobody holds it any more"
         )
 
@@ -232,9 +241,11 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
         risks=request.risks,
         joint=[outcome.as_json() for outcome in measured.joint],
     )
+    if request.plan.patterns:
+        content["patterns"] = list(request.plan.patterns)
     record = _release_record(request, measured, content, at)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
-    _retire(engine, request, record)
+    retire(engine, record, request.target.former, supersedes=policy.supersedes)
     return record
 
 
@@ -250,7 +261,7 @@ def _release_record(request: Request, measured: Measured, content: dict[str, Any
         options=manifest.plain(policy.options),
         seed=policy.seed,
         requirements=[str(requirement) for requirement in policy.requirements],
-        roles=_roles_json(request),
+        roles=roles_json(source, request.hierarchies, statement),
         source_query=statement.query,
         policy_text=statement.text,
         storage=request.target.storage.last if request.target.is_view else None,
@@ -268,20 +279,19 @@ def _release_record(request: Request, measured: Measured, content: dict[str, Any
     )
 
 
-def _roles_json(request: Request) -> dict[str, Any]:
+def roles_json(source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish) -> dict[str, Any]:
     """What VERIFY and a later run need to know: who was what, and how the source looked."""
-    source = request.source
     return {
         "source_columns": {name: info.declared for name, info in source.columns.items()},
         "identifiers": list(source.identifiers),
         "quasi": list(source.quasi),
         "sensitive": {name: source.info(name).kind.value for name in source.sensitive},
-        "levels": {name: _leaf_levels(request.hierarchies.get(name)) for name in source.sensitive},
+        "levels": {name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
         "target": source.target,
         "insensitive": list(source.insensitive),
         "entity": source.entity,
         "person_columns": list(person_columns(source)),
-        "file": None if request.statement.place.file is None else os.path.abspath(request.statement.place.file),
+        "file": None if statement.place.file is None else os.path.abspath(statement.place.file),
     }
 
 
@@ -303,15 +313,14 @@ def check_rows(findings: Sequence[Finding]) -> list[Check]:
     ]
 
 
-def _retire(engine: Engine, request: Request, record: ReleaseRecord) -> None:
+def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, *, supersedes: bool) -> None:
     """What the new release does to those before it.
 
     SUPERSEDES: everything out from the same tables no longer counts.  Otherwise the former one of this
     name is replaced, but stays in the ledger, because somebody may have copied it; unless it said the same.
     """
-    former = request.target.former
-    if request.statement.policy.supersedes:
-        for other in releases.live_from(engine, request.source.tables):
+    if supersedes:
+        for other in releases.live_from(engine, record.sources):
             if other.release_id != record.release_id:
                 releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
                 engine.drop_table(joint.link_name(other.release_id))

@@ -157,7 +157,8 @@ class _Growth:
     def _first(self, waiting: dict[int, Found]) -> int:
         """The leaf with the greatest gain; of equal ones the nearest to the root, then the leftmost."""
         best = max(split.gain for split in waiting.values())
-        near = [node for node, split in waiting.items() if split.gain >= best - TIE * self.training.rows]
+        tolerance = float(self.rules.tolerance(self.nodes[0].counts[None])[0])
+        near = [node for node, split in waiting.items() if split.gain >= best - tolerance]
         return min(near, key=lambda node: (self.nodes[node].depth, self.nodes[node].way))
 
     def _split(self, number: int, split: Found) -> list[int]:

@@ -10,6 +10,7 @@ functions say.  Rows are mappings from column name to value; every figure is an 
     risk        prosecutor and marketer risk
     nulls       k when NULL may be any value
     naive_tree  decision and regression trees, grown from rows
+    naive_kactus, naive_tpp, naive_bayes, naive_rules, naive_kadet  methods and classifiers over rows
 """
 
 from .classes import classes, entity_counts, entity_k, k_anonymity

@@ -1,0 +1,103 @@
+"""A multiway tree grown from codes that are there already: for a method that has encoded its table itself.
+
+`inducers.induce` reads a relation and ends with a tree over values; here the caller gives a query over its own
+working tables and gets the tree in its own codes, so nothing is encoded twice and no row is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.source.encode import Lookup
+from ppdm_sql.statements.names import aliased, own
+from ppdm_sql.trees.candidates import Rules
+from ppdm_sql.trees.coded import SLOT, CodedAttribute, Training, make_packs
+from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy
+from ppdm_sql.trees.grow import Grown, Limits, grow
+from ppdm_sql.trees.prune import error_based
+from ppdm_sql.trees.tree import Attribute
+from ppdm_sql.watching import Progress, silent
+
+
+@dataclass(frozen=True)
+class Nominal:
+    """A column of codes 0 .. size - 1, each a value of its own; the expression is one of the caller's query."""
+
+    lookup: Lookup
+    code: exp.Expr
+    size: int
+
+
+def grow_nominal(
+    engine: Engine,
+    query: exp.Select,
+    attributes: Sequence[Nominal],
+    target: Nominal,
+    counts: Ints,
+    *,
+    min_leaf: int,
+    min_rows: int,
+    confidence: float | None = None,
+    progress: Progress = silent,
+) -> list[Grown]:
+    """C4.5's choice among multiway splits, each attribute once on a way; the root comes first.
+
+    query: FROM and joins, without columns.  counts: rows per class of the whole table.  min_rows: a node with
+    fewer is not split.  confidence: of error-based pruning, None for none.
+    """
+    table = own("ppdm_tree_0")
+    packs = make_packs([max(one.size, 1) for one in attributes], target.size)
+    rows = int(counts.sum())
+    slot_type = engine.code_type(max(rows + 2, 1 << 9))
+    for pack in packs:
+        codes = [(attributes[member].code, attributes[member].size) for member in pack.members]
+        packed = mixed_radix([*codes, (target.code, target.size)])
+        query = query.select(aliased(exp.Cast(this=packed, to=engine.code_type(pack.cells)), pack.name))
+    query = query.select(aliased(exp.Cast(this=exp.Literal.number(1), to=slot_type.copy()), SLOT))
+    engine.create_table(table, query, temporary=True)
+    engine.analyze(table)
+    coded = tuple(map(_coded, attributes))
+    classes = tuple(range(target.size))
+    attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)
+    training = Training(table, coded, attribute, classes, packs, rows, 0, slot_type)
+    limits = Limits(len(attributes), max(2 * min_leaf, 2, min_rows), None, 0.0, by_ratio=True)
+    nodes = grow(engine, training, counts, _rules(min_leaf), limits, None, progress)
+    if confidence is not None:
+        error_based(nodes, confidence)
+    return nodes
+
+
+def mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
+    """Several codes as one number, exactly: ((a * size of b) + b) * size of c + c ...
+
+    >>> from ppdm_sql.statements.names import column
+    >>> mixed_radix([(column("a"), 9), (column("b"), 5)]).sql("duckdb")
+    '(CAST("a" AS BIGINT)) * 5 + CAST("b" AS BIGINT)'
+    """
+    key: exp.Expr = exp.cast(codes[0][0].copy(), "BIGINT")
+    for code, size in codes[1:]:
+        product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(max(size, 1)))
+        key = exp.Add(this=product, expression=exp.cast(code.copy(), "BIGINT"))
+    return key
+
+
+def _coded(one: Nominal) -> CodedAttribute:
+    places = np.arange(one.size)
+    attribute = Attribute(one.lookup.column.name, one.lookup.column.kind, ordered=False)
+    none = np.zeros(one.size, dtype=bool)
+    return CodedAttribute(attribute, one.lookup, max(one.size, 1), None, None, places, places, none)
+
+
+def _rules(min_leaf: int) -> Rules:
+    def rows(counts: Ints) -> Ints:
+        return np.asarray(counts.sum(axis=-1))
+
+    def tolerance(totals: Ints) -> Floats:
+        return np.asarray(TIE * rows(totals), dtype=np.float64)
+
+    return Rules(entropy, rows, tolerance, min_leaf, lambda total: np.full_like(total, min_leaf), False, False)
