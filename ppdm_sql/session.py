@@ -44,6 +44,10 @@ from ppdm_sql.policy.policy import (
 from ppdm_sql.release import risks
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import export
+from ppdm_sql.release.model import ModelRequest, find_former, publish_model
+from ppdm_sql.release.model import measure as measure_model
+from ppdm_sql.release.model_file import export_model, recheck_model
+from ppdm_sql.release.pseudo import publish_pseudo
 from ppdm_sql.release.publish import Request, new_release_id, preview, publish
 from ppdm_sql.release.recheck import recheck
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
@@ -133,7 +137,7 @@ class Session:
             case Explain():
                 return self._explain(statement)
             case PseudoData():
-                raise _to_come("PSEUDO DATA", statement.place)
+                return self._pseudo(statement)
 
     @staticmethod
     def refuse_what_is_to_come(statements: Sequence[Statement]) -> None:
@@ -142,8 +146,6 @@ class Session:
             inner = statement.statement if isinstance(statement, Explain) else statement
             if isinstance(inner, Publish):
                 _method_is_there(inner)
-            elif isinstance(inner, PseudoData):
-                raise _to_come("PSEUDO DATA", inner.place)
 
     def publish(self, text: str) -> Published:
         """Runs one CREATE ... WITH ANONYMIZATION."""
@@ -183,7 +185,7 @@ class Session:
         sweep(self.engine)
         run_id = runs.start_run(self.engine, statement.text, statement.place.file)
         try:
-            record = publish(self.engine, self._request(statement, run_id), self._progress)
+            record = self._published(statement, run_id)
         except BaseException as error:
             self._note_failure(run_id, error)
             raise
@@ -191,6 +193,26 @@ class Session:
             self._progress("done", 1, 1)
         runs.finish_run(self.engine, run_id, "published", 0)
         return Published.of(self.engine, record)
+
+    def _pseudo(self, statement: PseudoData) -> Published:
+        self.engine.check_writable()
+        migrate.ensure(self.engine)
+        sweep(self.engine)
+        run_id = runs.start_run(self.engine, statement.text, statement.place.file)
+        try:
+            record = publish_pseudo(self.engine, statement, run_id, self._progress)
+        except BaseException as error:
+            self._note_failure(run_id, error)
+            raise
+        finally:
+            self._progress("done", 1, 1)
+        runs.finish_run(self.engine, run_id, "published", 0)
+        return Published.of(self.engine, record)
+
+    def _published(self, statement: Publish, run_id: str) -> ReleaseRecord:
+        if statement.kind == "MODEL":
+            return publish_model(self.engine, self._model_request(statement, run_id), self._progress)
+        return publish(self.engine, self._request(statement, run_id), self._progress)
 
     def _note_failure(self, run_id: str, error: BaseException) -> None:
         """A refused publication leaves its record, although its own transaction is gone."""
@@ -212,6 +234,18 @@ class Session:
         plan = method(self.engine, source, statement.policy, hierarchies, private, self._progress)
         risks.check_accepted(statement.policy, plan.risks)
         return Request(release_id, run_id, statement, source, hierarchies, plan, target)
+
+    def _model_request(self, statement: Publish, run_id: str) -> ModelRequest:
+        name, former = find_former(self.engine, statement)
+        with _as_drift(statement, former):
+            source = self._source(statement)
+        check_drift(former, source)
+        hierarchies = self._hierarchies(statement, source)
+        method = registry.model_method(statement.policy.algorithm, statement.place)
+        private = private_columns(self.engine, source, self._salt())
+        plan = method(self.engine, source, statement.policy, hierarchies, self._progress)
+        risks.check_accepted(statement.policy, plan.risks)
+        return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
 
     def _salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""
@@ -249,10 +283,17 @@ class Session:
         _method_is_there(statement)
         heard: list[str] = []
         with self._listening(heard.append):
-            request = self._request(statement, run_id="")
-            measured = preview(self.engine, request, self._progress)
+            planned = self._planned_model(statement) if statement.kind == "MODEL" else self._planned_table(statement)
         self._progress("done", 1, 1)
-        return Planned.of(request, measured, heard)
+        return replace(planned, statements=tuple(heard))
+
+    def _planned_table(self, statement: Publish) -> Planned:
+        request = self._request(statement, run_id="")
+        return Planned.of(request, preview(self.engine, request, self._progress))
+
+    def _planned_model(self, statement: Publish) -> Planned:
+        request = self._model_request(statement, run_id="")
+        return Planned.of_model(request, measure_model(self.engine, request, self._progress))
 
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish):
@@ -279,11 +320,15 @@ class Session:
     def verify(self, name: Name | str) -> Verified:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
         record = self._current(_name(name))
+        if record.kind == "MODEL":
+            return recheck_model(self.engine, record)
         return recheck(self.engine, record)
 
     def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
         """Writes a release into a new file, re-measured there before it gets its name."""
         record = self._current(_name(name))
+        if record.kind == "MODEL":
+            return export_model(self.engine, record, str(path), dict(options or {}), out=self._out)
         return export(self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress)
 
     def drop(self, name: Name | str) -> Dropped:
@@ -359,7 +404,8 @@ class Session:
 def _method_is_there(statement: Publish) -> None:
     """Refuses what the language knows and this version cannot do yet."""
     if statement.kind == "MODEL":
-        raise _to_come("CREATE MODEL", statement.place)
+        registry.model_method(statement.policy.algorithm, statement.place)
+        return
     if statement.live:
         raise _to_come("CREATE VIEW ... LIVE", statement.place)
     registry.table_method(statement.policy.algorithm, statement.place)

@@ -13,7 +13,7 @@ import difflib
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,17 +55,17 @@ def export(
 ) -> Exported:
     """Writes a release into a new file, or leaves everything as it was."""
     order = read_order(path, options, out)
-    _refuse_foreign(order.path, record)
+    refuse_foreign(order.path, record)
     problems = content_problems(engine, record)
     if problems:
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
     progress("exporting", 0, record.rows)
-    with _private_folder(order.path) as work:
+    with private_folder(order.path) as work:
         built = work / order.path.name
-        with _mapped_errors(order.path):
+        with mapped_errors(order.path):
             writers.write(order.format, built, record.relation_name, _rows(engine, record, order))
             done = _describe(engine, record, order, built)
-            _put_in_place(work, order.path)
+            put_in_place(work, [order.path, manifest_path(order.path), certificate_path(order.path)])
     _note(engine, record, order)
     progress("done", 1, 1)
     return done
@@ -77,14 +77,7 @@ def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
     if unknown:
         near = difflib.get_close_matches(unknown[0], _OPTIONS, n=1)
         raise PolicyError(f"EXPORT has no option {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
-    if "\0" in path or not path.strip() or len(Path(path).name) > _LONGEST:
-        raise PolicyError("EXPORT TO needs the name of a file, at most 200 characters long")
-    base = out.resolve()
-    target = (base / path).resolve()
-    if not target.is_relative_to(base) or target == base:
-        raise PolicyError("EXPORT TO stays below the output folder: name a file there, or choose another with --out")
-    if not target.parent.is_dir():
-        raise PolicyError(f"EXPORT TO: there is no folder {Path(path).parent}")
+    target = read_place(path, out)
     wanted = str(options.get("format", FORMATS.get(target.suffix, ""))).lower()
     if wanted not in FORMATS.values():
         raise PolicyError(f"EXPORT writes {', '.join(FORMATS.values())}: name the file so, or say WITH (format = ...)")
@@ -94,7 +87,20 @@ def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
     return Order(target, wanted, safe)
 
 
-def _refuse_foreign(path: Path, record: ReleaseRecord) -> None:
+def read_place(path: str, out: Path) -> Path:
+    """The file that is meant, below the folder exports may go to."""
+    if "\0" in path or not path.strip() or len(Path(path).name) > _LONGEST:
+        raise PolicyError("EXPORT TO needs the name of a file, at most 200 characters long")
+    base = out.resolve()
+    target = (base / path).resolve()
+    if not target.is_relative_to(base) or target == base:
+        raise PolicyError("EXPORT TO stays below the output folder: name a file there, or choose another with --out")
+    if not target.parent.is_dir():
+        raise PolicyError(f"EXPORT TO: there is no folder {Path(path).parent}")
+    return target
+
+
+def refuse_foreign(path: Path, record: ReleaseRecord) -> None:
     """Overwrites an earlier export of the same release, and nothing else."""
     if not path.exists():
         return
@@ -150,6 +156,8 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
         raise RequirementBreached(f"{record.name}: the written file does not pass; nothing was exported")
     if _same_text(record, order) and judged.content_hash != record.content_hash:
         raise Tampered(f"{record.name}: the written file does not hold the released rows; nothing was exported")
+    if judged.different_trees and not order.spreadsheet_safe:
+        raise Tampered(f"{record.name}: the written file does not keep the trees; nothing was exported")
     content["export"] = {
         "file": order.path.name,
         "format": order.format,
@@ -184,7 +192,7 @@ def file_sha256(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _private_folder(path: Path) -> Iterator[Path]:
+def private_folder(path: Path) -> Iterator[Path]:
     """A folder beside the target, mode 0700, on the same disk, so that the last step is a rename."""
     _sweep(path.parent)
     work = path.parent / f"{_WORK}{os.getpid()}"
@@ -203,9 +211,11 @@ def _sweep(folder: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def _put_in_place(work: Path, target: Path) -> None:
-    """Old sidecars go first and new ones come last: a crash leaves a file without them, never with others'."""
-    names = [target, manifest_path(target), certificate_path(target)]
+def put_in_place(work: Path, names: Sequence[Path]) -> None:
+    """The file and what lies beside it.
+
+    Old sidecars go first and new ones come last: a crash leaves a file without them, never with others'.
+    """
     for file in names:
         with (work / file.name).open("rb") as handle:
             os.fsync(handle.fileno())
@@ -213,7 +223,7 @@ def _put_in_place(work: Path, target: Path) -> None:
         beside.unlink(missing_ok=True)
     for file in names:
         os.replace(work / file.name, file)
-    folder = os.open(target.parent, os.O_RDONLY)
+    folder = os.open(names[0].parent, os.O_RDONLY)
     try:
         os.fsync(folder)
     finally:
@@ -221,7 +231,7 @@ def _put_in_place(work: Path, target: Path) -> None:
 
 
 @contextlib.contextmanager
-def _mapped_errors(path: Path) -> Iterator[None]:
+def mapped_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as cause:

@@ -22,6 +22,7 @@ from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
+from ppdm_sql.verify.same_model import tree_differences
 
 _LARGEST_MANIFEST = 16 * 1024 * 1024
 
@@ -31,6 +32,8 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     problems = content_problems(engine, record)
     judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
+    if judgement.rows:
+        problems += tree_differences(engine, record.name, record.manifest.get("patterns", []))
     outcome = Verified(
         shown_name(record),
         tuple(FindingShown.of_json(finding) for finding in found),
@@ -63,7 +66,7 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
 
 def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
-    asked = requirements(record.requirements)
+    asked = _asked(record.requirements, record.manifest)
     stored = {info.name for info in engine.columns(record.name)}
     if not {*roles["quasi"], *roles["sensitive"]} <= stored:
         return Judgement(0, 0, ())
@@ -100,6 +103,7 @@ class JudgedFile:
     findings: tuple[Finding, ...]
     content_hash: str
     certificate: str
+    different_trees: tuple[str, ...] = ()  # where the promised trees no longer come out of it
 
 
 def judged_file(
@@ -107,7 +111,7 @@ def judged_file(
 ) -> JudgedFile:
     """Measures what a manifest promises on the file itself."""
     policy = content["policy"]
-    asked = _told_by_the_file(requirements(policy["requirements"]), levels)
+    asked = _told_by_the_file(_asked(policy["requirements"], content), levels)
     with opened(path, form, table, typed(content["columns"])) as engine:
         kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
         sensitive = _sensitive({name: kinds[name] for name in policy["sensitive"]}, levels or {})
@@ -115,8 +119,18 @@ def judged_file(
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
         columns = list(typed(content["columns"]))
         return JudgedFile(
-            judgement.rows, judgement.classes, judgement.findings, content_hash(engine, RELEASE, columns), proof
+            judgement.rows,
+            judgement.classes,
+            judgement.findings,
+            content_hash(engine, RELEASE, columns),
+            proof,
+            tuple(tree_differences(engine, RELEASE, content.get("patterns", []))),
         )
+
+
+def _asked(texts: Sequence[str], content: Mapping[str, Any]) -> Sequence[Requirement]:
+    """The requirements; only pseudo-data has none, because it speaks of nobody."""
+    return () if not texts and "pseudo_data" in content else requirements(texts)
 
 
 def _told_by_the_file(asked: Sequence[Requirement], levels: Mapping[str, Any] | None) -> list[Requirement]:
@@ -143,6 +157,8 @@ def recheck_file(path: str | Path) -> Verified:
         problems.append("its rows are not those that were exported")
     if judged.rows != content["rows"]:
         problems.append("its number of rows is not that of the manifest")
+    if not content["export"].get("spreadsheet_safe"):  # escaped texts are other categories
+        problems += judged.different_trees
     promised = {item["requirement"] for item in content["findings"]}
     if promised != set(content["policy"]["requirements"]):
         problems.append("the manifest's findings are not those of its policy")

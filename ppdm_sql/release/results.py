@@ -12,6 +12,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.policy.policy import DropRelease, Export, PseudoData, Publish, Refresh, Verify
 from ppdm_sql.release.manifest import finding_json, typed
+from ppdm_sql.release.model import MeasuredModel, ModelRequest
 from ppdm_sql.release.publish import Measured, Request
 from ppdm_sql.statements.names import column
 
@@ -165,11 +166,19 @@ class Planned:
         return all(finding.holds for finding in self.findings) and all(item["holds"] for item in self.joint)
 
     @classmethod
-    def of(cls, request: Request, measured: Measured, statements: Sequence[str]) -> Planned:
+    def of(cls, request: Request, measured: Measured) -> Planned:
+        return cls._measured(str(request.target.name), request, measured)
+
+    @classmethod
+    def of_model(cls, request: ModelRequest, measured: MeasuredModel) -> Planned:
+        return cls._measured(str(request.name), request, measured)
+
+    @classmethod
+    def _measured(cls, name: str, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
         return cls(
-            name=str(request.target.name),
+            name=name,
             steps=request.plan.steps,
-            statements=tuple(statements),
+            statements=(),
             rows=measured.judgement.rows,
             classes=measured.judgement.classes,
             findings=tuple(FindingShown.of_json(finding_json(item)) for item in measured.judgement.findings),

@@ -8,7 +8,7 @@ from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, PolicyError
-from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy.policy import PseudoData, Publish
 from ppdm_sql.statements.names import SCHEMA, Name
 
 _LONGEST = 200
@@ -48,7 +48,7 @@ class Target:
             engine.drop_table(Name(SCHEMA, self.former.storage))
 
 
-def find_target(engine: Engine, statement: Publish, release_id: str) -> Target:
+def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str) -> Target:
     """The place a statement asks for, or a refusal when somebody else's relation is there."""
     name = engine.name(statement.name)
     problem = _problem(engine, name, statement.replace)
@@ -56,7 +56,8 @@ def find_target(engine: Engine, statement: Publish, release_id: str) -> Target:
         place = statement.place
         raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
     # Without transactions only a view can be swapped in one step.
-    behind = statement.kind == "VIEW" or not engine.has_transactions
+    is_view = isinstance(statement, Publish) and statement.kind == "VIEW"
+    behind = is_view or not engine.has_transactions
     storage = Name(SCHEMA, f"{_STORAGE}{release_id}") if behind else name
     return Target(name, storage, _former(engine, name))
 

@@ -10,7 +10,7 @@ from typing import Any
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
-from ppdm_sql.catalog import migrate, models
+from ppdm_sql.catalog import migrate, models, releases
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -94,6 +94,31 @@ def train(
     return _saved(engine, record, found.tree, replace=replace)
 
 
+def train_on(
+    engine: Engine,
+    name: str,
+    relation: Name,
+    taken: Sequence[str],
+    target: str,
+    *,
+    inducer: str,
+    source: str,
+    replace: bool = False,
+    progress: Progress = silent,
+) -> Model:
+    """Learns from some columns of rows that describe nobody: every category may be named."""
+    chosen = settings(inducer, {"rare": 1})
+    _make_ready(engine, name, replace=replace)
+    columns = {info.name: info for info in engine.columns(relation) if info.name in taken}
+    wanted = match(Word(target), columns)
+    if wanted is None:
+        raise PolicyError(f'there is no column "{target}" to be the target{_near(target, list(columns))}')
+    attributes = [info for info in columns.values() if info.name != wanted]
+    found = induce(engine, relation, attributes, columns[wanted], chosen, progress=progress)
+    record = record_of(name, found.tree, rows=found.rows, left_out=found.left_out, rare=1, source_query=source)
+    return _saved(engine, record, found.tree, replace=replace)
+
+
 def import_model(engine: Engine, text: str | bytes, name: str | None = None, *, replace: bool = False) -> Model:
     """Keeps the model of an exchange file, under the name given or the one in the file; the file is not believed."""
     document = exchange.read(text)
@@ -112,6 +137,7 @@ def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
     models.check_name(name)
     engine.check_writable()
     migrate.ensure(engine)
+    _refuse_release(engine, name)
     if not replace and models.find(engine, name) is not None:
         raise PolicyError(f'there is a model "{name}" already: --replace puts this one in its place')
 
@@ -135,7 +161,15 @@ def drop(engine: Engine, name: str) -> None:
     """Frees the name; the catalog keeps what was there."""
     record = _record(engine, name)
     engine.check_writable()
+    _refuse_release(engine, name)
     models.add_event(engine, record.model_id, "dropped")
+
+
+def _refuse_release(engine: Engine, name: str) -> None:
+    """A published model is replaced and dropped by the statements for releases, which keep the ledger."""
+    found = releases.current(engine, Name(name))
+    if found is not None and found.kind == "MODEL":
+        raise PolicyError(f'model "{name}" is a release: CREATE OR REPLACE MODEL or DROP RELEASE changes it')
 
 
 def export_text(engine: Engine, name: str) -> tuple[str, Model]:

@@ -1,0 +1,185 @@
+"""kADET: a decision tree that is k-anonymous for the rows it was learned from, as the model itself.
+
+Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006).  docs/methods/kadet.md is the claim
+sheet.  Rows stay in the database; what Python sees are counts per node, span and code, and the values that the
+tree names.
+
+    algorithm 1                              here
+    Main: the queue                          kadet_queue.Growth
+    Breach                                   class_demands.ClassDemands over the parts of every span
+    Split: nodes, spans, populations         kadet_spans.Spans
+    the tree                                 kadet_tree; pruning by trees.prune, the attack by linking
+
+What the printed algorithm leaves out or gets wrong, and is repaired here: sons are put into the queue (line 20 ends
+without it), a candidate that was taken is gone, and parts of a span, not the span, are added to the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ppdm_sql.anonymizers.model.class_demands import ClassDemands, attributes_of, demands_of, refuse_nulls
+from ppdm_sql.anonymizers.model.kadet_queue import Asked, Form, Growth
+from ppdm_sql.anonymizers.model.kadet_spans import Spans, class_counts
+from ppdm_sql.anonymizers.model.kadet_tree import asked_attributes, check_hierarchies, tree_of
+from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.plan import ModelPlan, Risk
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.policy import OptionValue, Policy
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.trees.audit import Audit
+from ppdm_sql.trees.coded import Training, make_training
+from ppdm_sql.trees.prune import error_based
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.watching import Progress
+
+_BINS = 255
+_CONFIDENCE = 0.25
+HOMOGENEITY = Risk(
+    "homogeneity",
+    "k says nothing of what a group has in common: the class of everybody in a group of one class is known",
+)
+PRIVATE_TESTS = Risk(
+    "private tests",
+    "tests of private attributes tell how these are spread in a group; the requirements are kept for the class only",
+)
+REFUSALS = Risk(
+    "refusals", "who knows the method can conclude from a split that is not there that some part would have been small"
+)
+
+
+def kadet(
+    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
+) -> ModelPlan:
+    """The plan of a tree whose spans all meet the policy."""
+    form = form_of(policy)
+    demands = demands_of(source, policy)
+    check_hierarchies(source, hierarchies)
+    refuse_nulls(engine, source)
+    progress("reading the table", 0, None)
+    training = _training(engine, source)
+    whole = class_counts(engine, training)
+    spans = Spans(engine, training, whole)
+    try:
+        demands.check_whole(training.target.name, whole)
+        asked = asked_attributes(engine, source, training, hierarchies, demands.k)
+        growth = Growth(spans, asked, demands, form)
+        growth.run(progress)
+    finally:
+        spans.close()
+    before = len(growth.nodes)
+    if form.prune:
+        error_based(growth.nodes, _CONFIDENCE)
+    declared = {name: info.declared for name, info in source.columns.items()}
+    told: dict[str, str | int | float | bool] = {**_told(form), "k": demands.k}
+    tree = tree_of(engine, training, asked, hierarchies, growth.nodes, growth.levels, declared, told)
+    progress("attacking the tree", 0, None)
+    found = attacked(engine, tree, source, demands)
+    return _plan(source, training, asked, growth, tree, found, demands, before)
+
+
+def _training(engine: Engine, source: Source) -> Training:
+    assert source.target is not None
+    return make_training(
+        engine,
+        source.relation,
+        [source.info(name) for name in attributes_of(source)],
+        source.info(source.target),
+        regression=False,
+        bins=_BINS,
+        exact=False,
+        rare=1,  # every class counts; which values are named is decided per attribute
+        most_nodes=1 << 31,
+    )
+
+
+def _plan(
+    source: Source,
+    training: Training,
+    asked: list[Asked],
+    growth: Growth,
+    tree: Tree,
+    found: Audit,
+    demands: ClassDemands,
+    before: int,
+) -> ModelPlan:
+    private = [one.coded.attribute.name for one in asked if not one.public]
+    asks_private = any(tree.attributes[number].name in private for number in tree.used())
+    exposing = demands.class_is_public or not demands.others
+    risks = [*([HOMOGENEITY] if exposing else []), *([PRIVATE_TESTS] if asks_private else []), REFUSALS]
+    return ModelPlan(
+        tree=tree,
+        public=tuple(one.coded.attribute.name for one in asked if one.public),
+        rows=training.rows,
+        class_is_public=demands.class_is_public,
+        steps=_steps(training, growth, tree, found, private, before),
+        figures={**figures_of(tree, found), "candidates dropped": growth.dropped},
+        risks=tuple(risks),
+    )
+
+
+def _steps(
+    training: Training, growth: Growth, tree: Tree, found: Audit, private: list[str], before: int
+) -> tuple[str, ...]:
+    rank = "gain ratio" if growth.form.by_ratio else "gain"
+    known = len(training.attributes) - len(private)
+    return (
+        f"encode {known} public and {len(private)} private attributes of {training.rows} rows into codes",
+        f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
+        f"requirements; {growth.dropped} candidates dropped",
+        f"{before} nodes grown, {len(tree.nodes)} left after pruning" if growth.form.prune else f"{before} nodes grown",
+        f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
+    )
+
+
+# -- options ---------------------------------------------------------------------------------------------
+
+
+def form_of(policy: Policy) -> Form:
+    """The options of the policy, checked."""
+    options = dict(policy.options)
+    name = options.pop("form", "c45")
+    if name not in ("id3", "c45"):
+        raise PolicyError("form of ALGORITHM kadet is id3 or c45")
+    found = Form(str(name), prune=name == "c45")
+    for option, value in options.items():
+        if option not in _READERS:
+            near = did_you_mean(option, ["form", *_READERS])
+            raise PolicyError(f"ALGORITHM kadet has no option {shown(option)}: {near}")
+        read: dict[str, Any] = {option: _READERS[option](option, value)}
+        found = replace(found, **read)
+    return found
+
+
+def _switch(option: str, value: OptionValue) -> bool:
+    if not isinstance(value, bool):
+        raise PolicyError(f"{option} of ALGORITHM kadet is true or false")
+    return value
+
+
+def _whole(option: str, value: OptionValue) -> int:
+    most = {"max_depth": 500}.get(option, 10**9)
+    if not isinstance(value, Fraction) or value.denominator != 1 or not 1 <= value <= most:
+        raise PolicyError(f"{option} of ALGORITHM kadet is a whole number from 1 to {most:,}")
+    return int(value)
+
+
+_READERS: Mapping[str, Callable[[str, OptionValue], bool | int]] = {
+    "weight_gain": _switch,
+    "mdl": _switch,
+    "prune": _switch,
+    "min_leaf": _whole,
+    "max_depth": _whole,
+}
+
+
+def _told(form: Form) -> dict[str, str | int | float | bool]:
+    """What was set, for the model's record."""
+    kept = {name: getattr(form, name) for name in _READERS}
+    return {"form": form.name, **kept}

@@ -1,0 +1,119 @@
+"""LDM: a tree grown with only such splits that every child by itself meets the policy.
+
+Tian, Zhang, Xu, Sharkey compare their pruning with it (after Friedman et al. 2006).  docs/methods/ldm.md is the claim
+sheet.  The inducer is the plain one of trees/; a veto takes away the splits that would break a requirement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.model.class_demands import ClassDemands, attributes_of, demands_of, refuse_nulls
+from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.plan import ModelPlan, Risk
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.source.encode import canonical
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import aliased
+from ppdm_sql.trees.criteria import Flags, Ints
+from ppdm_sql.trees.inducers import Settings, induce, settings
+from ppdm_sql.watching import Progress
+
+_OPTIONS = ("min_leaf", "max_depth", "max_leaves", "min_gain", "prune", "confidence", "mdl")
+REFUSALS = Risk(
+    "refusals", "who knows the method can conclude from a split that is not there that some child would have been small"
+)
+HOMOGENEITY = Risk("homogeneity", "k says nothing of what a leaf has in common: in a leaf of one class it is known")
+
+
+@dataclass
+class Refused:
+    """The veto: a split may be when each of its children meets every requirement."""
+
+    demands: ClassDemands
+    splits: int = 0  # taken away
+
+    def cuts(self, node: int, attribute: int, codes: Ints, low: Ints, high: Ints) -> Flags:
+        fine = np.asarray(self.demands.hold(low) & self.demands.hold(high))
+        self.splits += int(np.count_nonzero(~fine))
+        return fine
+
+    def groups(self, node: int, attribute: int, groups: list[Ints], counts: Ints) -> bool:
+        fine = bool(self.demands.hold(counts).all())
+        self.splits += not fine
+        return fine
+
+
+def ldm(
+    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
+) -> ModelPlan:
+    """The plan of a tree whose leaves all meet the policy."""
+    chosen = _settings(policy)
+    demands = demands_of(source, policy)
+    _check_roles(source, hierarchies, demands)
+    refuse_nulls(engine, source)
+    assert source.target is not None
+    demands.check_whole(source.target, _class_counts(engine, source))
+    veto = Refused(demands)
+    attributes = [source.info(name) for name in attributes_of(source)]
+    induced = induce(
+        engine, source.relation, attributes, source.info(source.target), chosen, veto=veto, progress=progress
+    )  # fmt: skip
+    told = {name: value for name, value in chosen.told().items() if name in _OPTIONS}
+    tree = replace(induced.tree, inducer="ldm", options={"form": chosen.inducer, **told, "k": demands.k})
+    progress("attacking the tree", 0, None)
+    found = attacked(engine, tree, source, demands)
+    return ModelPlan(
+        tree=tree,
+        public=source.quasi,
+        rows=induced.rows,
+        steps=(
+            f"grow {chosen.inducer} over {len(attributes)} attributes of {induced.rows} rows, with only such splits "
+            f"that every child keeps the requirements; {veto.splits} were not allowed",
+            f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
+        ),
+        figures={**figures_of(tree, found), "candidates dropped": veto.splits},
+        risks=(REFUSALS,) if demands.others else (HOMOGENEITY, REFUSALS),
+    )
+
+
+def _settings(policy: Policy) -> Settings:
+    options: dict[str, Any] = dict(policy.options)
+    form = options.pop("form", "id3")
+    if form not in ("id3", "c45"):
+        raise PolicyError("form of ALGORITHM ldm is id3 or c45")
+    for name in options:
+        if name not in _OPTIONS:
+            raise PolicyError(f"ALGORITHM ldm has no option {shown(name)}: {did_you_mean(name, ['form', *_OPTIONS])}")
+    # Every value a branch names is one that its rows have, and each branch meets k: none of them is rare.
+    return settings(str(form), {"min_leaf": 1, **options, "rare": 1})
+
+
+def _check_roles(source: Source, hierarchies: Mapping[str, Hierarchy], demands: ClassDemands) -> None:
+    private = [f'"{name}"' for name in attributes_of(source) if name not in source.quasi]
+    if private:
+        raise PolicyError(
+            "ALGORITHM ldm counts the rows of leaves, which protects only where every attribute is known: add "
+            f"{', '.join(private)} to QUASI IDENTIFIER, or use kadet, which takes private attributes"
+        )
+    if demands.class_is_public:
+        raise PolicyError(f'ALGORITHM ldm takes a private class: "{source.target}" is a quasi-identifier, use kadet')
+    along = next(iter(hierarchies), None)
+    if along is not None:
+        raise PolicyError(f'ALGORITHM ldm does not generalize: leave out the HIERARCHY of "{along}"')
+
+
+def _class_counts(engine: Engine, source: Source) -> Ints:
+    assert source.target is not None
+    value = canonical(engine, source.info(source.target))
+    query = exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), "ppdm_n")]).from_(source.relation.table())
+    return engine.arrays(query.group_by(value))["ppdm_n"].astype(np.int64)

@@ -1,0 +1,64 @@
+"""The last step before a tree may leave: the linking attack on the finished tree, which knows nothing of its making."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.model.class_demands import ClassDemands
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import aliased, column
+from ppdm_sql.trees.audit import CLASS, SPAN, Audit, audit, stored_spans
+from ppdm_sql.trees.criteria import Ints
+from ppdm_sql.trees.tree import Tree
+
+
+def attacked(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) -> Audit:
+    """What an attacker gets from the tree; RequirementBreached if that is more than the policy allows."""
+    public = [name for name in source.quasi if name != source.target]
+    found = audit(
+        engine, tree, source.relation, public=public, class_is_public=demands.class_is_public, k=demands.k
+    )  # fmt: skip
+    wrong = 0
+    if demands.others:
+        wrong = int(np.count_nonzero(~demands.hold(span_histograms(engine, tree, source, demands))))
+    if found.k < demands.k or wrong:
+        raise RequirementBreached(
+            f"the tree does not keep the policy: {found.below} of {found.spans} groups that an attacker can form have "
+            f"fewer than {demands.k} rows, {wrong} break another requirement; nothing was published"
+        )
+    return found
+
+
+def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) -> Ints:
+    """The class counts of every group that an attacker can form."""
+    public = [name for name in source.quasi if name != source.target]
+    table = stored_spans(
+        engine, tree, source.relation, public, class_is_public=demands.class_is_public, entity=None
+    )  # fmt: skip
+    keys = [column(SPAN), column(CLASS)]
+    query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])
+    rows = engine.fetch(query.from_(table.table()).group_by(*(key.copy() for key in keys)))
+    engine.drop_table(table, temporary=True)
+    spans = {span: place for place, span in enumerate(dict.fromkeys(row[0] for row in rows))}
+    classes = {value: place for place, value in enumerate(dict.fromkeys(row[1] for row in rows))}
+    counts = np.zeros((len(spans), len(classes)), dtype=np.int64)
+    for span, value, number in rows:
+        counts[spans[span], classes[value]] += number
+    return counts
+
+
+def figures_of(tree: Tree, found: Audit) -> dict[str, int | Fraction | str]:
+    """What is told of a model beside the tree."""
+    return {
+        "leaves": len(tree.leaves),
+        "depth": tree.depth,
+        "spans": found.spans,
+        "k of the model": found.k,
+        "exposed rows": found.exposed_rows,
+        "max confidence": found.confidence,
+    }

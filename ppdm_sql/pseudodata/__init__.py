@@ -1,0 +1,1 @@
+"""Rows made from a published model: they describe nobody."""

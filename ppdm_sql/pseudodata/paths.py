@@ -1,0 +1,96 @@
+"""The leaves of a tree as recipes: how many rows, of which classes, and what each column may be there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.pseudodata.domains import Bounds, Domain, place_of
+from ppdm_sql.trees.tree import Cut, Groups, Node, Tree, Value
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A leaf: rows to make, rows per class, and per column its values or bounds there."""
+
+    leaf: int
+    rows: int
+    classes: tuple[int, ...]
+    values: Mapping[int, tuple[Value, ...]]
+    bounds: Mapping[int, Bounds]
+
+
+def recipes(tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: Sequence[int]) -> list[Recipe]:
+    """One recipe per leaf that has rows; order is the seeded order of the classes in which left-over rows go."""
+    if tree.is_regression:
+        raise PolicyError("pseudo-data is made from a decision tree: this model is a regression tree")
+    leaves = [leaf for leaf in tree.leaves if leaf.rows > 0]
+    if not leaves:
+        raise PolicyError("the model has no rows in any leaf: nothing can be made from it")
+    sizes = [leaf.rows for leaf in leaves] if rows is None else largest_remainder([leaf.rows for leaf in leaves], rows)
+    made = []
+    for leaf, size in zip(leaves, sizes, strict=True):
+        values, bounds = _allowed(tree, leaf, domains)
+        made.append(Recipe(leaf.number, size, quota(leaf, size, order), values, bounds))
+    return [recipe for recipe in made if recipe.rows > 0]
+
+
+def largest_remainder(weights: Sequence[int], total: int) -> list[int]:
+    """A total shared out in proportion, in whole numbers.
+
+    >>> largest_remainder([1, 1, 1], 10), largest_remainder([8, 16], 24)
+    ([4, 3, 3], [8, 16])
+    """
+    whole = sum(weights)
+    shares = [weight * total // whole for weight in weights]
+    order = sorted(range(len(weights)), key=lambda n: (-(weights[n] * total % whole), n))
+    for place in order[: total - sum(shares)]:
+        shares[place] += 1
+    return shares
+
+
+def quota(leaf: Node, rows: int, order: Sequence[int]) -> tuple[int, ...]:
+    """Rows per class: the majority in its proportion, the others as even as whole rows allow (Tian et al., example 20).
+
+    How the misses are spread over the other classes is not told by a published label, so it is not used.
+
+    >>> quota(Node(0, None, 0, (2, 3, 1, 8, 10)), 24, range(5))
+    (4, 4, 3, 3, 10)
+    """
+    major = leaf.majority
+    hits = (2 * rows * leaf.counts[major] + leaf.rows) // (2 * leaf.rows)
+    others = [number for number in order if number != major]
+    counts = [0] * len(leaf.counts)
+    counts[major] = rows if not others else hits
+    for place, number in enumerate(others):
+        counts[number] = (rows - hits + len(others) - 1 - place) // len(others)
+    return tuple(counts)
+
+
+def _allowed(
+    tree: Tree, leaf: Node, domains: Mapping[int, Domain]
+) -> tuple[dict[int, tuple[Value, ...]], dict[int, Bounds]]:
+    values = {number: domain.values for number, domain in domains.items() if domain.bounds is None}
+    bounds = {number: domain.bounds for number, domain in domains.items() if domain.bounds is not None}
+    for node, branch in tree.path(leaf):
+        split = node.split
+        if isinstance(split, Cut):
+            low, high = bounds[split.attribute]
+            at = place_of(split.at)
+            bounds[split.attribute] = (low, min(high, at)) if branch == 0 else (max(low, at), high)
+        elif isinstance(split, Groups):
+            values[split.attribute] = _of_branch(split, branch, values[split.attribute])
+    return values, bounds
+
+
+def _of_branch(split: Groups, branch: int, before: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The values that take a branch; of the branch of all others those that no group names, NULL if there are none."""
+    group = split.groups[branch]
+    kept = tuple(value for value in before if value in group)
+    if split.others == branch:
+        named = {value for one in split.groups for value in one}
+        kept += tuple(value for value in before if value not in named)
+    if None in group and not kept:
+        return (None,)
+    return kept or (None,)

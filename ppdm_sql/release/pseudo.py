@@ -1,0 +1,197 @@
+"""A pseudo-data table: rows made from a released model, stored and recorded as what they are.
+
+They describe nobody, so no requirement is measured on them and none is claimed: k of a pseudo-table would say nothing.
+The guarantee is that of the model they come from, whose release and hash stand in the manifest.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql import __version__
+from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError, PpdmError, Tampered
+from ppdm_sql.policy.policy import PseudoData
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.pseudodata.domains import read_domains
+from ppdm_sql.pseudodata.generate import Made, Order, generate
+from ppdm_sql.release import manifest
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.model import problems_of
+from ppdm_sql.release.stage import published_query
+from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.statements.names import own
+from ppdm_sql.trees import library
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.watching import Progress
+
+_STAGE = own("ppdm_pseudo_rows")
+_OPTIONS = ("algorithm", "rows", "seed", "classes", "domains")
+_MOST = 10**9
+RISKS = {
+    "pseudo": "these rows were made from a model and describe nobody; nothing that holds of them need hold of people",
+    "diversity": "no k, l or t is claimed of pseudo-rows: their guarantee is that of the model they were made from",
+}
+
+
+def read_order(statement: PseudoData) -> Order:
+    """The options, checked."""
+    given = statement.options
+    for name in given:
+        if name not in _OPTIONS:
+            raise PolicyError(f"PSEUDO DATA has no option {shown(name)}: {did_you_mean(name, _OPTIONS)}")
+    algorithm, classes = given.get("algorithm", "pgen"), given.get("classes", "quota")
+    if algorithm not in ("pgen", "basegen"):
+        raise PolicyError("algorithm of PSEUDO DATA is pgen or basegen")
+    if classes not in ("quota", "draw"):
+        raise PolicyError("classes of PSEUDO DATA is quota or draw")
+    rows, seed = _whole(given.get("rows"), "rows", 1), _whole(given.get("seed"), "seed", 0)
+    return Order(str(algorithm), rows, seed or 0, classes == "draw", read_domains(given.get("domains")))
+
+
+def _whole(value: Any, name: str, least: int) -> int | None:
+    if value is None:
+        return None
+    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= _MOST:
+        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {_MOST:,}")
+    return int(value)
+
+
+def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress: Progress) -> ReleaseRecord:
+    """Makes the rows and stores them under the statement's name, or leaves everything as it was."""
+    order = read_order(statement)
+    release_id = new_id()
+    model = _released_model(engine, statement)
+    tree = library.load(engine, model.relation_name).tree
+    progress("making rows", 0, None)
+    made = generate(engine, tree, order)
+    engine.create_table(_STAGE, made.query, temporary=True)
+    target = find_target(engine, statement, release_id)
+    with engine.transaction():
+        target.clear(engine)
+        engine.create_table(target.storage, published_query(engine, _STAGE, made.columns, order.seed))
+        record = _record(engine, statement, order, made, model, target, release_id, run_id)
+        if target.is_view:
+            columns = published_query(engine, target.storage, made.columns, order.seed)
+            columns.set("order", None)
+            engine.create_view(target.name, columns, replace=True)
+        said = f"ppdm_sql pseudo-data {release_id}: made from a model, describes nobody"
+        engine.comment(target.name, target.kind, said)
+        if target.former is not None:
+            releases.add_event(engine, target.former.release_id, "replaced", f"by {release_id}")
+        target.clear_storage(engine)
+    engine.drop_table(_STAGE, temporary=True)
+    return record
+
+
+def _released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
+    name = engine.name(statement.model)
+    found = releases.current(engine, name)
+    if found is None or found.kind != "MODEL":
+        raise PolicyError(
+            f'there is no released model "{name}": pseudo-data is made from a model that CREATE MODEL ... WITH '
+            "ANONYMIZATION published"
+        )
+    problems = problems_of(engine, found)
+    if problems:
+        raise Tampered(f"{shown_name(found)}: {'; '.join(problems)}; nothing was made from it")
+    return found
+
+
+def _record(
+    engine: Engine,
+    statement: PseudoData,
+    order: Order,
+    made: Made,
+    model: ReleaseRecord,
+    target: Target,
+    release_id: str,
+    run_id: str,
+) -> ReleaseRecord:
+    at = now()
+    columns = {info.name: info.declared for info in engine.columns(target.storage)}
+    content = content_hash(engine, target.storage, list(columns))
+    told = {
+        "format": manifest.FORMAT,
+        "release": {"id": release_id, "name": str(target.name), "published_at": f"{at:%Y-%m-%dT%H:%M:%SZ}"},
+        "pseudo_data": {
+            "model": shown_name(model),
+            "model_release": model.release_id,
+            "model_hash": model.content_hash,
+            "model_findings": model.manifest["findings"],
+        },
+        "policy": {
+            "algorithm": order.algorithm,
+            "options": manifest.plain(statement.options),
+            "requirements": [],
+            "quasi_identifiers": [],
+            "sensitive": [],
+            "target": None,
+            "insensitive": list(columns),
+            "counts_entities": False,
+            "accepted_risks": [],
+            "seed": order.seed,
+        },
+        "columns": manifest.listed(columns),
+        "rows": made.rows,
+        "classes": 1,
+        "suppressed_rows": 0,
+        "k_when_null_matches_all": None,
+        "figures": {},
+        "findings": [],
+        "joint": [],
+        "residual_risks": RISKS,
+        "content_hash": content,
+        "made_by": {"ppdm_sql": __version__, "engine": engine.title},
+    }
+    stored = int(engine.fetch_one(_counted(target))[0])
+    if stored != made.rows:
+        raise PpdmError(f"{stored} rows were made where {made.rows} were planned; nothing was published")
+    record = ReleaseRecord(
+        release_id=release_id,
+        run_id=run_id,
+        schema_name=target.name.schema,
+        relation_name=target.name.last,
+        kind="TABLE",
+        algorithm=order.algorithm,
+        options=manifest.plain(statement.options),
+        seed=order.seed,
+        requirements=[],
+        roles={
+            "source_columns": {},
+            "identifiers": [],
+            "quasi": [],
+            "sensitive": {},
+            "levels": {},
+            "target": None,
+            "insensitive": list(columns),
+            "entity": None,
+            "person_columns": [],
+            "file": None,
+        },
+        source_query="",
+        policy_text=statement.text,
+        storage=target.storage.last if target.is_view else None,
+        key_columns=(),
+        k_promised=None,
+        rows=made.rows,
+        classes=1,
+        suppressed_rows=0,
+        content_hash=content,
+        columns=manifest.listed(columns),
+        manifest=told,
+        manifest_sha256=sha256_of(json_text(told)),
+        published_at=at,
+    )
+    releases.record(engine, record)
+    return record
+
+
+def _counted(target: Target) -> exp.Select:
+    return exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(target.storage.table())

@@ -1,0 +1,1 @@
+"""Several sources, one model: each publishes a model file, nobody sees another's rows."""

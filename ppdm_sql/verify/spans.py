@@ -1,0 +1,124 @@
+"""The groups that a published tree lets somebody form, judged from the model file and the table it was learned from.
+
+The second opinion on every model: it reads the exchange file's own words, not the tree that made it, and shares no
+code with what grew it.  The span of a person is the set of leaves his public values allow (Friedman, Schuster, Wolff,
+PKDD 2006, definition 5).  Here it is written as the numbers of the nodes he can come to: public tests choose one
+branch, private ones take all.  People with the same numbers are one class, and a class is judged as a class of rows
+is judged (relation.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from decimal import ROUND_CEILING, Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.names import column
+
+Document = Mapping[str, Any]  # the "model" of an exchange file of kind tree
+
+
+def reached_nodes(engine: Engine, model: Document, public: Collection[str], table: str) -> exp.Expr:
+    """The numbers of the nodes a row's public values allow, as one text."""
+    nodes: Sequence[Document] = model["nodes"]
+    texts: dict[int, exp.Expr] = {}
+    for node in reversed(nodes):
+        own = exp.Literal.string(f"{node['number']} ")
+        if "split" not in node:
+            texts[node["number"]] = own
+            continue
+        children = [texts.pop(child) for child in node["children"]]
+        split = node["split"]
+        attribute = model["attributes"][split["cut"] if "cut" in split else split["group"]]
+        if attribute["name"] not in public:
+            texts[node["number"]] = _sum([own, *children])
+            continue
+        value = _value(engine, attribute, table)
+        branches = [
+            exp.If(this=condition, true=_sum([own, child]))
+            for condition, child in zip(_conditions(attribute, split, value), children, strict=True)
+            if condition is not None
+        ]
+        texts[node["number"]] = exp.Case(ifs=branches, default=own.copy()) if branches else own
+    return texts[0]
+
+
+def _sum(texts: Sequence[exp.Expr]) -> exp.Expr:
+    whole = texts[0]
+    for text in texts[1:]:
+        whole = exp.DPipe(this=whole, expression=exp.Paren(this=text))
+    return whole
+
+
+def _value(engine: Engine, attribute: Document, table: str) -> exp.Expr:
+    plain = column(attribute["name"], table)
+    return engine.exact_text(exp.cast(plain, "TEXT")) if attribute["kind"] in ("text", "uuid") else plain
+
+
+def _conditions(attribute: Document, split: Document, value: exp.Expr) -> list[exp.Expr | None]:
+    """Per branch which rows take it; NULL and what no branch names stop at the node, unless a branch takes them."""
+    missing = exp.Is(this=value.find(exp.Column) or value, expression=exp.Null())
+    if "cut" in split:
+        limit = _limit(attribute, split["at"])
+        sides: list[exp.Expr] = [
+            exp.LT(this=value.copy(), expression=limit),
+            exp.GTE(this=value.copy(), expression=limit.copy()),
+        ]
+        return [
+            exp.Or(this=side, expression=missing.copy()) if split["nulls"] == place else side
+            for place, side in enumerate(sides)
+        ]
+    named = [_among(attribute, group, value) for group in split["groups"]]
+    conditions: list[exp.Expr | None] = []
+    for place, group in enumerate(split["groups"]):
+        found = named[place]
+        if split["others"] == place:
+            all_named = [one for one in named if one is not None]
+            known = exp.Not(this=missing.copy())
+            rest = exp.and_(known, *(exp.Not(this=exp.Paren(this=one.copy())) for one in all_named))
+            found = rest if found is None else exp.Or(this=exp.Paren(this=rest), expression=found)
+        if None in group:
+            found = missing.copy() if found is None else exp.Or(this=exp.Paren(this=found), expression=missing.copy())
+        conditions.append(found)
+    return conditions
+
+
+def _among(attribute: Document, group: Sequence[Any], value: exp.Expr) -> exp.Expr | None:
+    literals = [_literal(attribute, item) for item in group if item is not None]
+    return exp.In(this=value.copy(), expressions=literals) if literals else None
+
+
+def _literal(attribute: Document, item: Any) -> exp.Expr:
+    if isinstance(item, bool):
+        return exp.true() if item else exp.false()
+    if isinstance(item, str):
+        text = exp.Literal.string(item)
+        return text if attribute["kind"] in ("text", "uuid") else exp.cast(text, _type_of(attribute))
+    ((kind, text),) = item.items()
+    if kind == "float":
+        return exp.cast(exp.Literal.string(text), "DOUBLE")
+    return exp.Literal.number(text)
+
+
+def _limit(attribute: Document, at: Mapping[str, str]) -> exp.Expr:
+    if "moment" in at:
+        return exp.cast(exp.Literal.string(at["moment"]), _type_of(attribute))
+    number = Decimal(at["decimal"])
+    if attribute["kind"] == "float":
+        return exp.cast(exp.Literal.string(repr(float(number))), "DOUBLE")
+    if attribute["kind"] == "integer":  # x < 30.5 is x < 31 for whole numbers
+        number = number.to_integral_value(ROUND_CEILING)
+    return exp.Literal.number(format(number, "f"))
+
+
+def _type_of(attribute: Document) -> str:
+    kind = attribute["kind"]
+    if kind == "timestamp":
+        return "TIMESTAMPTZ" if attribute.get("zoned") else "TIMESTAMP"
+    if kind not in ("date", "boolean"):
+        raise PolicyError(f'column "{attribute["name"]}": a {kind} cannot be compared with a text')
+    return str(kind).upper()

@@ -1,0 +1,90 @@
+"""kadet against the naive queue over rows, and against the attack by its definition, on random tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from kadet_cases import assert_same, audited_spans, is_fine, random_case, spans_by_definition
+
+from ppdm_sql.anonymizers.model import kadet as module
+from ppdm_sql.anonymizers.model.class_demands import demands_of
+from ppdm_sql.anonymizers.model.kadet_queue import Growth
+from ppdm_sql.anonymizers.model.linking import span_histograms
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.trees.sound import check_tree
+
+TABLES = 30
+
+
+@pytest.fixture
+def growths(monkeypatch):
+    """The growths of a run; after every split each span must meet the demands, not only at the end."""
+    seen = []
+
+    class Watched(Growth):
+        def _split(self, one):
+            fresh = super()._split(one)
+            populations = np.stack(list(self.spans.population.values()))
+            assert self.demands.hold(populations).all()
+            assert (populations.sum(axis=0) == self.spans.whole).all()
+            return fresh
+
+        def run(self, progress):
+            seen.append(self)
+            return super().run(progress)
+
+    monkeypatch.setattr(module, "Growth", Watched)
+    return seen
+
+
+def check(engine, make_table, seed, growths):
+    case = random_case(seed)
+    naive = case.naive()
+    if naive.root is None:
+        with pytest.raises(RequirementBreached):
+            case.run(engine, make_table)
+        return None
+    plan, source, policy = case.run(engine, make_table)
+    assert_same(plan.tree, plan.tree.root, naive.root, case)
+    check_tree(plan.tree)
+    if set(case.public) != set(case.columns) - {"id", "cls"}:  # else small nodes are not looked at
+        assert plan.figures["candidates dropped"] == naive.dropped
+    # the groups of the audit are the spans, and nobody gets finer ones by trying every private combination
+    groups = audited_spans(engine, plan.tree, case)
+    assert groups == naive.partition()
+    attacked = spans_by_definition(plan.tree, case)
+    assert all(any(group <= whole for whole in attacked) for group in groups)
+    assert all(is_fine(case, group) for group in attacked)
+    assert plan.figures["spans"] == len(groups)
+    assert plan.figures["k of the model"] == min(map(len, groups)) >= case.k
+    assert sum(leaf.rows for leaf in plan.tree.leaves) == len(case.rows)
+    # what the growth kept in its books is what the audit counts
+    kept = np.stack(list(growths[-1].spans.population.values()))
+    counted = span_histograms(engine, plan.tree, source, demands_of(source, policy))
+    if not case.class_is_public:
+        assert Counter(map(tuple, np.sort(kept, axis=1))) == Counter(
+            map(tuple, np.sort(np.pad(counted, ((0, 0), (0, kept.shape[1] - counted.shape[1]))), axis=1))
+        )
+    else:
+        assert np.count_nonzero(kept) == len(groups)
+    return plan
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("part", range(2))
+def test_the_tree_is_that_of_one_queue_and_its_spans_hold(duckdb_engine, make_table, part, growths):
+    split = small = 0
+    for seed in range(part * TABLES // 2, (part + 1) * TABLES // 2):
+        plan = check(duckdb_engine, make_table, seed, growths)
+        if plan is not None:
+            split += len(plan.tree.nodes) > 1
+            small += any(leaf.rows < plan.figures["k of the model"] for leaf in plan.tree.leaves)
+    assert split > 10  # the tables are no trivial ones
+    assert small > 3  # and a leaf smaller than k is no breach
+
+
+@pytest.mark.parametrize("seed", [5, 12])
+def test_every_engine_grows_the_same_tree(engine, make_table, seed, growths):
+    check(engine, make_table, seed, growths)

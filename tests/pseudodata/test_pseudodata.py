@@ -1,0 +1,183 @@
+"""Rows made from a model: as many as its leaves say, each in its leaf, of the classes of the quota, and of nobody."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.pseudodata.generate import Order, generate
+from ppdm_sql.session import Session
+from ppdm_sql.trees.follow import follow
+from ppdm_sql.trees.inducers import induce, settings
+from ppdm_sql.trees.tree import Attribute, Groups, Node, Tree
+from ppdm_sql.watching import silent
+
+COLUMNS = {"age": "INTEGER", "weight": "DOUBLE", 'sex"': "TEXT", "ill": "TEXT"}
+
+
+def people(number: int, seed: int = 1) -> list[tuple]:
+    draw = random.Random(seed)
+    found = []
+    for _ in range(number):
+        age, weight, sex = draw.randint(17, 95), round(draw.gauss(75, 12), 1), draw.choice("MF")
+        score = age + (20 if sex == "M" else 0) + weight / 4 + draw.gauss(0, 10)
+        found.append((age, weight, sex, "gout" if score > 95 else "flu" if score > 70 else "none"))
+    return found
+
+
+def rows_of(engine, made) -> list[dict]:
+    return [dict(zip(made.columns, row, strict=True)) for row in engine.fetch(made.query)]
+
+
+@pytest.fixture
+def tree(duckdb_engine, make_table):
+    name = make_table(duckdb_engine, "people", COLUMNS, people(500))
+    info = duckdb_engine.columns(name)
+    return induce(duckdb_engine, name, info[:-1], info[-1], settings("cart", {"max_leaves": 9})).tree
+
+
+def test_every_leaf_gets_its_rows_and_its_quota(engine, tree):
+    """Proposition 18 of the paper: per path exactly hit + miss rows that satisfy it."""
+    rows = rows_of(engine, generate(engine, tree, Order(seed=3)))
+    assert len(rows) == 500
+    ends = Counter(follow(tree, row) for row in rows)
+    assert ends == {leaf.number: leaf.rows for leaf in tree.leaves}
+    for leaf in tree.leaves:
+        here = Counter(row["ill"] for row in rows if follow(tree, row) == leaf.number)
+        assert here[tree.classes[leaf.majority]] == leaf.counts[leaf.majority]
+        others = [here[value] for number, value in enumerate(tree.classes) if number != leaf.majority]
+        assert max(others) - min(others) <= 1
+
+
+def test_a_seed_gives_the_same_rows_on_every_engine(engine, duckdb_engine, tree):
+    here = rows_of(engine, generate(engine, tree, Order(rows=300, seed=5)))
+    there = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=300, seed=5)))
+    assert Counter(map(str, (sorted(row.items()) for row in here))) == Counter(
+        map(str, (sorted(row.items()) for row in there))
+    )
+    other = rows_of(engine, generate(engine, tree, Order(rows=300, seed=6)))
+    assert here != other
+
+
+def test_the_paper_s_path_of_24_rows(duckdb_engine):
+    """Section 12.4: A = a1, B in {b4, b5}, majority S4 8 of 24; C and D are anything; four of each other class."""
+    attributes = tuple(Attribute(name, Kind.TEXT, ordered=False) for name in "ABC")
+    split_a = Groups(0, (("a1",), ("a2",)))
+    split_b = Groups(1, (("b1", "b2", "b3"), ("b4", "b5")))
+    split_c = Groups(2, (("c1",), ("c2",), ("c3",)))
+    counts = (4, 4, 4, 8, 4)
+    nodes = (
+        Node(0, None, 0, (16, 16, 16, 20, 16), split_a, (1, 4)),
+        Node(1, 0, 1, (5, 5, 5, 9, 5), split_b, (2, 3)),
+        Node(2, 1, 2, (1, 1, 1, 1, 1)),
+        Node(3, 1, 2, counts),
+        Node(4, 0, 1, (11, 11, 11, 11, 11), split_c, (5, 6, 7)),
+        Node(5, 4, 2, (4, 4, 4, 4, 4)),
+        Node(6, 4, 2, (4, 4, 4, 4, 4)),
+        Node(7, 4, 2, (3, 3, 3, 3, 3)),
+    )
+    tree = Tree(attributes, Attribute("S", Kind.TEXT, ordered=False), ("S1", "S2", "S3", "S4", "S5"), nodes)
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(seed=1)))
+    here = [row for row in rows if follow(tree, row) == 3]
+    assert len(here) == 24
+    assert {row["A"] for row in here} == {"a1"}
+    assert {row["B"] for row in here} == {"b4", "b5"}
+    assert {row["C"] for row in here} == {"c1", "c2", "c3"}
+    assert Counter(row["S"] for row in here) == {"S1": 4, "S2": 4, "S3": 4, "S4": 8, "S5": 4}
+
+
+def test_draws_are_even(duckdb_engine):
+    """Chi-square of 60 values over 60,000 rows, and no link between two columns."""
+    ages = Attribute("age", Kind.INTEGER, ordered=True)
+    sexes = Attribute("sex", Kind.TEXT, ordered=False)
+    values = Groups(1, (("F",), ("M",)))
+    nodes = (Node(0, None, 0, (50, 50), values, (1, 2)), Node(1, 0, 1, (20, 30)), Node(2, 0, 1, (30, 20)))
+    tree = Tree((ages, sexes), Attribute("y", Kind.TEXT, ordered=False), ("n", "y"), nodes)
+    order = Order("basegen", 60_000, 2, domains={"age": (Fraction(20), Fraction(80))})
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, order))
+    counts = Counter(row["age"] for row in rows)
+    assert set(counts) == set(range(20, 80))
+    assert sum((n - 1000) ** 2 / 1000 for n in counts.values()) < 110  # 59 degrees of freedom: p = 0.0001
+    both = Counter((row["age"] % 2, row["sex"]) for row in rows)
+    assert all(abs(n - 15_000) < 600 for n in both.values())
+    assert {row["y"] for row in rows if row["sex"] == "F"} == {"y"}  # basegen: the tree says the class
+
+
+def test_no_value_of_the_data_s_edges_comes_out(duckdb_engine, make_table, tree):
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=5000)))
+    cuts = sorted(node.split.at for node in tree.nodes if node.split is not None and node.split.attribute == 0)
+    apart = (cuts[-1] - cuts[0]) / max(len(cuts) - 1, 1)
+    assert min(row["age"] for row in rows) >= cuts[0] - apart
+    declared = Order(rows=5000, domains={"age": (Fraction(0), Fraction(120))})
+    assert max(row["age"] for row in rows_of(duckdb_engine, generate(duckdb_engine, tree, declared))) > 100
+
+
+# -- as a statement --------------------------------------------------------------------------------------
+
+MODEL = '''CREATE MODEL ills AS SELECT age, "sex""", ill FROM people WITH ANONYMIZATION (ALGORITHM ldm
+    REQUIRE k = 10 QUASI IDENTIFIER (age, "sex""") SENSITIVE (ill) TARGET (ill));'''
+
+
+@pytest.fixture
+def session(engine, make_table, tmp_path):
+    make_table(engine, "people", COLUMNS, people(400))
+    return Session(engine, out=tmp_path, show_values=False, progress=silent)
+
+
+def test_from_the_model_to_the_exported_rows(session, tmp_path):
+    made = "CREATE TABLE ills_pseudo AS PSEUDO DATA FROM MODEL ills WITH (algorithm = pgen, rows = 250, seed = 7)"
+    _, release = session.execute(f"{MODEL} {made}")
+    assert release.rows == 250
+    assert release.manifest["pseudo_data"]["model"] == "ills"
+    assert "describe nobody" in release.manifest["residual_risks"]["pseudo"]
+    assert release.findings == ()
+    assert session.verify("ills_pseudo").holds
+    frame = release.df()
+    assert list(frame.columns) == ["age", 'sex"', "ill"]
+    session.export("ills_pseudo", "ills.csv")
+    assert (tmp_path / "ills.csv.manifest.json").exists()
+    with pytest.raises(PolicyError, match="CREATE OR REPLACE"):
+        session.execute(made)
+    session.execute(made.replace("CREATE TABLE", "CREATE OR REPLACE TABLE"))
+    session.drop("ills_pseudo")
+
+
+def test_only_released_models_give_rows(session):
+    session.train("mine", "people", "ill")
+    made = "CREATE TABLE x AS PSEUDO DATA FROM MODEL {} WITH (rows = 10)"
+    for name in ("mine", "nobody"):
+        with pytest.raises(PolicyError, match="no released model"):
+            session.execute(made.format(name))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("row = 5", "did you mean rows"),
+        ("rows = 0", "rows of PSEUDO DATA"),
+        ("rows = 1.5", "rows of PSEUDO DATA"),
+        ("algorithm = magic", "pgen or basegen"),
+        ("classes = many", "quota or draw"),
+        ("domains = (age, 90)", "column, least, greatest"),
+        ("domains = (shoe, 1, 2)", "no column"),
+        ("domains = (age, 1, 2)", "outside of its declared bounds"),
+    ],
+)
+def test_mistakes_are_told(session, options, told):
+    session.execute(MODEL)
+    with pytest.raises(PolicyError, match=told):
+        session.execute(f"CREATE TABLE x AS PSEUDO DATA FROM MODEL ills WITH ({options})")
+
+
+def test_a_changed_model_gives_no_rows(session, engine):
+    from sqlglot import parse_one
+
+    session.execute(MODEL)
+    engine.execute(parse_one("UPDATE ppdm.model_node SET threshold = '44' WHERE threshold IS NOT NULL"))
+    with pytest.raises(Tampered):
+        session.execute("CREATE TABLE x AS PSEUDO DATA FROM MODEL ills WITH (rows = 10)")
