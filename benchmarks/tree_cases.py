@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchmarks.tree_data import ATTRIBUTES, CLASS
+from benchmarks.tree_data import ATTRIBUTES, CATEGORIES, CLASS
 
 DEPTH, LEAF = 10, 100
 
@@ -111,12 +111,12 @@ def _pulled(database: str):
 
     con = duckdb.connect(database, read_only=True)
     con.execute("SET enable_progress_bar = false")
-    found = con.execute(f"SELECT {', '.join(ATTRIBUTES)}, {CLASS} FROM people_enum").fetchnumpy()
+    picked = [f"enum_code({name}) AS {name}" if name in (*CATEGORIES, CLASS) else name for name in (*ATTRIBUTES, CLASS)]
+    found = con.execute(f"SELECT {', '.join(picked)} FROM people_enum").fetchnumpy()
     matrix = np.empty((len(found[CLASS]), len(ATTRIBUTES)), dtype=np.float32, order="F")
     for place, name in enumerate(ATTRIBUTES):
-        column = found.pop(name)
-        matrix[:, place] = column.codes if hasattr(column, "codes") else column
-    return matrix, np.asarray(found[CLASS].codes, dtype=np.int8)
+        matrix[:, place] = found.pop(name)
+    return matrix, np.asarray(found[CLASS], dtype=np.int8)
 
 
 def _accuracy(predict, matrix, target) -> float:

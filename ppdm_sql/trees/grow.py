@@ -16,7 +16,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.candidates import NONE, Best, Found, Nodes, Rules, Veto, best_splits
 from ppdm_sql.trees.coded import Training
 from ppdm_sql.trees.counts import Counter
-from ppdm_sql.trees.criteria import TIE, Ints
+from ppdm_sql.trees.criteria import TIE, Flags, Ints
 from ppdm_sql.trees.routing import Routes, route
 from ppdm_sql.watching import Progress
 
@@ -72,7 +72,7 @@ class _Growth:
         self._counter = Counter(self.engine, self.training)
 
     def run(self) -> list[Grown]:
-        fresh = [0] if self._can_split(self.nodes[0]) else []
+        fresh = [0] if self._can_split(0, self.nodes[0].counts[None])[0] else []
         waiting: dict[int, Found] = {}  # looked at, not split yet
         leaves, rounds = 1, 0
         try:
@@ -89,10 +89,11 @@ class _Growth:
 
     # -- choosing ----------------------------------------------------------------------------------
 
-    def _can_split(self, node: Grown) -> bool:
-        rows = int(self.rules.rows(node.counts))
-        impure = float(self.rules.impurity(node.counts)) > TIE * max(rows, 1)
-        return impure and node.depth < self.limits.max_depth and rows >= self.limits.min_rows
+    def _can_split(self, depth: int, counts: Ints) -> Flags:
+        """Which of some nodes of one depth are worth looking at; counts holds one histogram per node."""
+        rows = self.rules.rows(counts)
+        impure = self.rules.impurity(counts) > TIE * np.maximum(rows, 1)
+        return np.asarray(impure & (rows >= self.limits.min_rows) & (depth < self.limits.max_depth))
 
     def _looked_at(self, fresh: list[int]) -> dict[int, Found]:
         """The best split of every fresh node that has one."""
@@ -169,7 +170,8 @@ class _Growth:
             child = Grown(len(self.nodes), number, node.depth + 1, (*node.way, branch), counts)
             self.nodes.append(child)
             node.children.append(child.number)
-        return [child for child in node.children if self._can_split(self.nodes[child])]
+        worth = self._can_split(node.depth + 1, split.counts).tolist()
+        return [child for child, can in zip(node.children, worth, strict=True) if can]
 
     # -- sending rows on ---------------------------------------------------------------------------
 

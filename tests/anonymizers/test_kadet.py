@@ -18,6 +18,7 @@ from ppdm_sql.anonymizers.model import kadet, kadet_queue, ldm
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut
 
@@ -104,6 +105,20 @@ def test_leaves_of_k_rows_do_not_make_spans_of_k(duckdb_engine, make_table):
     plan = case.run(duckdb_engine, make_table)[0]
     assert {plan.tree.attributes[number].name for number in plan.tree.used()} == {"q", "p1"}
     assert plan.figures["k of the model"] >= 3
+
+
+@pytest.mark.duckdb
+def test_raising_a_branch_would_single_somebody_out(duckdb_engine, make_table):
+    """Why pruning only ever makes leaves: the test of a branch, asked at the root, parts other people."""
+    rows = [("a1", "b0", "x")] * 3 + [("a1", "b1", "y")] * 3 + [("a0", "b0", "z")] * 2 + [("a0", "b2", "z")]
+    case = case_of(["a", "b", "cls"], rows, ["a", "b"], "k = 3", options={"form": "id3"})
+    plan, source, _ = case.run(duckdb_engine, make_table)
+    assert plan.figures["k of the model"] == plan.figures["spans"] == 3
+    low = next(node for node in plan.tree.nodes if node.depth == 1 and not node.is_leaf)
+    leaves = [replace(plan.tree.nodes[n], number=place, parent=0, depth=1) for place, n in enumerate(low.children, 1)]
+    root = replace(low, number=0, parent=None, depth=0, children=(1, 2))
+    raised = replace(plan.tree, nodes=(root, *leaves))
+    assert audit(duckdb_engine, raised, source.relation, public=["a", "b"]).k == 1
 
 
 @pytest.mark.duckdb

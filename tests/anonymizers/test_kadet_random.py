@@ -1,4 +1,4 @@
-"""kadet against the naive queue over rows, and against the attack by its definition, on random tables."""
+"""kadet against the naive one over rows, and against the attack by its definition, on random tables."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def check(engine, make_table, seed, growths):
 
 @pytest.mark.duckdb
 @pytest.mark.parametrize("part", range(2))
-def test_the_tree_is_that_of_one_queue_and_its_spans_hold(duckdb_engine, make_table, part, growths):
+def test_the_tree_is_the_naive_one_and_its_spans_hold(duckdb_engine, make_table, part, growths):
     split = small = 0
     for seed in range(part * TABLES // 2, (part + 1) * TABLES // 2):
         plan = check(duckdb_engine, make_table, seed, growths)

@@ -10,7 +10,7 @@ tree names.
     Split: nodes, spans, populations         kadet_spans.Spans
     the tree                                 kadet_tree; pruning by trees.prune, the attack by linking
 
-What the printed algorithm leaves out or gets wrong, and is repaired here: sons are put into the queue (line 20 ends
+What the printed algorithm leaves out or gets wrong, and is repaired here: sons are put into the queue (it ends
 without it), a candidate that was taken is gone, and parts of a span, not the span, are added to the nodes.
 """
 

@@ -132,23 +132,23 @@ class Spans:
 
     def split(self, node: int, sons: Sequence[int], branching: Branching) -> None:
         """Replaces a leaf by its sons; the rows follow with send_on."""
-        place, branch, counts = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self.whole[None][:0]
+        found = None
         if branching.public:
-            place, branch, counts = by_branch(self.of_spans(node, branching.attribute), branching.branch)
+            found = by_branch(self.of_spans(node, branching.attribute), branching.branch)
         spans = self.of.pop(node)
         for son in sons:
             self.of[son] = []
         for span in spans:
             self.nodes[span].discard(node)
         parts: dict[int, dict[int, int]] = {}
-        if not branching.public:
+        if found is None:
             for span in spans:
                 self._list(span, sons)
-        elif len(place) == len(spans):  # each of them goes one way
-            for span, taken in zip(spans, branch.tolist(), strict=True):
+        elif len(found[0]) == len(spans):  # each of them goes one way
+            for span, taken in zip(spans, found[1].tolist(), strict=True):
                 self._list(span, [] if taken == STOPS else [sons[taken]])
         else:
-            parts = self._part(spans, sons, place, branch, counts)
+            parts = self._part(spans, sons, *found)
         self._parted.append(_Parted(branching, node, sons, parts))
 
     def _list(self, span: int, sons: Sequence[int]) -> None:
@@ -157,7 +157,7 @@ class Spans:
             self.of[son].append(span)
 
     def parts_none(self, node: int, branching: Branching) -> bool:
-        """Whether a split parts no span: it is private, or each span goes one way, and nobody learns anything."""
+        """Whether a split parts no span: it is private, or each span goes one way as a whole."""
         if not branching.public:
             return True
         if self.is_alone(node):

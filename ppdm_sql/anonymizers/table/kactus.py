@@ -16,6 +16,7 @@ column (they become labels).
 from __future__ import annotations
 
 import difflib
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -260,9 +261,9 @@ def _cut_off(grown: list[Grown], labels: Sequence[Sequence[str | None]], k: int)
     parents: list[int | None] = [None]
     children: list[list[int]] = [[]]
     named, steps, depths = [True], [(-1, -1)], [0]
-    waiting = [(0, 0)]  # number in the grown tree, number here
+    waiting = deque([(0, 0)])  # number in the grown tree, number here
     while waiting:
-        old, new = waiting.pop(0)
+        old, new = waiting.popleft()
         node = grown[old]
         if node.split is None or not named[new] or int(node.counts.sum()) < k:
             continue

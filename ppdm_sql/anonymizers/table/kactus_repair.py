@@ -20,6 +20,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from math import log2
 
 ROOT = 0
@@ -43,6 +44,11 @@ class Kinds:
 
     classes: Sequence[int]
     weights: Sequence[int]
+
+    @cached_property
+    def number(self) -> int:
+        """How many classes there are."""
+        return max(self.classes, default=-1) + 1
 
 
 Counts = Mapping[int, int]  # kind -> rows
@@ -96,7 +102,7 @@ class Bag:
         self._kinds = kinds
         self.rows: dict[int, dict[int, int]] = {}  # kind -> leaf -> rows
         self.counts: dict[int, int] = {}
-        self.classes = [0] * (max(kinds.classes, default=-1) + 1)
+        self.classes = [0] * kinds.number
         self.weight = 0
         self.size = 0
 
@@ -234,7 +240,8 @@ class _Repair:
                 self.emit(self._bags.pop(child), child)
         rest = Bag(self.kinds)
         for child in (parent, *kids):
-            rest.add(self._bags.pop(child, Bag(self.kinds)))
+            if child in self._bags:
+                rest.add(self._bags.pop(child))
         if not self._joined(rest, parent):
             self._bags[parent] = rest
 
@@ -265,9 +272,12 @@ class _Repair:
     def swap(self, fine: Sequence[int], small: Sequence[int]) -> list[int]:
         """Rows of a large sibling get the value of a small one; gives the small ones that are left."""
         left = []
+        most = self.rules.swap_threshold * self.rules.k // 1
+        if not most:
+            return list(small)
         for child in small:
             required = self.rules.k - self._bags[child].weight
-            allowed = 0 < required <= self.rules.swap_threshold * self.rules.k and self.nodes[child].named
+            allowed = 0 < required <= most and self.nodes[child].named
             if not (allowed and self._swap_into(child, fine, required)):
                 left.append(child)
         return left
@@ -322,8 +332,10 @@ class _Repair:
 
     def suppress(self, fine: Sequence[int], lot: Sequence[int], parent: int) -> bool:
         """One large sibling helps out with the rows that leave it purest; all of them lose the last value."""
+        required = self.rules.k - sum(self._bags[child].weight for child in lot)
+        if not any(0 < required <= self._bags[other].weight - self.rules.k for other in fine):
+            return False
         pool = self._pool(lot)
-        required = self.rules.k - pool.weight
         for other in fine:
             if not 0 < required <= self._bags[other].weight - self.rules.k:
                 continue
