@@ -78,10 +78,10 @@ CASES = {
     ),
 }  # fmt: skip
 METHODS = {
-    "kactus": ("kactus", 0),
-    "kactus2 ST 0": ("kactus2 (swap_threshold = 0)", 1),
-    "kactus2 ST 0.5": ("kactus2 (swap_threshold = 0.5)", 1),
-    "kactus2 ST 1": ("kactus2 (swap_threshold = 1)", 1),
+    "kactus": ("kactus (min_leaf = 2)", 0),
+    "kactus2 ST 0": ("kactus2 (swap_threshold = 0, min_leaf = 2)", 1),
+    "kactus2 ST 0.5": ("kactus2 (swap_threshold = 0.5, min_leaf = 2)", 1),
+    "kactus2 ST 1": ("kactus2 (swap_threshold = 1, min_leaf = 2)", 1),
     "kactus, min k": ("kactus (min_leaf = k)", 0),
     "kactus2 ST 0, min k": ("kactus2 (swap_threshold = 0, min_leaf = k)", 1),
     "kactus2 ST 0.5, min k": ("kactus2 (swap_threshold = 0.5, min_leaf = k)", 1),

@@ -65,7 +65,7 @@ class Case:
 
     def naive(self) -> Outcome:
         options = dict(self.options)
-        least = options.pop("min_leaf", 2)
+        least = options.pop("min_leaf", "k")
         least = self.k if least == "k" else int(least)
         return naive_kactus(self.rows, self.quasi, self.target, self.k, least, method=self.method, **options)
 

@@ -63,19 +63,19 @@ VECTOR = many(
 )  # fmt: skip
 A2_A3 = {("a2", None, "Y"): 3, ("a2", None, "N"): 2, ("a3", None, "Y"): 30}
 LINES = [
-    ("kactus2", {("a1", None, "Y"): 2, ("a1", None, "N"): 6, ("a1", "b1", "Y"): 4}, 0),
+    ("kactus2 (min_leaf = 2)", {("a1", None, "Y"): 2, ("a1", None, "N"): 6, ("a1", "b1", "Y"): 4}, 0),
     (
-        "kactus2 (swap_threshold = 0.25)",
+        "kactus2 (swap_threshold = 0.25, min_leaf = 2)",
         {("a1", "b2", "N"): 4, ("a1", None, "Y"): 2, ("a1", None, "N"): 2, ("a1", "b1", "Y"): 4},
         1,
     ),
     (
-        "kactus2 (swap_threshold = 1)",
+        "kactus2 (swap_threshold = 1, min_leaf = 2)",
         {("a1", "b2", "N"): 4, ("a1", "b3", "Y"): 2, ("a1", "b3", "N"): 2, ("a1", "b1", "Y"): 4},
         3,
     ),
     (
-        "kactus",
+        "kactus (min_leaf = 2)",
         {("a1", None, "Y"): 1, ("a1", None, "N"): 4, ("a1", "b1", "Y"): 5, ("a1", "b1", "N"): 2},
         0,
     ),
@@ -91,7 +91,9 @@ def test_the_first_vector(duck, publish, algorithm, expected, swapped):
     figures = release.manifest["figures"]
     assert figures["swapped rows"] == swapped
     assert ("swapping" in release.manifest["residual_risks"]) == bool(swapped)
-    pure = {"kactus": 30, "kactus2": 34}.get(algorithm, 38)  # everybody in them is known to be Y, or N
+    pure = {"kactus (min_leaf = 2)": 30, "kactus2 (min_leaf = 2)": 34}.get(
+        algorithm, 38
+    )  # everybody in them is known to be Y, or N
     assert abs(float(figures["rows in pure classes"]) - pure / len(rows)) < 1e-4
     cells = sum(value is None for row in rows for value in row[:2])
     assert abs(float(figures["suppressed cells"]) - cells / (2 * len(rows))) < 1e-4
@@ -99,7 +101,10 @@ def test_the_first_vector(duck, publish, algorithm, expected, swapped):
 
 def test_a_vector_on_every_engine(engine, publish):
     rows, _ = publish(
-        engine, ABC, VECTOR, "ALGORITHM kactus2 (swap_threshold = 1) REQUIRE k = 4 QUASI IDENTIFIER (a, b) TARGET (c)"
+        engine,
+        ABC,
+        VECTOR,
+        "ALGORITHM kactus2 (swap_threshold = 1, min_leaf = 2) REQUIRE k = 4 QUASI IDENTIFIER (a, b) TARGET (c)",
     )
     assert Counter(rows) == {**LINES[2][1], **A2_A3}
 
@@ -107,7 +112,7 @@ def test_a_vector_on_every_engine(engine, publish):
 @pytest.mark.parametrize(("second", "kept"), [(1, {}), (2, {(None, "N"): 4})])
 def test_the_second_vector(duck, publish, second, kept):
     table = many(("u", "Y", 6), ("v", "N", 2), ("w", "N", second))
-    clause = "ALGORITHM kactus2 REQUIRE k = 4 QUASI IDENTIFIER (a) TARGET (c)"
+    clause = "ALGORITHM kactus2 (min_leaf = 2) REQUIRE k = 4 QUASI IDENTIFIER (a) TARGET (c)"
     rows, release = publish(duck, {"a": "TEXT", "c": "TEXT"}, table, clause)
     assert Counter(rows) == {("u", "Y"): 6, **kept}
     assert release.manifest["suppressed_rows"] == (0 if kept else 3)
@@ -310,7 +315,7 @@ def test_options_of_the_tree_make_it_smaller(duck, options):
         {"id": n, "a": draw.choice("uvwwwww"), "b": draw.choice("pqrs"), "class": draw.choice("YYN")} for n in range(99)
     ]
     leaves = []
-    for given in ({}, options):
+    for given in ({"min_leaf": Fraction(2)}, {"min_leaf": Fraction(2)} | options):
         ran = run(duck, Case(columns, rows, ["a", "b"], 9, "kactus2", given))
         assert min(Counter((row["a"], row["b"]) for row in ran.rows).values()) >= 9
         leaves.append(ran.plan.figures["leaves"])

@@ -171,7 +171,7 @@ def check_giver(memory, threshold):
     rows += [("b", word, "Z") for word in ("big", "s1", "s2") for _ in range(6)]
     names = ("w", "v", "c")
     memory.engine.load(Name("t"), pa.table(dict(zip(names, zip(*rows, strict=True), strict=True))), temporary=True)
-    algorithm = f"kactus2 (swap_threshold = {threshold})"
+    algorithm = f"kactus2 (swap_threshold = {threshold}, min_leaf = 2)"
     memory.publish(policy(algorithm, "k = 4", "QUASI IDENTIFIER (w, v) TARGET (c)", "w, v, c"))
     release = memory.release("t_open")
     found = Counter(row[:2] for row in memory.engine.fetch(release.query))

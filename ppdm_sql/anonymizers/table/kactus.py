@@ -123,7 +123,7 @@ class Options:
     join_existing_group: bool = False
     strict_swap: bool = False
     prune: bool = False
-    min_leaf: int | None = 2  # None: k
+    min_leaf: int | None = None  # None: k
 
 
 _ONLY_KACTUS2 = ("swap_threshold", "strict_swap")
