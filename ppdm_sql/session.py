@@ -180,27 +180,19 @@ class Session:
 
     def _publish(self, statement: Publish) -> Published:
         _method_is_there(statement)
-        self.engine.check_writable()
-        migrate.ensure(self.engine)
-        sweep(self.engine)
-        run_id = runs.start_run(self.engine, statement.text, statement.place.file)
-        try:
-            record = self._published(statement, run_id)
-        except BaseException as error:
-            self._note_failure(run_id, error)
-            raise
-        finally:
-            self._progress("done", 1, 1)
-        runs.finish_run(self.engine, run_id, "published", 0)
-        return Published.of(self.engine, record)
+        return self._recorded(statement, lambda run_id: self._published(statement, run_id))
 
     def _pseudo(self, statement: PseudoData) -> Published:
+        return self._recorded(statement, lambda run_id: publish_pseudo(self.engine, statement, run_id, self._progress))
+
+    def _recorded(self, statement: Publish | PseudoData, work: Callable[[str], ReleaseRecord]) -> Published:
+        """Runs the work of a statement; that it ran, and how it ended, stays in the catalog whatever happens."""
         self.engine.check_writable()
         migrate.ensure(self.engine)
         sweep(self.engine)
         run_id = runs.start_run(self.engine, statement.text, statement.place.file)
         try:
-            record = publish_pseudo(self.engine, statement, run_id, self._progress)
+            record = work(run_id)
         except BaseException as error:
             self._note_failure(run_id, error)
             raise

@@ -156,11 +156,11 @@ def induce(
         bins=chosen.bins,
         exact=chosen.exact,
         rare=chosen.rare,
-        most_nodes=_most_nodes(chosen),
+        most_nodes=most_nodes(chosen),
         ordered=ordered,
     )
-    rules = _rules(chosen, len(training.classes))
-    nodes = grow(engine, training, _root(engine, training), rules, _limits(chosen), veto, progress)
+    rules = rules_of(chosen, len(training.classes))
+    nodes = grow(engine, training, root_of(engine, training), rules, limits_of(chosen), veto, progress)
     if chosen.prune and chosen.inducer == "c45":
         error_based(nodes, chosen.confidence)
     elif chosen.prune and chosen.inducer in ("cart", "regression"):
@@ -170,13 +170,14 @@ def induce(
     return Induced(tree, training.rows, training.left_out)
 
 
-def _most_nodes(chosen: Settings) -> int:
+def most_nodes(chosen: Settings) -> int:
     """Open nodes at a time: what the column of slots must hold."""
     binary = chosen.inducer in ("cart", "regression")
     return 2 ** min(chosen.max_depth, 30) if binary else 1 << 31
 
 
-def _rules(chosen: Settings, classes: int) -> Rules:
+def rules_of(chosen: Settings, classes: int) -> Rules:
+    """What makes a candidate for this inducer, and what it is worth."""
     regression = chosen.inducer == "regression"
     impurity = {"entropy": entropy, "gini": gini, "deviance": squared_error}[chosen.criterion]
 
@@ -196,12 +197,13 @@ def _rules(chosen: Settings, classes: int) -> Rules:
     return Rules(impurity, rows, tolerance, chosen.min_leaf, least_of_cut, binary, regression, chosen.mdl)
 
 
-def _limits(chosen: Settings) -> Limits:
+def limits_of(chosen: Settings) -> Limits:
+    """When a node of this inducer stays a leaf."""
     by_ratio = chosen.inducer == "c45"
     return Limits(chosen.max_depth, max(2 * chosen.min_leaf, 2), chosen.max_leaves, chosen.min_gain, by_ratio)
 
 
-def _root(engine: Engine, training: Training) -> Ints:
+def root_of(engine: Engine, training: Training) -> Ints:
     """The histogram of all rows: classes from any packed column, a response by its own sums."""
     if training.is_regression:
         number = exp.cast(column(RESPONSE), "BIGINT")

@@ -13,7 +13,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.coded import make_training
 from ppdm_sql.trees.grow import Grown, grow
-from ppdm_sql.trees.inducers import Settings, _limits, _most_nodes, _root, _rules
+from ppdm_sql.trees.inducers import Settings, limits_of, most_nodes, root_of, rules_of
 from ppdm_sql.watching import Progress, silent
 
 
@@ -47,11 +47,11 @@ def nested(
         bins=chosen.bins,
         exact=True,
         rare=1,
-        most_nodes=_most_nodes(chosen),
+        most_nodes=most_nodes(chosen),
     )
-    rules = _rules(chosen, len(training.classes))
-    limits = _limits(replace(chosen, max_leaves=limit))
-    nodes = grow(engine, training, _root(engine, training), rules, limits, None, progress)
+    rules = rules_of(chosen, len(training.classes))
+    limits = limits_of(replace(chosen, max_leaves=limit))
+    nodes = grow(engine, training, root_of(engine, training), rules, limits, None, progress)
     # children are appended when their parent is split, so their numbers tell the order
     order = sorted((node.number for node in nodes if node.children), key=lambda n: nodes[n].children[0])
     leaves = sum(not node.children for node in nodes)

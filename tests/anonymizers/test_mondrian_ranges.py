@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mondrian_labels import read
 
-from ppdm_sql.anonymizers.table.labels import _escaped, same_rows
+from ppdm_sql.anonymizers.table.labels import escaped, same_rows
 from ppdm_sql.anonymizers.table.responses import grid
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import EngineError
@@ -132,7 +132,7 @@ def test_values_out_of_order_are_refused_without_being_told():
 def test_different_lists_read_differently(words):
     from mondrian_labels import members
 
-    label = "{" + ", ".join(map(_escaped, words)) + "}"
+    label = "{" + ", ".join(map(escaped, words)) + "}"
     assert members(label) == words
 
 

@@ -9,12 +9,16 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import pytest
+from sqlglot import exp
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Groups, Node, Tree
+from ppdm_sql.trees.tree_json import tree_to_dict
+from ppdm_sql.verify.spans import reached_nodes
 
 Spec = tuple  # (attribute, {value: child}), or "leaf"
 
@@ -105,6 +109,14 @@ def test_mistakes_are_told(engine, make_table):
         audit(engine, tree, empty)
 
 
+def judged_sizes(engine, tree, name, public) -> list[int]:
+    """The sizes of the groups that the judge forms from the model file, which shares no code with the audit."""
+    span = aliased(reached_nodes(engine, tree_to_dict(tree), public, "r"), "span")
+    grouped = exp.Select(expressions=[span]).from_(name.table("r")).subquery("s")
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(grouped).group_by(column("span", "s"))
+    return sorted(int(row[0]) for row in engine.fetch(counted))
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_random_trees_by_the_definition(duckdb_engine, make_table, seed):
     """Span = the set of (leaf, class) that some private values can lead to; people are grouped by it."""
@@ -133,13 +145,10 @@ def test_random_trees_by_the_definition(duckdb_engine, make_table, seed):
             for guess in itertools.product(*(domains[name] for name in private))
         )
         groups[(leaves, row[-1] if class_is_public else None)][row[-1]] += 1
-    found = audit(
-        duckdb_engine,
-        tree,
-        stored(duckdb_engine, make_table, [*names, "y"], rows),
-        public=public,
-        class_is_public=class_is_public,
-    )
+    name = stored(duckdb_engine, make_table, [*names, "y"], rows)
+    found = audit(duckdb_engine, tree, name, public=public, class_is_public=class_is_public)
+    if not class_is_public:
+        assert judged_sizes(duckdb_engine, tree, name, public) == sorted(sum(g.values()) for g in groups.values())
     sizes = [sum(group.values()) for group in groups.values()]
     assert (found.spans, found.k, found.rows) == (len(groups), min(sizes), len(rows))
     assert found.exposed_rows == sum(sum(group.values()) for group in groups.values() if len(group) == 1)

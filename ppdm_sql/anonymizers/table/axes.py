@@ -111,8 +111,8 @@ def quasi_axis(engine: Engine, source: Source, name: str, number: int, k: int, h
     if hierarchy is not None:
         return _along(engine, plain, number, hierarchy)
     if plain.line is not None or not plain.texts:
-        return replace(plain, rare=_held(engine, source, plain) < k)
-    return _without_the_few(engine, plain, number, _held(engine, source, plain) >= k)
+        return replace(plain, rare=held_by(engine, source, plain) < k)
+    return _without_the_few(engine, plain, number, held_by(engine, source, plain) >= k)
 
 
 def counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
@@ -156,7 +156,7 @@ def _without_the_few(engine: Engine, plain: Axis, number: int, common: Flags) ->
     )
 
 
-def _held(engine: Engine, source: Source, axis: Axis) -> Ints:
+def held_by(engine: Engine, source: Source, axis: Axis) -> Ints:
     """Per code but NULL's, how many rows or persons hold the value in the whole table."""
     if source.entity is None:
         return axis.rows

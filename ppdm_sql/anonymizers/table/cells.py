@@ -25,6 +25,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.trees.nominal import mixed_radix
 
 PARTS = own("ppdm_parts")
 RESPONSE = own("ppdm_response")
@@ -117,7 +118,7 @@ class Cells:
 
     def packed(self, alias: str) -> list[exp.Expr]:
         """The kept codes of a row as one number, or as several where one would not hold them."""
-        return [_mixed_radix([(column(name, alias), self.sizes[name]) for name in pack]) for pack in packs(self.sizes)]
+        return [mixed_radix([(column(name, alias), self.sizes[name]) for name in pack]) for pack in packs(self.sizes)]
 
     # -- counting ----------------------------------------------------------------------------------
 
@@ -283,15 +284,6 @@ def packs(sizes: Mapping[str, int]) -> list[list[str]]:
         found[-1].append(name)
         room //= max(size, 1)
     return found
-
-
-def _mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
-    """Several codes as one number, exactly: ((a * size of b) + b) * size of c + c ..."""
-    key: exp.Expr = exp.cast(codes[0][0], "BIGINT")
-    for code, size in codes[1:]:
-        product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(size))
-        key = exp.Add(this=product, expression=exp.cast(code, "BIGINT"))
-    return key
 
 
 def _same_part(alias: str) -> exp.Expr:

@@ -134,16 +134,16 @@ class _Writer:
 
     def _list(self, first: int, stop: int, hides: bool) -> str:
         """The values of a region; of many the first and the last."""
-        named = [_escaped(text) for text in self.axis.texts[first:stop]]
+        named = [escaped(text) for text in self.axis.texts[first:stop]]
         if len(named) > _LONGEST_LIST:
             named = [f"{named[0]} .. {named[-1]}"]
         return "{" * self.braces + ", ".join([*named, *(["..."] if hides else [])]) + "}" * self.braces
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     r"""A value inside a list, so that no other list reads the same.
 
-    >>> _escaped("Smith, {J}"), _escaped("..."), _escaped("a .. b")
+    >>> escaped("Smith, {J}"), escaped("..."), escaped("a .. b")
     ('Smith\\, \\{J\\}', '\\...', 'a \\.. b')
     """
     return _SPECIAL.sub(r"\\\g<0>", text)

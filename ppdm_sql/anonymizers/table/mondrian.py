@@ -159,14 +159,14 @@ def _read(
         numeric=numeric,
         secrets=tuple(coded.codes[name] for name in secret),
     )
-    secrets = [_secret(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret]
+    secrets = [secret_of(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret]
     cells = _cells(engine, source, coded, axes, columns)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
     quasi = tuple(axes[name] for name in source.quasi)
     return _Table(quasi, coded, cells, columns, Demands(k, tuple(secrets)), response)
 
 
-def _secret(
+def secret_of(
     engine: Engine, axis: Axis, demanding: Sequence[Requirement], hierarchy: Hierarchy | None, rows: int
 ) -> Secret:
     """A sensitive column; where a distance is left open it is settled by the column."""

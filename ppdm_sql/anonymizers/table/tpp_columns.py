@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from ppdm_sql.anonymizers.table.axes import Axis
-from ppdm_sql.anonymizers.table.labels import _escaped
+from ppdm_sql.anonymizers.table.labels import escaped
 from ppdm_sql.anonymizers.table.tpp_recoding import Number, Pair, recode_categories, recode_numbers
 from ppdm_sql.anonymizers.table.tpp_trees import Names
 from ppdm_sql.engines.base import Kind
@@ -194,7 +194,7 @@ class Column:
         return "{" * braces + ", ".join(named) + "}" * braces
 
     def _member(self, code: int) -> str:
-        text = _escaped(self.axis.texts[code])
+        text = escaped(self.axis.texts[code])
         return f"\\{text}" if text == "NULL" else text
 
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, Private
-from ppdm_sql.anonymizers.table.axes import Axis, _held, counted_axis
+from ppdm_sql.anonymizers.table.axes import Axis, counted_axis, held_by
 from ppdm_sql.anonymizers.table.demands import Demands
 from ppdm_sql.anonymizers.table.labels import marker
-from ppdm_sql.anonymizers.table.mondrian import _secret
+from ppdm_sql.anonymizers.table.mondrian import secret_of
 from ppdm_sql.anonymizers.table.tpp_check import Checker
 from ppdm_sql.anonymizers.table.tpp_columns import Column
 from ppdm_sql.anonymizers.table.tpp_trees import Preserved, preserved_trees, target_of
@@ -112,12 +112,12 @@ def read(
     lookups = {name: axis.lookup for name, axis in axes.items()}
     progress("encoding", 0, None)
     coded = encode(engine, source.relation, lookups, (*source.passed, *fixed), extra=extra)
-    secrets = tuple(_secret(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret)
+    secrets = tuple(secret_of(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret)
     _check_nulls([*targets, *secret], axes, coded.rows)
     Demands(k, secrets).check_whole(coded.rows, _persons(engine, source, coded), source.entity is not None)
     least = max(k, 2)  # a value that one person holds is rare, whatever k is
     columns = {
-        name: Column(axes[name], _held(engine, source, axes[name]) >= least)
+        name: Column(axes[name], held_by(engine, source, axes[name]) >= least)
         for name in dict.fromkeys([*source.quasi, *targets])
     }
     for name in source.quasi:
