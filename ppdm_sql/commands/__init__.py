@@ -20,7 +20,7 @@ _COMMANDS = {
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",
     "show": "Show one release: what was asked, what was achieved, what is not promised.",
     "list": "List the releases of a database.",
-    "model": "Trees learned in the database: train, show, predict, audit, export, import, list, drop.",
+    "model": "Trees learned in the database: train, show, predict, install, audit, export, import, list, drop.",
     "share": "Several sources, one model: collect their published models, learn from all, or let them vote.",
     "catalog": "The catalog's version: status, migrate.",
 }

@@ -142,6 +142,38 @@ def predict(
     return 0
 
 
+@command.command("install")
+@click.argument("name")
+@click.option("--view", metavar="VIEW", help="Make a view of that name over --from instead of a macro.")
+@click.option("--from", "source", metavar="TABLE", help="The table a view looks at.")
+@click.option("--keep", metavar="COLUMNS", help="Columns of the table a view keeps, with commas between.")
+@click.option("--replace", is_flag=True, help="Put it in the place of the one that is there.")
+@json_option
+@pass_options
+def install(
+    options: Options, name: str, view: str | None, source: str | None, keep: str | None, replace: bool, as_json: bool
+) -> int:
+    """Make a model usable from any SQL client: as macro predict_NAME (DuckDB), or as a view over a table.
+
+    \b
+    $ ppdm --db clinic.duckdb model install readmission
+    $ ppdm --db clinic.duckdb model install readmission --view told --from patients --keep patient_id
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.trees import library
+
+    if (view is None) != (source is None):
+        raise click.UsageError("a view needs both --view and --from")
+    kept = [word.strip() for word in (keep or "").split(",") if word.strip()]
+    with options.session() as session:
+        made = library.install(session.engine, name, view=view, source=source, keep=kept, replace=replace)
+    if as_json:
+        show.print_json({"model": name, "made": made})
+    else:
+        _say(f"installed {made}")
+    return 0
+
+
 @command.command("audit")
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The people the model is about.")

@@ -17,7 +17,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.relation import base_tables, match, reads_in_place
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column, own
 from ppdm_sql.trees import exchange
-from ppdm_sql.trees.expression import kept_columns, predict_select
+from ppdm_sql.trees.expression import create_predict_macro, create_predict_view, kept_columns, predict_select
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import clear, predict
 from ppdm_sql.trees.stored import record_of, rows_of, tree_of
@@ -37,6 +37,9 @@ class Model:
 
     record: ModelRecord
     tree: Tree
+
+    def _repr_html_(self) -> str:
+        return self.tree._repr_html_()
 
     @property
     def warning(self) -> str:
@@ -225,6 +228,22 @@ def predict_into(
         clear(engine, tree)
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(target.table())
     return Predicted(str(target), int(engine.fetch_one(counted)[0]))
+
+
+def install(
+    engine: Engine, name: str, *, view: str | None, source: str | None, keep: Sequence[str], replace: bool
+) -> str:
+    """Makes macro predict_<name>, or a view over a table; gives how it is called."""
+    engine.check_writable()
+    tree = load(engine, name).tree
+    if view is None or source is None:
+        taken = create_predict_macro(engine, name, tree, replace_it=replace)
+        return f"predict_{name}({', '.join(taken)})"
+    target, relation = name_of(engine, view), name_of(engine, source)
+    if engine.relation_kind(target) == "table" or (engine.relation_kind(target) and not replace):
+        raise PolicyError(f"{target} is there already: --replace replaces a view, and nothing replaces a table")
+    create_predict_view(engine, target, tree, relation, keep, replace_it=replace)
+    return str(target)
 
 
 # -- relations -------------------------------------------------------------------------------------------------------

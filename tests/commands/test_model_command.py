@@ -270,3 +270,19 @@ def test_audit_tells_whom_the_model_would_single_out(trained):
     code, said = called("model", "audit", "ill", "--from", "people", "--public", "town", "--k", "400", "--json")
     assert json.loads(said)["k"] >= found["k"]
     assert called("model", "audit", "ill", "--from", "people", "--public", "shoe")[0] == 2
+
+
+def test_a_model_can_be_used_from_any_client(trained):
+    code, said = called("model", "install", "ill")
+    assert code == 0, said
+    assert "installed predict_ill(age, town)" in said
+    assert called("model", "install", "ill", "--view", "told", "--from", "people", "--keep", "id")[0] == 0
+    assert called("model", "install", "ill", "--view", "people", "--from", "people", "--replace")[0] == 2
+    assert called("model", "install", "ill", "--view", "told", "--from", "people")[0] == 2  # it is there
+    assert called("model", "install", "ill", "--view", "told")[0] == 2
+    assert called("model", "install", "ill", "--replace")[0] == 0
+    with duckdb.connect("clinic.duckdb", read_only=True) as con:
+        by_macro = dict(con.execute("SELECT id, predict_ill(age, town) FROM people").fetchall())
+        by_view = dict(con.execute("SELECT id, ppdm_class FROM told").fetchall())
+    assert by_macro == by_view
+    assert len(by_view) == 400
