@@ -77,7 +77,12 @@ def train(
         return 0
     record, tree = found.record, found.tree
     left = f", {record.left_out:,} left out" if record.left_out else ""
-    _say(f"trained {name}: {len(tree.nodes):,} nodes, {len(tree.leaves):,} leaves, {record.rows:,} rows{left}")
+    grown = f"{_many(len(tree.nodes), 'node')}, {_many(len(tree.leaves), 'leaf', 'leaves')}"
+    _say(f"trained {name}: {grown}, {_many(record.rows, 'row')}{left}")
+    if len(tree.nodes) == 1:
+        _say(
+            "no question is worth asking with these settings; --option prune=false keeps those that pruning takes back"
+        )
     if record.is_raw:
         _warn(found)
     return 0
@@ -210,7 +215,7 @@ def audit(
         told = {key: value for key, value in vars(found).items() if key not in ("confidence", "public")}
         show.print_json({"model": name, **told, "confidence": float(found.confidence), "public": list(found.public)})
         return 0 if holds else 1
-    _say(f"{name}: {found.rows:,} rows in {found.spans:,} groups; the smallest has k = {found.k:,}")
+    _say(f"{name}: {found.rows:,} rows in {_many(found.spans, 'group')}; the smallest has k = {found.k:,}")
     if k is not None:
         _say(f"groups of fewer than {k}: {found.below:,} ({found.rows_below:,} rows)")
     surest = f"nobody's class is certain: at most {100 * float(found.confidence):.1f} %"
@@ -400,6 +405,10 @@ def _write_new(path: Path, text: str) -> None:
         raise PpdmError(f"{path} cannot be written ({cause.strerror})") from None
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text if text.endswith("\n") else text + "\n")
+
+
+def _many(number: int, one: str, several: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def _say(text: str) -> None:

@@ -13,11 +13,9 @@ from datetime import date, timedelta
 from fractions import Fraction
 from typing import Any
 
-from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Tree, Value
 
-_MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 Bounds = tuple[Fraction, Fraction]
 
 

@@ -15,9 +15,7 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.source.lines import moment_line, number_line
 from ppdm_sql.trees.tree import Attribute
 
-_NO = np.zeros(1, dtype=bool)
 _YES = np.ones(1, dtype=bool)
-_WIDEST = Decimal("1e38")  # beyond every number that is not infinite and not a float
 
 
 def between(low: object, high: object, attribute: Attribute, declared: str, *, midpoint: bool) -> Decimal | str:

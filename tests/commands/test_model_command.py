@@ -286,3 +286,12 @@ def test_a_model_can_be_used_from_any_client(trained):
         by_view = dict(con.execute("SELECT id, ppdm_class FROM told").fetchall())
     assert by_macro == by_view
     assert len(by_view) == 400
+
+
+def test_a_tree_without_a_question_says_so(trained):
+    code, said = called(
+        "model", "train", "flat", "--from", "SELECT 1 AS one, illness FROM people", "--target", "illness"
+    )
+    assert code == 0, said
+    assert "trained flat: 1 node, 1 leaf, 400 rows" in said
+    assert "prune=false" in said
