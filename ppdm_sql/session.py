@@ -18,8 +18,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlglot import exp
-
 from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases, runs
 from ppdm_sql.catalog.models import ModelRecord
@@ -41,22 +39,18 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
-from ppdm_sql.release import risks
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import export
-from ppdm_sql.release.model import ModelRequest, find_former, publish_model
 from ppdm_sql.release.model import measure as measure_model
+from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import export_model, recheck_model
 from ppdm_sql.release.pseudo import publish_pseudo
-from ppdm_sql.release.publish import Request, new_release_id, preview, publish
+from ppdm_sql.release.publish import preview, publish
 from ppdm_sql.release.recheck import recheck
+from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
-from ppdm_sql.release.stage import private_columns
-from ppdm_sql.release.target import find_target, sweep
-from ppdm_sql.source.drift import check_drift
-from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
-from ppdm_sql.source.relation import Source, open_source
-from ppdm_sql.statements.names import Name, column
+from ppdm_sql.release.target import sweep
+from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import library
 from ppdm_sql.trees.audit import Audit, audit
 from ppdm_sql.trees.library import Model, Predicted
@@ -90,8 +84,8 @@ class Session:
     def __init__(self, engine: Engine, *, out: Path, show_values: bool, progress: Progress) -> None:
         self.engine = engine
         self._out = out
-        self._show_values = show_values
         self._progress = progress
+        self._planner = Planner(engine, show_values, progress)
 
     def __enter__(self) -> Session:
         return self
@@ -159,8 +153,8 @@ class Session:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
         if isinstance(statement, str):
             statement = self._one_publish(statement)
-        source = self._source(statement)
-        hierarchies = self._hierarchies(statement, source)
+        source = self._planner.source(statement)
+        hierarchies = self._planner.hierarchies(statement, source)
         return measure(
             self.engine,
             source.relation,
@@ -203,8 +197,8 @@ class Session:
 
     def _published(self, statement: Publish, run_id: str) -> ReleaseRecord:
         if statement.kind == "MODEL":
-            return publish_model(self.engine, self._model_request(statement, run_id), self._progress)
-        return publish(self.engine, self._request(statement, run_id), self._progress)
+            return publish_model(self.engine, self._planner.model(statement, run_id), self._progress)
+        return publish(self.engine, self._planner.table(statement, run_id), self._progress)
 
     def _note_failure(self, run_id: str, error: BaseException) -> None:
         """A refused publication leaves its record, although its own transaction is gone."""
@@ -213,56 +207,6 @@ class Session:
         message = str(error) if isinstance(error, PpdmError) else type(error).__name__
         with suppress(PpdmError):  # a full disk or a lost connection: the first error is the one to tell
             runs.finish_run(self.engine, run_id, "refused" if refused else "failed", code, message)
-
-    def _request(self, statement: Publish, run_id: str) -> Request:
-        release_id = new_release_id()
-        target = find_target(self.engine, statement, release_id)
-        with _as_drift(statement, target.former):
-            source = self._source(statement)
-        check_drift(target.former, source)
-        hierarchies = self._hierarchies(statement, source)
-        method = registry.table_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
-        plan = method(self.engine, source, statement.policy, hierarchies, private, self._progress)
-        risks.check_accepted(statement.policy, plan.risks)
-        return Request(release_id, run_id, statement, source, hierarchies, plan, target)
-
-    def _model_request(self, statement: Publish, run_id: str) -> ModelRequest:
-        name, former = find_former(self.engine, statement)
-        with _as_drift(statement, former):
-            source = self._source(statement)
-        check_drift(former, source)
-        hierarchies = self._hierarchies(statement, source)
-        method = registry.model_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
-        plan = method(self.engine, source, statement.policy, hierarchies, self._progress)
-        risks.check_accepted(statement.policy, plan.risks)
-        return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
-
-    def _salt(self) -> str:
-        """The database's own salt; a plan in a database without catalog needs none that lasts."""
-        return releases.salt(self.engine) if migrate.is_there(self.engine) and not self.engine.read_only else ""
-
-    def _source(self, statement: Publish) -> Source:
-        return open_source(self.engine, statement.query, statement.policy, statement.place)
-
-    def _hierarchies(self, statement: Publish, source: Source) -> dict[str, Hierarchy]:
-        return {
-            name: load_hierarchy(
-                wanted,
-                column=name,
-                kind=source.info(name).kind,
-                values=self._distinct(source, name),
-                engine=self.engine,
-                folder=_folder(statement),
-                show_values=self._show_values,
-            )
-            for name, wanted in (source.hierarchies or {}).items()
-        }
-
-    def _distinct(self, source: Source, name: str) -> list[Any]:
-        distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
-        return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
 
     def _refresh(self, statement: Refresh) -> Published:
         record = self._current(self.engine.name(statement.name))
@@ -280,11 +224,11 @@ class Session:
         return replace(planned, statements=tuple(heard))
 
     def _planned_table(self, statement: Publish) -> Planned:
-        request = self._request(statement, run_id="")
+        request = self._planner.table(statement, run_id="")
         return Planned.of(request, preview(self.engine, request, self._progress))
 
     def _planned_model(self, statement: Publish) -> Planned:
-        request = self._model_request(statement, run_id="")
+        request = self._planner.model(statement, run_id="")
         return Planned.of_model(request, measure_model(self.engine, request, self._progress))
 
     def _explain(self, statement: Explain) -> Planned:
@@ -405,21 +349,6 @@ def _method_is_there(statement: Publish) -> None:
 
 def _to_come(what: str, place: Place) -> NotAvailable:
     return NotAvailable(Mistake(f"{what} is not available in this version", place.line, place.column), file=place.file)
-
-
-@contextmanager
-def _as_drift(statement: Publish, former: ReleaseRecord | None) -> Iterator[None]:
-    """What no longer fits a statement that was published as it stands is drift, not a slip of the pen."""
-    try:
-        yield
-    except PolicyError as error:
-        if former is None or former.policy_text != statement.text:
-            raise
-        raise SchemaDrifted(f"the source of {former.name} changed since it was published: {error}") from error
-
-
-def _folder(statement: Publish) -> Path:
-    return Path(statement.place.file).parent if statement.place.file else Path.cwd()
 
 
 def _name(name: Name | str) -> Name:
