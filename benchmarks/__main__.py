@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data, tree_data
+from benchmarks import data, model_cases, release_cases, tree_data
 from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
-_FLOORS = ("group_by", "group_bys")
+_BESIDE = model_cases.FLOORS | release_cases.FLOORS  # a case and the one it is a ratio to
+_FLOORS = ("group_by", "group_bys", *set(_BESIDE.values()))
 LONGEST = 300  # seconds a case may take; some peers would take an hour
 
 
@@ -33,6 +34,8 @@ def main() -> None:
             print(f"making {rows:,} rows for trees", flush=True)
             tree_data.make(database, rows)
             found += _trees(database, rows, options)
+            found += _models(database, rows, options)
+            found += _releases(database, rows, options)
             database.unlink()
         if options.spill:
             found += _spilled(Path(folder))
@@ -77,6 +80,22 @@ def _trees(database: Path, rows: int, options: argparse.Namespace) -> list[dict[
     return found
 
 
+def _models(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Published models; kadet up to a million rows, the audit on all."""
+    names = ["leaf_scan", "span_audit", "span_audit_private"]
+    repeat = options.repeat if rows <= 1_000_000 else 1
+    if rows <= 1_000_000:
+        names += ["c45", "kadet_c45", "kadet_private", "kadet_published"]
+    return [{"rows": rows, "case": name, **_case(name, database, repeat)} for name in names]
+
+
+def _releases(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Tables guided by trees."""
+    repeat = options.repeat if rows <= 1_000_000 else 1
+    names = ("c45_nine", *release_cases.FLOORS)
+    return [{"rows": rows, "case": name, **_case(name, database, repeat)} for name in names]
+
+
 def _spilled(folder: Path) -> list[dict[str, object]]:
     """The k-check of a table far larger than the memory it may use."""
     rows, database = 100_000_000, folder / "large.duckdb"
@@ -115,11 +134,15 @@ def _best(arguments: list[str], repeat: int) -> dict[str, float]:
 
 
 def _print(found: list[dict[str, object]]) -> None:
-    """Ratios are to the plain GROUP BY of the same table; trees and naive Bayes to the 14 of theirs."""
+    """Ratios are to the plain GROUP BY of the same table; trees and naive Bayes to the 14 of theirs.
+
+    Models: kadet to plain C4.5, the audit to the count of the leaves; kactus2 and tpp to the C4.5 tree alone.
+    """
     floors = {(item["rows"], item["case"]): item["seconds"] for item in found if item["case"] in _FLOORS}
     print(f"\n{'rows':>12} {'case':<20} {'seconds':>9} {'x GROUP BY':>11} {'cpu s':>8} {'peak MB':>8} {'accuracy':>9}")
     for item in found:
-        floor = floors.get((item["rows"], "group_bys" if item["case"] in TREE_CASES else "group_by"))
+        other = "group_bys" if item["case"] in TREE_CASES else "group_by"
+        floor = floors.get((item["rows"], _BESIDE.get(str(item["case"]), other)))
         ratio = f"{item['seconds'] / floor:11.1f}" if floor else " " * 11
         right = f"{item['accuracy']:9.4f}" if "accuracy" in item else ""
         told = f"{item['rows']:>12,} {item['case']:<20} {item['seconds']:>9.2f} {ratio} {item['cpu']:>8.1f}"

@@ -14,17 +14,18 @@ from ppdm_sql import resources
 from ppdm_sql.checks.measure import Measures
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.results import Result
+from ppdm_sql.report.write import Reported
 from ppdm_sql.session import Session, connect
 from ppdm_sql.watching import Progress
 
-DATABASE, POLICY, EXPORT = "clinic.duckdb", "patients.sql", "open.duckdb"
+DATABASE, POLICY, EXPORT, REPORT = "clinic.duckdb", "patients.sql", "open.duckdb", "report.html"
 
 
 def run_demo(
     folder: Path,
     *,
     say: Callable[[str, str | None], None],
-    show: Callable[[Result | Measures], None],
+    show: Callable[[Result | Measures | Reported], None],
     progress: Progress | None = None,
 ) -> None:
     """Runs the steps in a folder; say(text, command) tells each, show(result) prints what it gave."""
@@ -45,12 +46,17 @@ def run_demo(
         say("Handed over: a new file that holds the released rows and nothing else.",
             f"ppdm --db {database} export patients_open {EXPORT} --out {folder}")  # fmt: skip
         show(session.export("patients_open", EXPORT))
+        say(
+            "And a page that tells people about it.",
+            f"ppdm --db {database} report patients_open --out {folder / REPORT}",
+        )
+        show(session.report("patients_open", REPORT))
 
 
 def _prepare(folder: Path) -> None:
     """An empty folder with the policy and its hierarchies; an earlier demo there is made anew."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in (DATABASE, f"{DATABASE}.wal", EXPORT, f"{EXPORT}.manifest.json", f"{EXPORT}.certificate.sql"):
+    for old in (DATABASE, f"{DATABASE}.wal", EXPORT, f"{EXPORT}.manifest.json", f"{EXPORT}.certificate.sql", REPORT):
         (folder / old).unlink(missing_ok=True)
     for file in (resources.folder("sql") / "demo").iterdir():
         if file.name != "hospital.sql":

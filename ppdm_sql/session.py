@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases, runs
+from ppdm_sql.catalog.evaluations import Evaluation
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.errors import Mistake, NotAvailable, PolicyError, PpdmError, RequirementBreached, SchemaDrifted
+from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached, SchemaDrifted
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
     DropRelease,
     Explain,
     Export,
     PassThrough,
-    Place,
     PseudoData,
     Publish,
     Refresh,
@@ -41,6 +41,8 @@ from ppdm_sql.policy.policy import (
 )
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import export
+from ppdm_sql.release.live import check_live, is_live
+from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.model import measure as measure_model
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import export_model, recheck_model
@@ -58,6 +60,10 @@ from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
     import duckdb
+
+    from ppdm_sql.evaluate.advise import Advice
+    from ppdm_sql.evaluate.run import Told as GridTold
+    from ppdm_sql.report.write import Reported
 
 Told = Callable[[Statement, Result], None]
 
@@ -251,6 +257,49 @@ class Session:
         finally:
             self.engine.on_statement = before
 
+    # -- choosing: learners and measures are loaded when they are asked for ------------------------
+
+    def evaluate(
+        self,
+        statement: Publish | str,
+        *,
+        methods: Sequence[str] = (),
+        grid: Sequence[str] = (),
+        protocol: str = "holdout",
+        learner: str | None = None,
+        seed: int | None = None,
+        workload: str | Path | None = None,
+        again: bool = False,
+        told: GridTold | None = None,
+    ) -> Evaluation:
+        """Tries methods and requirements (grid=["k=5,10"]) on the table of a policy; only figures are kept."""
+        from ppdm_sql.evaluate.run import evaluate_policy, nobody
+
+        return evaluate_policy(
+            self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
+            methods=methods, grid=grid, protocol=protocol, learner=learner, seed=seed, workload=workload,
+            again=again, told=told or nobody, show_values=self._planner.show_values,
+        )  # fmt: skip
+
+    def advise(
+        self,
+        statement: Publish | str,
+        *,
+        sample: int | None = None,
+        learner: str | None = None,
+        seed: int | None = None,
+        told: GridTold | None = None,
+    ) -> Advice:
+        """A method and a k for the table of a policy, whose own requirements are the least; publishes nothing."""
+        from ppdm_sql.evaluate.advise import SAMPLE, advise
+        from ppdm_sql.evaluate.run import nobody
+
+        return advise(
+            self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
+            sample=sample or SAMPLE, learner=learner, seed=seed, told=told or nobody,
+            show_values=self._planner.show_values,
+        )  # fmt: skip
+
     # -- releases ----------------------------------------------------------------------------------
 
     def verify(self, name: Name | str) -> Verified:
@@ -258,14 +307,25 @@ class Session:
         record = self._current(_name(name))
         if record.kind == "MODEL":
             return recheck_model(self.engine, record)
-        return recheck(self.engine, record)
+        return recheck_live(self.engine, record) if is_live(record) else recheck(self.engine, record)
 
     def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
         """Writes a release into a new file, re-measured there before it gets its name."""
         record = self._current(_name(name))
         if record.kind == "MODEL":
             return export_model(self.engine, record, str(path), dict(options or {}), out=self._out)
-        return export(self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress)
+        written = export_live if is_live(record) else export
+        return written(self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress)
+
+    def report(self, name: Name | str, path: str | Path, *, readers: str = "internal", force: bool = False) -> Reported:
+        """Writes one HTML page about a release, for internal or public readers; the release is measured for it."""
+        from ppdm_sql.report.write import report  # charts and templates take their time to load
+
+        record = self._current(_name(name))
+        return report(
+            self.engine, record, str(path), verify=lambda: self.verify(name), out=self._out, readers=readers,
+            force=force, progress=self._progress,
+        )  # fmt: skip
 
     def drop(self, name: Name | str) -> Dropped:
         self.engine.check_writable()
@@ -343,12 +403,8 @@ def _method_is_there(statement: Publish) -> None:
         registry.model_method(statement.policy.algorithm, statement.place)
         return
     if statement.live:
-        raise _to_come("CREATE VIEW ... LIVE", statement.place)
+        check_live(statement)
     registry.table_method(statement.policy.algorithm, statement.place)
-
-
-def _to_come(what: str, place: Place) -> NotAvailable:
-    return NotAvailable(Mistake(f"{what} is not available in this version", place.line, place.column), file=place.file)
 
 
 def _name(name: Name | str) -> Name:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from sqlglot import exp
 
+from ppdm_sql.anonymizers.live import Live
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -48,6 +49,7 @@ class TablePlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
+    live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
 
 
 @dataclass(frozen=True)

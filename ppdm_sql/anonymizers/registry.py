@@ -19,9 +19,20 @@ _TABLE_METHODS = {
 
 
 _MODEL_METHODS = {
+    "atp": "ppdm_sql.anonymizers.model.atp",
     "kadet": "ppdm_sql.anonymizers.model.kadet",
     "ldm": "ppdm_sql.anonymizers.model.ldm",
 }
+
+
+def table_methods() -> tuple[str, ...]:
+    """The methods that publish rows."""
+    return tuple(sorted(_TABLE_METHODS))
+
+
+def model_methods() -> tuple[str, ...]:
+    """The methods that publish a model."""
+    return tuple(sorted(_MODEL_METHODS))
 
 
 def table_method(algorithm: str, place: Place) -> TableMethod:

@@ -18,10 +18,13 @@ _COMMANDS = {
     "check": "Measure how risky the source of a policy is as it stands; changes nothing.",
     "verify": "Re-measure releases, or an exported file, and find what was changed afterwards.",
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",
+    "report": "Write one self-contained HTML page about a release, for internal or public readers.",
     "show": "Show one release: what was asked, what was achieved, what is not promised.",
     "list": "List the releases of a database.",
     "model": "Trees learned in the database: train, show, predict, install, audit, export, import, list, drop.",
     "share": "Several sources, one model: collect their published models, learn from all, or let them vote.",
+    "evaluate": "Try methods and requirements on a table: what each would keep, cost and risk; publishes nothing.",
+    "advise": "Find a method and requirements for a table, and the statement to paste.",
     "catalog": "The catalog's version: status, migrate.",
 }
 

@@ -12,7 +12,7 @@ import click
 @click.option("--dir", "folder", default="demo", show_default=True, type=click.Path(file_okay=False),
               help="Where the demo's database and files go.")  # fmt: skip
 def command(folder: str) -> int:
-    """See it all: a hospital table, its risk, a policy, a verified release, an exported file.
+    """See it all: a hospital table, its risk, a policy, a verified release, an exported file, a report.
 
     \b
     $ ppdm demo
@@ -23,6 +23,8 @@ def command(folder: str) -> int:
     from ppdm_sql.commands import show
     from ppdm_sql.commands.progress import bar
     from ppdm_sql.demo import DATABASE, EXPORT, POLICY, run_demo
+    from ppdm_sql.release.results import Result
+    from ppdm_sql.report.write import Reported
 
     started = time.monotonic()
 
@@ -31,11 +33,13 @@ def command(folder: str) -> int:
         if typed:
             show.console.print(f"[dim]$ {escape(typed)}[/]")
 
-    def print_result(result: object) -> None:
+    def print_result(result: Result | Measures | Reported) -> None:
         if isinstance(result, Measures):
             show.measures(result)
+        elif isinstance(result, Reported):
+            show.reported(result)
         else:
-            show.result(result)  # type: ignore[arg-type]
+            show.result(result)
 
     run_demo(Path(folder), say=say, show=print_result, progress=bar())
     base = f"ppdm --db {Path(folder) / DATABASE}"
@@ -45,6 +49,7 @@ def command(folder: str) -> int:
         (f"{base} verify", "measure every release again"),
         (f"{base} plan {Path(folder) / POLICY} --show-sql", "every statement it runs"),
         (f"duckdb {Path(folder) / EXPORT} < {Path(folder) / EXPORT}.certificate.sql", "the recipient's own proof"),
+        (f"{base} advise {Path(folder) / POLICY}", "which method and k suit the table, measured on it"),
         (f"edit {Path(folder) / POLICY}", "ask for k = 25, or drop a quasi-identifier, and run it again"),
     ):
         show.console.print(f"  {escape(typed)}\n      [dim]{escape(why)}[/]")

@@ -51,14 +51,23 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
 @click.option("--rows", type=click.IntRange(min=1), help="How many in all [as many as the models were learned from].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
+@click.option("--name-sources", is_flag=True, help="Add column ppdm_source: 0, 1, ... in the order of the files.")
 @json_option
 @pass_options
 def collect(
-    options: Options, files: tuple[str, ...], into: str, rows: int | None, seed: int, algorithm: str, as_json: bool
+    options: Options,
+    files: tuple[str, ...],
+    into: str,
+    rows: int | None,
+    seed: int,
+    algorithm: str,
+    name_sources: bool,
+    as_json: bool,
 ) -> int:
     """Make one table of pseudo-rows from the published models of several sources.
 
-    Every file is checked against the manifest beside it. The rows describe nobody; column ppdm_source counts the files.
+    Every file is checked against the manifest beside it. The rows describe nobody, and are
+    mixed: which file a row comes from is told only with --name-sources.
 
     \b
     $ ppdm --db miner.duckdb share collect north.json south.json --into pooled --rows 10000
@@ -70,7 +79,9 @@ def collect(
     with options.session() as session:
         shared = [read_shared(Path(file)) for file in files]
         target = name_of(session.engine, into)
-        done = pool(session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm)
+        done = pool(
+            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, name_sources=name_sources
+        )
     if as_json:
         show.print_json({"table": done.relation, "rows": done.rows, "sources": done.sources})
     else:

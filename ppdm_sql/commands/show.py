@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.release.results import FindingShown, Planned, Published, Result, Verified
+    from ppdm_sql.report.write import Reported
 
 # A pipe has no width of its own: rich would fold tables to 80 columns there.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
@@ -72,8 +73,18 @@ def verified(outcome: Verified) -> None:
                   f"{_many(outcome.classes, 'class', 'classes')}, measured on what is stored")  # fmt: skip
     for problem in outcome.problems:
         console.print(f"  [red]{escape(problem)}[/]")
+    for note in outcome.notes:
+        console.print(f"  {escape(note)}")
     if outcome.findings:
         findings(outcome.findings)
+
+
+def reported(done: Reported) -> None:
+    verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the page says so"
+    console.print(f"[bold]{escape(done.name)}[/] {verdict}")
+    for problem in done.problems:
+        console.print(f"  [red]{escape(problem)}[/]")
+    console.print(f"wrote {escape(done.path)}: {done.bytes:,} bytes, for {done.audience} readers")
 
 
 def planned(plan: Planned, *, statements: bool) -> None:

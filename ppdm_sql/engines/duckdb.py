@@ -138,6 +138,10 @@ class DuckDBEngine(Engine):
             yield
         except duckdb.Error as cause:
             raise _explanation(cause, sql) from cause
+        except RuntimeError as cause:
+            if str(cause) != "Query interrupted":
+                raise
+            raise KeyboardInterrupt from cause  # the driver loses Ctrl-C that comes while a statement runs
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

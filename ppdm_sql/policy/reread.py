@@ -1,4 +1,4 @@
-"""Reads requirements back from the text they were kept as: a catalog's, or a manifest's that may be forged."""
+"""Reads requirements that stand alone: kept in a catalog, in a manifest that may be forged, or given in a call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.reader import Reader, Report, UnreadableError, brackets
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.requirements import Requirement
-from ppdm_sql.policy.tokens import source_of, tokenize
+from ppdm_sql.policy.tokens import described, source_of, tokenize
+from ppdm_sql.policy.words import shown
 
 
 def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
@@ -19,14 +20,34 @@ def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
     >>> [str(item) for item in requirements(["k = 10", "recursive_l = (2.5, 3)", "confidence = 85 %"])]
     ['k = 10', 'recursive_l = (2.5, 3)', 'confidence = 85 %']
     """
-    source = source_of(", ".join(texts), None)
+    found, mistakes = _read(", ".join(texts))
+    if mistakes or len(found) != len(texts):
+        raise PolicyError("the requirements of the manifest cannot be read: it was edited, or made by a newer version")
+    return found
+
+
+def requirement(text: str) -> Requirement:
+    """One requirement as somebody typed it; what is wrong with it is told as for a policy, without a place.
+
+    >>> requirement("k = 10")
+    KAnonymity(k=10)
+    """
+    found, mistakes = _read(text)
+    if mistakes or len(found) != 1:
+        raise PolicyError(*(mistakes or [f"{shown(text)} is not one requirement, such as k = 10"]))
+    return found[0]
+
+
+def _read(text: str) -> tuple[tuple[Requirement, ...], list[str]]:
+    """The requirements of a list, and what is wrong with it."""
+    source = source_of(text, None)
     report = Report(source)
     tokens = tokenize(source, sqlglot.Dialect.get_or_raise("duckdb"))
     try:
         reader = Reader(report, tokens, brackets(tokens, report))
         found = read_requirements(reader, lambda: False, lambda: False)
+        if not reader.done and not report.mistakes:
+            reader.wrong(f"a requirement ends before {described(reader.peek())}")
     except UnreadableError:
         found = ()
-    if report.mistakes or not reader.done or len(found) != len(texts):
-        raise PolicyError("the requirements of the manifest cannot be read: it was edited, or made by a newer version")
-    return found
+    return found, [mistake.message for mistake in report.mistakes]

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Tree, Value
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Tree, Value
 
 Bounds = tuple[Fraction, Fraction]
 
@@ -61,8 +61,11 @@ def read_domains(option: Any) -> dict[str, Bounds]:
 
 
 def _thresholds(tree: Tree, number: int) -> list[Any]:
-    splits = (node.split for node in tree.nodes)
-    return [split.at for split in splits if isinstance(split, Cut) and split.attribute == number]
+    found: list[Any] = []
+    for split in (node.split for node in tree.nodes):
+        if isinstance(split, Cut | Bands) and split.attribute == number:
+            found += [split.at] if isinstance(split, Cut) else split.at
+    return found
 
 
 def place_of(at: Any) -> Fraction:

@@ -68,7 +68,7 @@ def generate(engine: Engine, tree: Tree, order: Order, shared: Mapping[int, Doma
 def _anywhere(domains: Mapping[int, Domain], rows: int, classes: int) -> Recipe:
     """BASEGEN: every column uniform over its domain; the tree says the class afterwards."""
     values = {number: domain.values or (None,) for number, domain in domains.items() if domain.bounds is None}
-    bounds = {number: domain.bounds for number, domain in domains.items() if domain.bounds is not None}
+    bounds = {number: (domain.bounds,) for number, domain in domains.items() if domain.bounds is not None}
     return Recipe(0, rows, (rows, *([0] * (classes - 1))), values, bounds)
 
 
@@ -90,7 +90,11 @@ def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], domains: Mapping[i
     _store(engine, _CLASSES, _class_ranges(made))
     figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made))), LEAF: [recipe.leaf for recipe in made]}
     for number, domain in domains.items():
-        figures |= _figures(domain.attribute, number, made)
+        if _is_banded(domain, number, made):
+            figures[f"ppdm_b{number}"] = [len(recipe.bounds[number]) for recipe in made]
+            _store_bands(engine, number, domain, made)
+        else:
+            figures |= _figures(domain.attribute, number, made)
     if order.draw:
         figures["ppdm_major"] = [_major(tree, recipe) for recipe in made]
         figures["ppdm_hits"] = [_share(tree, recipe) for recipe in made]
@@ -128,15 +132,36 @@ def _is_number(domain: Domain) -> bool:
 
 def _figures(attribute: Attribute, number: int, made: Sequence[Recipe]) -> dict[str, list[Any]]:
     """Per recipe what a draw needs: how many values there are, or where an interval begins and how wide it is."""
-    if attribute.ordered and attribute.kind is Kind.INTEGER:
-        whole = [_whole(recipe.bounds[number]) for recipe in made]
-        return {f"ppdm_lo{number}": [low for low, _ in whole], f"ppdm_n{number}": [size for _, size in whole]}
     if attribute.ordered and attribute.kind not in _MOMENTS:
-        return {
-            f"ppdm_lo{number}": [float(recipe.bounds[number][0]) for recipe in made],
-            f"ppdm_w{number}": [float(recipe.bounds[number][1] - recipe.bounds[number][0]) for recipe in made],
-        }
+        return _range_figures(attribute, number, [recipe.bounds[number][0] for recipe in made])
     return {f"ppdm_n{number}": [len(_values(attribute, number, recipe)) for recipe in made]}
+
+
+def _range_figures(attribute: Attribute, number: int, ranges: Sequence[Bounds]) -> dict[str, list[Any]]:
+    if attribute.kind is Kind.INTEGER:
+        whole = [_whole(one) for one in ranges]
+        return {f"ppdm_lo{number}": [low for low, _ in whole], f"ppdm_n{number}": [size for _, size in whole]}
+    return {
+        f"ppdm_lo{number}": [float(low) for low, _ in ranges],
+        f"ppdm_w{number}": [float(high - low) for low, high in ranges],
+    }
+
+
+def _is_banded(domain: Domain, number: int, made: Sequence[Recipe]) -> bool:
+    """Whether a number lies in several ranges somewhere: then one of them is drawn first."""
+    return _is_number(domain) and any(len(recipe.bounds[number]) > 1 for recipe in made)
+
+
+def _store_bands(engine: Engine, number: int, domain: Domain, made: Sequence[Recipe]) -> None:
+    listed = [
+        (place, index, one) for place, recipe in enumerate(made) for index, one in enumerate(recipe.bounds[number])
+    ]
+    keys = {"ppdm_recipe": [place for place, _, _ in listed], "ppdm_i": [index for _, index, _ in listed]}
+    _store(engine, _band_table(number), keys | _range_figures(domain.attribute, number, [one for _, _, one in listed]))
+
+
+def _band_table(number: int) -> Name:
+    return own(f"ppdm_pseudo_bands_{number}")
 
 
 def _whole(bounds: Bounds) -> tuple[int, int]:
@@ -152,7 +177,9 @@ def _whole(bounds: Bounds) -> tuple[int, int]:
 
 def _values(attribute: Attribute, number: int, recipe: Recipe) -> list[Any]:
     if attribute.ordered:
-        return [day.isoformat() for day in days(recipe.bounds[number])]
+        listed = [days(one) for one in recipe.bounds[number]]
+        most = max(map(len, listed))  # every range as often as any other
+        return [own_days[place * len(own_days) // most].isoformat() for own_days in listed for place in range(most)]
     return list(recipe.values[number])
 
 
@@ -194,12 +221,18 @@ def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], domains: Mapping[
     names = []
     for number, domain in domains.items():
         draw = drawn(row, order.seed, domain.attribute.name)
+        figures = "r"
+        if _is_banded(domain, number, made):
+            figures = f"w{number}"
+            index = _scaled(drawn(row, order.seed, f"{domain.attribute.name} band"), column(f"ppdm_b{number}", "r"))
+            on = exp.And(this=_same(figures, "b"), expression=exp.EQ(this=column("ppdm_i", figures), expression=index))
+            query = query.join(_band_table(number).table(figures), on=on)
         if not _is_number(domain):
             alias = f"p{number}"
             index = _scaled(draw, column(f"ppdm_n{number}", "r"))
             on = exp.And(this=_same(alias, "b"), expression=exp.EQ(this=column("ppdm_i", alias), expression=index))
             query = query.join(own(f"ppdm_pseudo_pick_{number}").table(alias), on=on, join_type="left")
-        query = query.select(aliased(_value(domain, number, draw), domain.attribute.name), copy=False)
+        query = query.select(aliased(_value(domain, number, draw, figures), domain.attribute.name), copy=False)
         names.append(domain.attribute.name)
     if order.algorithm == "basegen":
         return _based(engine, tree, query, names, sum(recipe.rows for recipe in made))
@@ -254,24 +287,25 @@ def _scaled(draw: exp.Expr, size: exp.Expr) -> exp.Expr:
     return exp.cast(whole, "BIGINT")  # some engines divide whole numbers into decimals
 
 
-def _value(domain: Domain, number: int, draw: exp.Expr) -> exp.Expr:
+def _value(domain: Domain, number: int, draw: exp.Expr, figures: str) -> exp.Expr:
+    """figures: the alias of the table that knows where the value's range begins and how wide it is."""
     attribute = domain.attribute
     if not _is_number(domain):
         text: exp.Expr = column("ppdm_v", f"p{number}")
         kinds = {Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP", Kind.BOOLEAN: "BOOLEAN", Kind.INTEGER: "BIGINT"}
         return exp.cast(text, kinds[attribute.kind]) if attribute.kind in kinds else text
-    low = column(f"ppdm_lo{number}", "r")
+    low = column(f"ppdm_lo{number}", figures)
     if attribute.kind is Kind.INTEGER:
-        return exp.Add(this=low, expression=exp.Paren(this=_scaled(draw, column(f"ppdm_n{number}", "r"))))
-    return _rounded(domain, low, number, draw)
+        return exp.Add(this=low, expression=exp.Paren(this=_scaled(draw, column(f"ppdm_n{number}", figures))))
+    return _rounded(domain, low, column(f"ppdm_w{number}", figures), draw)
 
 
-def _rounded(domain: Domain, low: exp.Expr, number: int, draw: exp.Expr) -> exp.Expr:
+def _rounded(domain: Domain, low: exp.Expr, width: exp.Expr, draw: exp.Expr) -> exp.Expr:
     """A real number with about four telling digits: low + width * share."""
     assert domain.bounds is not None
     places = max(0, 3 - floor(log10(float(domain.bounds[1] - domain.bounds[0]))))
     share = exp.Div(this=exp.cast(draw, "DOUBLE"), expression=_double(float(_PRIME)))
-    exact = exp.Add(this=low, expression=exp.Mul(this=column(f"ppdm_w{number}", "r"), expression=exp.Paren(this=share)))
+    exact = exp.Add(this=low, expression=exp.Mul(this=width, expression=exp.Paren(this=share)))
     # floor and not the nearest: the value stays below the upper end of its interval
     tens = _double(float(10**places))
     cut = exp.Floor(this=exp.Mul(this=exp.Paren(this=exact), expression=tens))

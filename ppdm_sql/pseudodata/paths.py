@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.domains import Bounds, Domain, place_of
-from ppdm_sql.trees.tree import Cut, Groups, Node, Tree, Value
+from ppdm_sql.trees.tree import Bands, Cut, Groups, Node, Tree, Value
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A leaf: rows to make, rows per class, and per column its values or bounds there."""
+    """A leaf: rows to make, rows per class, and per column its values there or the ranges its values lie in."""
 
     leaf: int
     rows: int
     classes: tuple[int, ...]
     values: Mapping[int, tuple[Value, ...]]
-    bounds: Mapping[int, Bounds]
+    bounds: Mapping[int, tuple[Bounds, ...]]
 
 
 def recipes(tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: Sequence[int]) -> list[Recipe]:
@@ -70,18 +72,40 @@ def quota(leaf: Node, rows: int, order: Sequence[int]) -> tuple[int, ...]:
 
 def _allowed(
     tree: Tree, leaf: Node, domains: Mapping[int, Domain]
-) -> tuple[dict[int, tuple[Value, ...]], dict[int, Bounds]]:
+) -> tuple[dict[int, tuple[Value, ...]], dict[int, tuple[Bounds, ...]]]:
     values = {number: domain.values for number, domain in domains.items() if domain.bounds is None}
-    bounds = {number: domain.bounds for number, domain in domains.items() if domain.bounds is not None}
+    bounds: dict[int, tuple[Bounds, ...]] = {
+        number: (domain.bounds,) for number, domain in domains.items() if domain.bounds is not None
+    }
     for node, branch in tree.path(leaf):
         split = node.split
         if isinstance(split, Cut):
-            low, high = bounds[split.attribute]
-            at = place_of(split.at)
-            bounds[split.attribute] = (low, min(high, at)) if branch == 0 else (max(low, at), high)
+            ends = (None, split.at) if branch == 0 else (split.at, None)
+            bounds[split.attribute] = _within(bounds[split.attribute], [ends])
+        elif isinstance(split, Bands):
+            bounds[split.attribute] = _within(bounds[split.attribute], split.ranges(branch))
         elif isinstance(split, Groups):
             values[split.attribute] = _of_branch(split, branch, values[split.attribute])
+    for number, ranges in bounds.items():
+        if tree.attributes[number].kind is Kind.INTEGER and len(ranges) > 1:
+            # between 30.5 and 31 there is no whole number to draw
+            bounds[number] = tuple(one for one in ranges if -(-one[0] // 1) < one[1]) or ranges[:1]
     return values, bounds
+
+
+def _within(ranges: Sequence[Bounds], asked: Sequence[tuple[Any, Any]]) -> tuple[Bounds, ...]:
+    """What is left of some ranges by a test; never nothing: a leaf has rows, whatever bounds were declared.
+
+    >>> from fractions import Fraction as F
+    >>> [(int(a), int(b)) for a, b in _within([(F(0), F(90))], [(None, 30), (50, 60)])]
+    [(0, 30), (50, 60)]
+    """
+    both = []
+    for low, high in ranges:
+        for first, stop in asked:
+            left = low if first is None else max(low, place_of(first))
+            both.append((left, high if stop is None else min(high, place_of(stop))))
+    return tuple(one for one in both if one[0] < one[1]) or (both[0],)
 
 
 def _of_branch(split: Groups, branch: int, before: tuple[Value, ...]) -> tuple[Value, ...]:

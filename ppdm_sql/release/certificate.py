@@ -39,7 +39,7 @@ def certificate(
     """The text of <file>.certificate.sql."""
     quasi = content["policy"]["quasi_identifiers"]
     proofs = [
-        _proof(engine, str(requirement), column, query, params, isinstance(requirement, EntropyDiversity))
+        proof(engine, str(requirement), column, query, params, isinstance(requirement, EntropyDiversity))
         for requirement, column, query, params in measuring_statements(
             engine, RELEASE, quasi=quasi, sensitive=sensitive, requirements=asked
         )
@@ -53,7 +53,7 @@ def certificate(
     )
     parts = [
         _head(content, form, file),
-        _text(engine, view),
+        written(view),
         *proofs,
         _content_proof(engine, list(typed(content["columns"]))),
     ]
@@ -75,7 +75,7 @@ def _head(content: Mapping[str, Any], form: str, file: str) -> str:
     return "\n".join(f"-- {' '.join(line.split())}" if i != 2 else f"-- {line}" for i, line in enumerate(lines))
 
 
-def _proof(
+def proof(
     engine: Engine, asked: str, column: str | None, query: exp.Query, params: Mapping[str, Any], in_doubt: bool
 ) -> str:
     """One row: the requirement, how many classes break it, and the verdict."""
@@ -100,7 +100,7 @@ def _proof(
             aliased(verdict, "verdict"),
         ]
     ).from_(exp.Subquery(this=bound, alias=exp.TableAlias(this=exp.to_identifier("ppdm_measured"))))
-    return f"-- {asked}{f' on {column}' if column else ''}\n{_text(engine, row)}".replace("\n\n", "\n")
+    return f"-- {asked}{f' on {column}' if column else ''}\n{written(row)}".replace("\n\n", "\n")
 
 
 def _when(breach: exp.Expr, classes: exp.Expr) -> exp.Expr:
@@ -120,8 +120,9 @@ def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
     row = exp.Select(expressions=[aliased(whole, "content_hash")]).from_(
         exp.Subquery(this=lanes, alias=exp.TableAlias(this=exp.to_identifier("ppdm_lanes")))
     )
-    return f"-- the rows themselves: compare with export.content_hash in the manifest\n{_text(engine, row)}"
+    return f"-- the rows themselves: compare with export.content_hash in the manifest\n{written(row)}"
 
 
-def _text(engine: Engine, tree: exp.Expr) -> str:
-    return tree.sql("duckdb", pretty=True, comments=False) + ";"
+def written(tree: exp.Expr, dialect: str = "duckdb") -> str:
+    """A statement as text, for people to read."""
+    return tree.sql(dialect, pretty=True, comments=False) + ";"

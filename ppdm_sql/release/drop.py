@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppdm_sql.catalog import models, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.release import live
 from ppdm_sql.release.joint import link_name, shown_name
 from ppdm_sql.release.results import Dropped
 from ppdm_sql.statements.names import SCHEMA, Name
@@ -22,6 +23,8 @@ def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
             engine.drop_table(record.name)
         if record.storage:
             engine.drop_table(Name(SCHEMA, record.storage))
+        if live.is_live(record):
+            live.drop_parts(engine, record.release_id)
         if not exports:
             engine.drop_table(link_name(record.release_id))
         releases.add_event(engine, record.release_id, "dropped")

@@ -29,7 +29,7 @@ from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
 from ppdm_sql.release.stage import published_query
-from ppdm_sql.statements.names import aliased, column
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.watching import Progress
 
 if TYPE_CHECKING:
@@ -51,19 +51,29 @@ class Order:
 
 
 def export(
-    engine: Engine, record: ReleaseRecord, path: str, options: Mapping[str, Any], *, out: Path, progress: Progress
+    engine: Engine,
+    record: ReleaseRecord,
+    path: str,
+    options: Mapping[str, Any],
+    *,
+    out: Path,
+    progress: Progress,
+    rows: Name | None = None,
 ) -> Exported:
-    """Writes a release into a new file, or leaves everything as it was."""
+    """Writes a release into a new file, or leaves everything as it was.
+
+    rows: the working table with what a live release shows now, which its record describes.
+    """
     order = read_order(path, options, out)
     refuse_foreign(order.path, record)
-    problems = content_problems(engine, record)
+    problems = content_problems(engine, record) if rows is None else []
     if problems:
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
     progress("exporting", 0, record.rows)
     with private_folder(order.path) as work:
         built = work / order.path.name
         with mapped_errors(order.path):
-            writers.write(order.format, built, record.relation_name, _rows(engine, record, order))
+            writers.write(order.format, built, record.relation_name, _rows(engine, record, order, rows or record.name))
             done = _describe(engine, record, order, built)
             put_in_place(work, [order.path, manifest_path(order.path), certificate_path(order.path)])
     _note(engine, record, order)
@@ -87,16 +97,16 @@ def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
     return Order(target, wanted, safe)
 
 
-def read_place(path: str, out: Path) -> Path:
+def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
     """The file that is meant, below the folder exports may go to."""
     if "\0" in path or not path.strip() or len(Path(path).name) > _LONGEST:
-        raise PolicyError("EXPORT TO needs the name of a file, at most 200 characters long")
+        raise PolicyError(f"{what} needs the name of a file, at most 200 characters long")
     base = out.resolve()
     target = (base / path).resolve()
     if not target.is_relative_to(base) or target == base:
-        raise PolicyError("EXPORT TO stays below the output folder: name a file there, or choose another with --out")
+        raise PolicyError(f"{what} stays below the output folder: name a file there, or choose another with --out")
     if not target.parent.is_dir():
-        raise PolicyError(f"EXPORT TO: there is no folder {Path(path).parent}")
+        raise PolicyError(f"{what}: there is no folder {Path(path).parent}")
     return target
 
 
@@ -125,10 +135,10 @@ def certificate_path(path: Path) -> Path:
 # -- rows --------------------------------------------------------------------------------------------------
 
 
-def _rows(engine: Engine, record: ReleaseRecord, order: Order) -> Iterator[pa.RecordBatch]:
+def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -> Iterator[pa.RecordBatch]:
     """The published rows in keyed-hash order; as text for CSV, so that the file says what the database says."""
     names = list(manifest.typed(record.columns))
-    query = published_query(engine, record.name, names, record.seed)
+    query = published_query(engine, relation, names, record.seed)
     if order.format == "csv":
         query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
     return engine.batches(query)

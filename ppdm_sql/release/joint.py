@@ -81,6 +81,8 @@ def judge_jointly(
     current = own("ppdm_joint_0")
     engine.create_table(current, link_query(), temporary=True)
     names: list[str] = []
+    # Who promised persons must not be given rows: one person's many rows hide nobody.
+    of_persons = persons
     for number, other in enumerate(others, start=1):
         names.append(shown_name(other))
         promised = min(k, other.k_promised or k)
@@ -90,7 +92,8 @@ def judge_jointly(
         joined = own(f"ppdm_joint_{number}")
         relations = {"left_link": current.table(), "right_link": link_name(other.release_id).table()}
         engine.create_table(joined, statement(f"release/joint_by_{how}", relations), temporary=True)
-        counted = "persons" if persons and other.roles.get("entity") is not None else "rows"
+        of_persons = of_persons or other.roles.get("entity") is not None
+        counted = "persons" if of_persons else "rows"
         query = statement(f"release/joint_small_{counted}", {"joint": joined.table()})
         classes, rows = engine.fetch_one(query, k=promised)
         outcomes.append(JointOutcome(tuple(names), promised, int(classes), int(rows or 0)))

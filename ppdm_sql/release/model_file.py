@@ -1,8 +1,9 @@
 """A released model later on: is it still the one that was published, and the files a recipient gets.
 
-A recipient gets <name>.json (the exchange file), <name>.json.sql (tables and a predictor for a bare DuckDB) and
-<name>.json.manifest.json.  What a model promises about groups of people cannot be counted again without the people,
-so verifying it means that the file is, to the byte, the one that was measured.
+A recipient gets <name>.json (the exchange file), <name>.json.sql (tables and a predictor for a bare DuckDB),
+<name>.json.manifest.json, <name>.json.certificate.sql and <name>.json.audit.sql (see model_certificate.py).  What a
+model promises about groups of people cannot be counted again without the people, so verifying it means that the file
+is, to the byte, the one that was measured.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release import manifest
 from ppdm_sql.release.export import (
+    certificate_path,
     manifest_path,
     mapped_errors,
     private_folder,
@@ -28,6 +31,7 @@ from ppdm_sql.release.export import (
 )
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of, stored_text
+from ppdm_sql.release.model_certificate import model_audit, model_certificate
 from ppdm_sql.release.results import Exported, FindingShown, Verified
 from ppdm_sql.trees.script import as_script
 from ppdm_sql.trees.tree_json import read_tree
@@ -62,11 +66,19 @@ def export_model(
     content = dict(record.manifest)
     content["export"] = {"file": target.name, "format": "json", "sha256": sha256_of(text)}
     tree, _ = read_tree(text)
+    asked = requirements(record.requirements)
+    proof = model_certificate(record, tree, asked, file=target.name, sha256=sha256_of(text))
+    files = {
+        target: text,
+        manifest_path(target): manifest.as_text(content),
+        script_path(target): as_script(tree, record.relation_name),
+        certificate_path(target): proof,
+        audit_path(target): model_audit(engine, record, tree, asked),
+    }
     with private_folder(target) as work, mapped_errors(target):
-        _written(work / target.name, text)
-        _written(manifest_path(work / target.name), manifest.as_text(content))
-        _written(script_path(work / target.name), as_script(tree, record.relation_name))
-        put_in_place(work, [target, manifest_path(target), script_path(target)])
+        for file, what in files.items():
+            _written(work / file.name, what)
+        put_in_place(work, list(files))
     if not engine.read_only:
         with engine.transaction():
             releases.add_event(engine, record.release_id, "exported", target.name)
@@ -74,7 +86,7 @@ def export_model(
         name=shown_name(record),
         path=str(target),
         manifest=str(manifest_path(target)),
-        certificate=str(script_path(target)),
+        certificate=str(certificate_path(target)),
         rows=int(record.rows or 0),
         bytes=target.stat().st_size,
         sha256=sha256_of(text),
@@ -83,6 +95,10 @@ def export_model(
 
 def script_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sql")
+
+
+def audit_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.audit.sql")
 
 
 def _written(path: Path, text: str) -> None:

@@ -1,7 +1,7 @@
 """The only door out.  Build privately, measure what was stored, swap in one transaction, or change nothing.
 
 stage      the plan's rows in a working table, with the private columns beside the public ones
-store      the public columns alone, in keyed-hash order, under the release's name
+store      the public columns alone, in keyed-hash order, under the release's name; of a live view the rules alone
 judge      every requirement, and every tree to preserve, on what was stored, by verify/ (which shares no code with
            what made it)
 joint      together with every release of the same tables that is still out
@@ -25,7 +25,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.requirements import KAnonymity
-from ppdm_sql.release import joint, manifest, risks
+from ppdm_sql.release import joint, live, manifest, risks
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns, person_columns, published_query
 from ppdm_sql.release.target import Target
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -36,7 +36,6 @@ from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge,
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
-_LEAST_JOINT_K = 2  # a policy without k still does not single anybody out
 _PREVIEW = own("ppdm_preview")
 
 
@@ -54,7 +53,12 @@ class Request:
 
     @property
     def risks(self) -> tuple[Risk, ...]:
-        return risks.residual(self.statement.policy, self.plan.risks)
+        return risks.residual(self.statement.policy, self.own_risks)
+
+    @property
+    def own_risks(self) -> tuple[Risk, ...]:
+        """Those of the method, and of the way it is published."""
+        return (*self.plan.risks, live.RISK) if self.statement.live else self.plan.risks
 
 
 @dataclass(frozen=True)
@@ -98,11 +102,13 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
     readers = _readers(engine, request)
     target.clear(engine)
     progress("writing", 0, None)
-    engine.create_table(target.storage, published_query(engine, STAGE, request.plan.published, policy.seed))
-    measured = _measure(engine, request, target.storage, progress)
+    stored = _build_live(engine, request) if target.is_live else _build_table(engine, request)
+    measured = _measure(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement.findings)
     refuse_joint(str(target.name), policy, measured.joint)
-    if target.is_view:
+    if target.is_live:
+        _show_live(engine, request, measured)
+    elif target.is_view:
         columns = published_query(engine, target.storage, request.plan.published, policy.seed)
         columns.set("order", None)
         engine.create_view(target.name, columns, replace=True)
@@ -113,6 +119,26 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
         engine.grant_select(target.name, readers)
     target.clear_storage(engine)
     return record
+
+
+def _build_table(engine: Engine, request: Request) -> Name:
+    storage, policy = request.target.storage, request.statement.policy
+    engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+    return storage
+
+
+def _build_live(engine: Engine, request: Request) -> Name:
+    recoding, statement = request.plan.live, request.statement
+    assert recoding is not None  # live.check_live refused other methods
+    return live.build_rows(engine, request.release_id, statement.query, request.source, statement.policy, recoding)
+
+
+def _show_live(engine: Engine, request: Request, measured: Measured) -> None:
+    """The view people read; it must show what the plan said, by rules that know nothing of the plan's rows."""
+    published, name = request.plan.published, request.target.name
+    live.build_view(engine, name, request.release_id, published, request.statement.policy.seed)
+    if {measured.content_hash} != {content_hash(engine, one, published) for one in (STAGE, name)}:
+        raise PpdmError("the view does not show the planned rows; nothing was published")
 
 
 # -- measuring -------------------------------------------------------------------------------------------
@@ -132,7 +158,7 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
     content = content_hash(engine, stored, published)
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, content)
-    columns = {info.name: info.declared for info in engine.columns(stored)}
+    columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
         tuple(judge_jointly(engine, policy, source)),
@@ -176,7 +202,7 @@ def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.
     others = releases.live_from(engine, source.tables) if migrate.is_there(engine) else []
     if not others:
         return []
-    k = next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), _LEAST_JOINT_K)
+    k = risks.asked_k(policy)
     keys = joint.Keys(key_columns(source), person_columns(source))
     return joint.judge_jointly(engine, others, keys, k, persons=bool(source.entity))
 
@@ -243,13 +269,18 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
     )
     if request.plan.patterns:
         content["patterns"] = list(request.plan.patterns)
-    record = _release_record(request, measured, content, at)
+    if request.target.is_live:
+        content["live"] = True
+    parts = live.fingerprint(engine, request.target.name, request.release_id) if request.target.is_live else None
+    record = _release_record(request, measured, content, at, parts)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     retire(engine, record, request.target.former, supersedes=policy.supersedes)
     return record
 
 
-def _release_record(request: Request, measured: Measured, content: dict[str, Any], at: datetime) -> ReleaseRecord:
+def _release_record(
+    request: Request, measured: Measured, content: dict[str, Any], at: datetime, parts: Mapping[str, Any] | None
+) -> ReleaseRecord:
     statement, source, policy = request.statement, request.source, request.statement.policy
     return ReleaseRecord(
         release_id=request.release_id,
@@ -261,10 +292,10 @@ def _release_record(request: Request, measured: Measured, content: dict[str, Any
         options=manifest.plain(policy.options),
         seed=policy.seed,
         requirements=[str(requirement) for requirement in policy.requirements],
-        roles=roles_json(source, request.hierarchies, statement),
+        roles=roles_json(source, request.hierarchies, statement) | ({} if parts is None else {"live": parts}),
         source_query=statement.query,
         policy_text=statement.text,
-        storage=request.target.storage.last if request.target.is_view else None,
+        storage=request.target.storage.last if request.target.is_stored_view else None,
         key_columns=key_columns(source),
         k_promised=next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), None),
         rows=measured.judgement.rows,

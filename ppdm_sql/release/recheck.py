@@ -70,11 +70,11 @@ def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
     stored = {info.name for info in engine.columns(record.name)}
     if not {*roles["quasi"], *roles["sensitive"]} <= stored:
         return Judgement(0, 0, ())
-    sensitive = _sensitive(roles["sensitive"], roles["levels"])
+    sensitive = sensitive_columns(roles["sensitive"], roles["levels"])
     return judge(engine, record.name, quasi=roles["quasi"], sensitive=sensitive, requirements=asked)
 
 
-def _sensitive(kinds: Mapping[str, str], levels: Mapping[str, Any]) -> list[SensitiveColumn]:
+def sensitive_columns(kinds: Mapping[str, str], levels: Mapping[str, Any]) -> list[SensitiveColumn]:
     def placed(name: str) -> dict[str, tuple[str, ...]] | None:
         found = levels.get(name)
         return None if found is None else {leaf: tuple(labels) for leaf, labels in found.items()}
@@ -114,7 +114,7 @@ def judged_file(
     asked = _told_by_the_file(_asked(policy["requirements"], content), levels)
     with opened(path, form, table, typed(content["columns"])) as engine:
         kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
-        sensitive = _sensitive({name: kinds[name] for name in policy["sensitive"]}, levels or {})
+        sensitive = sensitive_columns({name: kinds[name] for name in policy["sensitive"]}, levels or {})
         judgement = judge(engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked)
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
         columns = list(typed(content["columns"]))

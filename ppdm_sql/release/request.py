@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,9 @@ class Planner:
         method = registry.table_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
         plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
-        risks.check_accepted(statement.policy, plan.risks)
-        return Request(release_id, run_id, statement, source, hierarchies, plan, target)
+        request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
+        risks.check_accepted(statement.policy, request.own_risks)
+        return request
 
     def model(self, statement: Publish, run_id: str) -> ModelRequest:
         """The request for a model, its plan made."""
@@ -60,6 +61,7 @@ class Planner:
         method = registry.model_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
         plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
+        plan = replace(plan, risks=(*risks.rare_classes(self.engine, statement.policy, source), *plan.risks))
         risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.policy.policy import DropRelease, Export, PseudoData, Publish, Refresh, Verify
+from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.manifest import finding_json, typed
 from ppdm_sql.release.model import MeasuredModel, ModelRequest
 from ppdm_sql.release.publish import Measured, Request
@@ -106,6 +107,9 @@ class Published:
             "content_hash": self.record.content_hash,
         }
 
+    def _repr_html_(self) -> str:
+        return as_block(self.name, f"{self.rows:,} rows in {self.classes:,} classes", as_table(self.findings))
+
 
 def _empty(columns: Sequence[str]) -> pd.DataFrame:
     import pandas as pd
@@ -122,6 +126,7 @@ class Verified:
     problems: tuple[str, ...]  # what is no longer as it was published
     rows: int
     classes: int
+    notes: tuple[str, ...] = ()  # what is worth knowing and breaks no promise
 
     @property
     def holds(self) -> bool:
@@ -135,8 +140,13 @@ class Verified:
             "rows": self.rows,
             "classes": self.classes,
             "problems": list(self.problems),
+            "notes": list(self.notes),
             "findings": [finding.as_json() for finding in self.findings],
         }
+
+    def _repr_html_(self) -> str:
+        words = "holds" if self.holds else "does NOT hold"
+        return as_block(self.name, words, as_list((*self.problems, *self.notes)), as_table(self.findings))
 
 
 @dataclass(frozen=True)
@@ -216,6 +226,17 @@ class Planned:
             "residual_risks": dict(self.risks),
             "statements": list(self.statements),
         }
+
+    def _repr_html_(self) -> str:
+        joint = [
+            f"together with {', '.join(item['with'])}: {'holds' if item['holds'] else 'would be refused'}"
+            for item in self.joint
+        ]
+        limits = [f"not promised: {name}: {message}" for name, message in self.risks]
+        words = "would be published" if self.holds else "would be refused"
+        words = f"{words}: {self.rows:,} rows in {self.classes:,} classes" if self.findings else "(a plan)"
+        steps = as_list(self.steps, numbered=True)
+        return as_block(self.name, words, steps, as_table(self.findings), as_list([*joint, *limits]))
 
 
 @dataclass(frozen=True)

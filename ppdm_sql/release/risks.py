@@ -5,9 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from ppdm_sql.anonymizers.plan import Risk
+from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import column
 
 JOINT = Risk("joint", "somebody who also holds other data about the same people can combine it with this release")
 ALWAYS = (
@@ -15,6 +21,8 @@ ALWAYS = (
     Risk("membership", "whether a given person is in the table is not hidden"),
     Risk("background", "knowledge beyond the declared quasi-identifiers can narrow a class further"),
 )
+LEAST_K = 2  # a policy without k still does not single anybody out
+RARE_CLASSES = "rare_classes"
 ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can have several rows")
 
 
@@ -26,7 +34,8 @@ def residual(policy: Policy, risks: Sequence[Risk]) -> tuple[Risk, ...]:
 
 def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
-    known = sorted({risk.name for risk in residual(policy, risks)} | {ROWS.name})
+    # a job that runs every night accepts what is there on some days only
+    known = sorted({risk.name for risk in residual(policy, risks)} | {ROWS.name, RARE_CLASSES})
     for name in policy.accepted_risks:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
@@ -37,3 +46,32 @@ def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
             raise RequirementBreached(
                 f"{risk.message}; nothing was published (ACCEPT RISK ({risk.name}) in the statement accepts that)"
             )
+
+
+def asked_k(policy: Policy) -> int:
+    return next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), LEAST_K)
+
+
+def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Risk, ...]:
+    """A model names the values of its target: one that fewer than k have is a rare value let out."""
+    if source.target is None or source.target in source.quasi:  # a public class is part of the groups themselves
+        return ()
+    k, target = asked_k(policy), column(source.target)
+    held: exp.Expr = exp.Count(this=exp.Star())
+    if source.entity is not None:
+        held = exp.Count(this=exp.Distinct(expressions=[column(source.entity)]))
+    known = exp.Not(this=exp.Is(this=target.copy(), expression=exp.Null()))
+    few = exp.Select(expressions=[target]).from_(source.relation.table()).where(known).group_by(target.copy())
+    few = few.having(exp.LT(this=held, expression=exp.Literal.number(k)))
+    (number,) = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(few.subquery("f")))
+    if not number:
+        return ()
+    who = "rows" if source.entity is None else "persons"
+    return (
+        Risk(
+            RARE_CLASSES,
+            f'the model names {number} values of "{source.target}" that fewer than {k} {who} have; they can be put '
+            f"together, or their rows left out, in the query",
+            refuses=True,
+        ),
+    )

@@ -9,6 +9,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.policy import PseudoData, Publish
+from ppdm_sql.release import live
 from ppdm_sql.statements.names import SCHEMA, Name
 
 _LONGEST = 200
@@ -23,10 +24,15 @@ class Target:
     name: Name
     storage: Name
     former: ReleaseRecord | None
+    is_live: bool = False  # a view over the source, with no stored rows
+
+    @property
+    def is_stored_view(self) -> bool:
+        return self.storage != self.name
 
     @property
     def is_view(self) -> bool:
-        return self.storage != self.name
+        return self.is_live or self.is_stored_view
 
     @property
     def kind(self) -> str:
@@ -43,18 +49,25 @@ class Target:
             engine.drop_table(self.name)
 
     def clear_storage(self, engine: Engine) -> None:
-        """The table behind a former view, once nothing shows it any more."""
+        """The table behind a former view, or the rules of a live one, once nothing shows them any more."""
         if self.former is not None and self.former.storage:
             engine.drop_table(Name(SCHEMA, self.former.storage))
+        if self.former is not None and live.is_live(self.former):
+            live.drop_parts(engine, self.former.release_id)
 
 
 def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str) -> Target:
     """The place a statement asks for, or a refusal when somebody else's relation is there."""
     name = engine.name(statement.name)
+    is_live = isinstance(statement, Publish) and statement.live
     problem = _problem(engine, name, statement.replace)
+    if is_live and not engine.has_transactions:
+        problem = f"LIVE needs transactions, which {engine.title} has not: rules and view must appear together"
     if problem:
         place = statement.place
         raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
+    if is_live:
+        return Target(name, name, _former(engine, name), is_live=True)
     # Without transactions only a view can be swapped in one step.
     is_view = isinstance(statement, Publish) and statement.kind == "VIEW"
     behind = is_view or not engine.has_transactions

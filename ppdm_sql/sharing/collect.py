@@ -23,6 +23,7 @@ from ppdm_sql.pseudodata.domains import Bounds, Domain, domains_of
 from ppdm_sql.pseudodata.generate import Order, generate
 from ppdm_sql.pseudodata.paths import largest_remainder
 from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.tree import Attribute, Tree, Value
 from ppdm_sql.trees.tree_json import read_tree
 from ppdm_sql.watching import Progress, silent
@@ -126,9 +127,13 @@ def pool(
     seed: int = 0,
     algorithm: str = "pgen",
     domains: dict[str, Bounds] | None = None,
+    name_sources: bool = False,
     progress: Progress = silent,
 ) -> Pooled:
-    """Writes one table of pseudo-rows from all sources: each in proportion to the rows its model was learned from."""
+    """Writes one table of pseudo-rows from all sources: each in proportion to the rows its model was learned from.
+
+    Whose model a row comes from is told only if asked for; neither does the order of the rows tell it.
+    """
     check_fit(shared)
     engine.check_writable()
     if engine.relation_kind(into) is not None:
@@ -141,7 +146,7 @@ def pool(
         progress("making rows", number, len(shared))
         if size:
             parts.append(_part(engine, one, number, common, Order(algorithm, size, seed + number)))
-    engine.create_table(into, reduce(_above, parts))
+    engine.create_table(into, _mixed(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources))
     kind = engine.relation_kind(into) or "table"
     engine.comment(into, kind, f"ppdm_sql pseudo-data of {len(shared)} sources: made from models, describes nobody")
     for number in range(len(shared)):
@@ -163,6 +168,17 @@ def _part(engine: Engine, one: Shared, number: int, common: dict[str, Domain], o
         picked.append(aliased(column(name, "t") if name in there else exp.Null(), name))
     picked.append(aliased(column(one.tree.target.name, "t"), one.tree.target.name))
     return exp.Select(expressions=picked).from_(table.table("t"))
+
+
+def _mixed(
+    engine: Engine, rows: exp.Query, names: Sequence[str], one: Shared, seed: int, name_sources: bool
+) -> exp.Select:
+    """The rows of all sources in the order of a keyed hash of what they say."""
+    kept = [*names, one.tree.target.name]
+    picked = [column(name, "u") for name in ([SOURCE, *kept] if name_sources else kept)]
+    first, second = hash_numbers(engine, [column(name, "u") for name in kept], salt=str(seed))
+    whole = exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("u")))
+    return exp.Select(expressions=picked).from_(whole).order_by(first, second)
 
 
 def _above(upper: exp.Query, lower: exp.Query) -> exp.Query:

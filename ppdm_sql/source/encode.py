@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows
 from ppdm_sql.errors import EngineError
+from ppdm_sql.source.kept import is_kept, once, table_for
 from ppdm_sql.statements.names import Name, aliased, column, own
 
 VALUE, CODE, ROWS = "ppdm_value", "ppdm_code", "ppdm_rows"
@@ -47,11 +48,15 @@ def canonical(engine: Engine, info: ColumnInfo, table: str | None = None) -> exp
 
 def make_lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
     """The look-up table of one column, made by one GROUP BY."""
+    return once(engine, relation, ("lookup", info), lambda: _lookup(engine, relation, info, number))
+
+
+def _lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
     value = canonical(engine, info)
     grouped = exp.Select(expressions=[aliased(value, VALUE), aliased(exp.Count(this=exp.Star()), ROWS)])
     grouped = grouped.from_(relation.table()).where(_known(value)).group_by(value.copy())
 
-    table = own(f"ppdm_lookup_{number}")
+    table = table_for(engine, relation, f"ppdm_lookup_{number}")
     position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE))]))
     coded = exp.Select(
         expressions=[
@@ -140,7 +145,25 @@ def encode(
     extra: Mapping[str, exp.Expr] | None = None,
 ) -> Coded:
     """One pass over the source: codes for the looked-up columns, the passed ones as they are."""
-    target = own("ppdm_coded")
+
+    def make() -> Coded:
+        return _encoded(engine, relation, lookups, passed, extra or {}, table_for(engine, relation, "ppdm_coded"))
+
+    if not all(is_kept(engine, lookup.table) for lookup in lookups.values()):  # codes of its own, for this plan alone
+        return _encoded(engine, relation, lookups, passed, extra or {}, own("ppdm_coded"))
+    coded = tuple((name, lookup.table, lookup.size, lookup.null_code) for name, lookup in lookups.items())
+    beside = tuple((name, engine.render(expression)) for name, expression in (extra or {}).items())
+    return once(engine, relation, ("coded", coded, tuple(passed), beside), make)
+
+
+def _encoded(
+    engine: Engine,
+    relation: Name,
+    lookups: Mapping[str, Lookup],
+    passed: Sequence[str],
+    extra: Mapping[str, exp.Expr],
+    target: Name,
+) -> Coded:
     query, codes = joined_lookups(engine, exp.Select().from_(relation.table("r")), list(lookups.values()), "r")
     code_names = {name: f"ppdm_c{number}" for number, name in enumerate(lookups)}
     passed_names = {name: f"ppdm_p{number}" for number, name in enumerate(passed)}
@@ -148,7 +171,7 @@ def encode(
         query = query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name))
     for name, copy in passed_names.items():
         query = query.select(aliased(column(name, "r"), copy))
-    for name, expression in (extra or {}).items():
+    for name, expression in extra.items():
         query = query.select(aliased(expression, name))
     engine.create_table(target, query, temporary=True)
     engine.analyze(target)

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.statements.names import Name, aliased, column, own
-from ppdm_sql.trees.comparing import WORDS, below, category, compared, instant, key, unknown
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Tree, Value
+from ppdm_sql.trees.comparing import WORDS, below, category, compared, key, position, unknown
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Split, Tree, Value
 
 NULL = -1  # the code of NULL; a value that no node names has the code behind the last
 _VALUE, _CODE = "ppdm_value", "ppdm_code"
@@ -41,11 +41,29 @@ class Axis:
     def unseen(self) -> int:
         return len(self.values)
 
+    @property
+    def size(self) -> int:
+        """How many codes there are, without NULL's."""
+        return len(self.cuts) + 1 if self.cuts else self.unseen + 1
+
     def code(self, value: Value) -> int:
         return self.codes[key(self.attribute, value)]
 
+    def band_of_code(self, split: Bands) -> list[int]:
+        """Per code the band it lies in: the cut points of a node are some of those of the axis."""
+        own_cuts = {self.places[at] for at in split.at}
+        bands, band = [], 0
+        for code in range(self.size):
+            bands.append(band)
+            band += code in own_cuts  # the next code has reached this threshold
+        return bands
+
 
 Axes: TypeAlias = Mapping[tuple[int, bool], Axis]  # by attribute, and whether it is cut: it may be cut and grouped
+
+
+def axis_of(axes: Axes, split: Split) -> Axis:
+    return axes[split.attribute, not isinstance(split, Groups)]
 
 
 def axes_of(tree: Tree) -> Axes:
@@ -53,23 +71,23 @@ def axes_of(tree: Tree) -> Axes:
     for node in tree.nodes:
         if node.split is None:
             continue
-        place = (node.split.attribute, isinstance(node.split, Cut))
-        axis = axes.setdefault(place, Axis(len(axes), tree.attributes[node.split.attribute]))
-        if isinstance(node.split, Cut):
-            axis.cuts.append(node.split.at)
-        else:
+        where = (node.split.attribute, not isinstance(node.split, Groups))
+        axis = axes.setdefault(where, Axis(len(axes), tree.attributes[node.split.attribute]))
+        if isinstance(node.split, Groups):
             _name_values(axis, node.split)
+        else:
+            axis.cuts.extend((node.split.at,) if isinstance(node.split, Cut) else node.split.at)
     for axis in axes.values():
         axis.cuts = _rising(axis.attribute, set(axis.cuts))
-        axis.places = {at: place for place, at in enumerate(axis.cuts)}
+        axis.places = {at: number for number, at in enumerate(axis.cuts)}
     return axes
 
 
 def _rising(attribute: Attribute, cuts: Iterable[Decimal | str]) -> list[Decimal | str]:
-    def place(at: Decimal | str) -> Any:
-        return instant(at, attribute) if isinstance(at, str) else at
+    def where(at: Decimal | str) -> Any:
+        return position(attribute, at)
 
-    return sorted(cuts, key=place)
+    return sorted(cuts, key=where)
 
 
 def _name_values(axis: Axis, split: Groups) -> None:

@@ -127,8 +127,13 @@ def make_training(
     rare: int,
     most_nodes: int,
     ordered: Mapping[str, bool] | None = None,
+    weight: str | None = None,
 ) -> Training:
-    """Look-up tables, bins and packed codes: everything that is read from the source is read here."""
+    """Look-up tables, bins and packed codes: everything that is read from the source is read here.
+
+    weight: a column of the relation that is 0 or 1.  Every histogram then has the rows of weight 0 per class, and
+    after them those of weight 1.
+    """
     check_columns(attributes, target, regression=regression)
     total, known = engine.fetch_one(
         exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Count(this=column(target.name))]).from_(
@@ -146,7 +151,7 @@ def make_training(
     )
     if regression:
         return _with_response(engine, relation, coded, target, total, known, most_nodes)
-    return _with_classes(engine, relation, coded, target, total, rare, most_nodes)
+    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, weight)
 
 
 def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
@@ -254,6 +259,7 @@ def _with_classes(
     total: int,
     rare: int,
     most_nodes: int,
+    weight: str | None,
 ) -> Training:
     lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
     rows = _rows(engine, lookup)
@@ -270,7 +276,10 @@ def _with_classes(
     if not kept.all():
         codes = np.where(kept, np.cumsum(kept) - 1, -1)
         lookup = recoded(engine, lookup, codes.tolist(), _FIRST_NUMBER + len(coded))
-    packs = make_packs([one.size for one in coded], len(classes))
+    packs = make_packs([one.size for one in coded], len(classes) * (1 if weight is None else 2))
+    response: exp.Expr = column(CODE, "y")
+    if weight is not None:
+        response = _times_plus(column(weight, "r"), len(classes), response)
     used = int(rows[kept].sum())
     query, code = _joined(engine, relation, coded)
     query = query.join(
@@ -281,7 +290,7 @@ def _with_classes(
     if not kept.all():
         query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
     for pack in packs:
-        query = query.select(aliased(_packed(engine, pack, code, column(CODE, "y")), pack.name), copy=False)
+        query = query.select(aliased(_packed(engine, pack, code, response), pack.name), copy=False)
     slot_type = engine.code_type(max(min(most_nodes, used) + 2, 1 << 9))
     table = _write(engine, query, used, slot_type)
     return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)

@@ -183,6 +183,11 @@ def is_below(attribute: Attribute, at: Decimal | str, value: object) -> bool:
     return number < float(at) if isinstance(number, float) else number < at
 
 
+def position(attribute: Attribute, at: Decimal | str) -> Decimal | Instant:
+    """A threshold as what orders those of one attribute."""
+    return instant(at, attribute) if isinstance(at, str) else at
+
+
 def key(attribute: Attribute, value: object) -> Hashable:
     """Two values have one key when the database calls them equal."""
     if value is None:

@@ -2,6 +2,9 @@
 
     {"format": "ppdm-model", "version": 1, "kind": "tree", "name": "readmission", "model": {...}}
 
+The version is the least that can say what the file says: 2 for a tree that has bands, 1 for everything else.  So what
+was written before is written the same way still, and a reader of version 1 refuses only what it cannot understand.
+
 `model` is the kind's own: of a tree what tree_json.py writes, of the classifiers their to_dict().  model.schema.json
 describes the file for other programs.  Reading checks by hand what the schema says and, of a tree, what no schema can
 say: a file may come from anybody, and a wrong one is refused with one sentence before anything is made of it.
@@ -19,7 +22,9 @@ from typing import Any, NoReturn
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.tree import Value
 
-FORMAT, VERSION = "ppdm-model", 1
+FORMAT = "ppdm-model"
+VERSIONS = (1, 2)
+BANDS_VERSION = 2  # the first that knows bands
 KINDS = ("tree", "naive_bayes", "rules")
 MOST_BYTES = 64 * 1024 * 1024
 _DEEPEST = 40  # objects and lists within each other; a tree's file needs eight
@@ -30,18 +35,19 @@ _FARTHEST = 10_000  # exponent of a decimal number
 
 @dataclass(frozen=True)
 class Document:
-    """A file that was read: its kind, the model's own part, and the name it was exported under."""
+    """A file that was read: its kind, the model's own part, the name it was exported under, and its version."""
 
     kind: str
     model: dict[str, Any]
     name: str | None = None
+    version: int = 1
 
 
-def write(kind: str, model: Mapping[str, Any], name: str | None = None) -> str:
+def write(kind: str, model: Mapping[str, Any], name: str | None = None, *, version: int = 1) -> str:
     """The text of the file: one line per node, so that two files can be compared line by line."""
     if kind not in KINDS:
         raise ValueError(f"{kind} is no kind of model")
-    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "kind": kind}
+    head: dict[str, Any] = {"format": FORMAT, "version": version, "kind": kind}
     if name is not None:
         head["name"] = name
     return _laid_out({**head, "model": dict(model)}) + "\n"
@@ -67,8 +73,10 @@ def read(text: str | bytes) -> Document:
     value = parsed(text)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise PolicyError(f'this is no model file: it does not begin with "format": "{FORMAT}"')
-    if value.get("version") != VERSION or isinstance(value.get("version"), bool):
-        raise PolicyError(f"the model file has a version that is not known here: this ppdm_sql reads {VERSION}")
+    version = value.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version not in VERSIONS:
+        known = ", ".join(map(str, VERSIONS))
+        raise PolicyError(f"the model file has a version that is not known here: this ppdm_sql reads {known}")
     fields(value, "the file", {"format", "version", "kind", "model"}, {"name"})
     kind = text_of(value["kind"], "kind")
     if kind not in KINDS:
@@ -76,7 +84,7 @@ def read(text: str | bytes) -> Document:
     name = name_of(value["name"], "name") if "name" in value else None
     if not isinstance(value["model"], dict):
         refuse("model must be an object")
-    return Document(kind, value["model"], name)
+    return Document(kind, value["model"], name, version)
 
 
 # -- JSON from strangers ---------------------------------------------------------------------------------------------

@@ -17,9 +17,10 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, identifier
 from ppdm_sql.trees.comparing import NUMBERS, WORDS, below, category, compared, from_on, known, unknown
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree, Value, attribute_of
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value, attribute_of
 
 NODE, CLASS, SHARE, MEAN = "ppdm_node", "ppdm_class", "ppdm_share", "ppdm_mean"
 _MOST_NESTED = 40
@@ -83,7 +84,7 @@ def _joined(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], 
     if all(not child.ifs and child.default == said for child in children):
         return _Part([], said)  # whatever the row has, the answer is the same
     # Which branch needs no condition of its own.  None: what no branch takes stops here.
-    rest = split.nulls if isinstance(split, Cut) else split.others
+    rest = split.others if isinstance(split, Groups) else split.nulls
     deepest = max(range(len(children)), key=lambda branch: children[branch].nested)
     if rest != deepest and children[deepest].nested + 1 > _MOST_NESTED:
         rest = deepest
@@ -101,15 +102,28 @@ def _joined(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], 
     return _Part([*ifs, *going_on.ifs], going_on.default, max(nested, going_on.nested))
 
 
-def _named(attribute: Attribute, split: Cut | Groups, value: exp.Expr) -> list[exp.Expr | None]:
+def _named(attribute: Attribute, split: Split, value: exp.Expr) -> list[exp.Expr | None]:
     """Per branch the rows it names; None: it names none."""
+    if isinstance(split, Groups):
+        return [_one_of(attribute, group, value) for group in split.groups]
     if isinstance(split, Cut):
         sides = [below(attribute, split.at, value), from_on(attribute, split.at, value)]
-        return [
-            exp.Or(this=side, expression=unknown(value)) if split.nulls == branch else side
-            for branch, side in enumerate(sides)
-        ]
-    return [_one_of(attribute, group, value) for group in split.groups]
+    else:
+        sides = [_in_bands(attribute, split, value, branch) for branch in range(split.width)]
+    return [
+        exp.Or(this=side, expression=unknown(value)) if split.nulls == branch else side
+        for branch, side in enumerate(sides)
+    ]
+
+
+def _in_bands(attribute: Attribute, split: Bands, value: exp.Expr, branch: int) -> exp.Expr:
+    """SQL for low <= value < high of any band of a branch; the outermost bands have one end only."""
+    found = []
+    for low, high in split.ranges(branch):
+        ends = [] if low is None else [from_on(attribute, low, value)]
+        ends += [] if high is None else [below(attribute, high, value)]
+        found.append(exp.and_(*ends, copy=False))
+    return exp.or_(*found, copy=False)
 
 
 def _one_of(attribute: Attribute, group: Sequence[Value], value: exp.Expr) -> exp.Expr | None:
@@ -119,15 +133,15 @@ def _one_of(attribute: Attribute, group: Sequence[Value], value: exp.Expr) -> ex
     if len(listed) == 1:
         found = exp.EQ(this=value.copy(), expression=listed[0])
     elif listed:
-        found = exp.In(this=value.copy(), expressions=listed)
+        found = among(value, listed)
     if None not in group:
         return found
     return unknown(value) if found is None else exp.Or(this=found, expression=unknown(value))
 
 
-def _condition(named: Sequence[exp.Expr | None], split: Cut | Groups, value: exp.Expr, branch: int) -> exp.Expr | None:
+def _condition(named: Sequence[exp.Expr | None], split: Split, value: exp.Expr, branch: int) -> exp.Expr | None:
     """The rows of a branch; the one of all others takes what no other branch names."""
-    if isinstance(split, Cut) or branch != split.others:
+    if not isinstance(split, Groups) or branch != split.others:
         return named[branch]
     elsewhere = _none_of([found for other, found in enumerate(named) if other != branch], value)
     return exp.Or(this=elsewhere, expression=unknown(value)) if None in split.groups[branch] else elsewhere
@@ -146,13 +160,11 @@ def _none_of(named: Sequence[exp.Expr | None], value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Paren(this=exp.or_(*taken, copy=False))) if taken else known(value)
 
 
-def _stopping(
-    named: Sequence[exp.Expr | None], split: Cut | Groups, value: exp.Expr, rest: int | None
-) -> list[exp.Expr]:
+def _stopping(named: Sequence[exp.Expr | None], split: Split, value: exp.Expr, rest: int | None) -> list[exp.Expr]:
     """The rows that stop at the node, where the branch that goes on would take them along."""
     if rest is None:
         return []
-    if isinstance(split, Cut):
+    if not isinstance(split, Groups):
         return [] if split.nulls is not None else [unknown(value)]
     found = [] if any(None in group for group in split.groups) else [unknown(value)]
     if split.others is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.comparing import is_below, key
-from ppdm_sql.trees.tree import Cut, Groups, Node, Tree, Value
+from ppdm_sql.trees.tree import Bands, Cut, Groups, Node, Split, Tree, Value
 
 Row = Mapping[str, object]
 
@@ -29,8 +29,11 @@ def follower(tree: Tree) -> Callable[[Row], int]:
         node = tree.root
         while node.split is not None:
             value = _value(tree, node.split, row)
-            branch = _cut_branch(tree, node.split, value) if isinstance(node.split, Cut) else None
-            if isinstance(node.split, Groups):
+            if isinstance(node.split, Cut):
+                branch = _cut_branch(tree, node.split, value)
+            elif isinstance(node.split, Bands):
+                branch = _band_branch(tree, node.split, value)
+            else:
                 named = branches[node.number]
                 where = key(tree.attributes[node.split.attribute], value)
                 # NULL is not one of the values that `others` stands for: where training had none, it stops.
@@ -43,7 +46,7 @@ def follower(tree: Tree) -> Callable[[Row], int]:
     return end
 
 
-def _value(tree: Tree, split: Cut | Groups, row: Row) -> object:
+def _value(tree: Tree, split: Split, row: Row) -> object:
     name = tree.attributes[split.attribute].name
     try:
         return row[name]
@@ -55,6 +58,14 @@ def _cut_branch(tree: Tree, split: Cut, value: object) -> int | None:
     if value is None:
         return split.nulls
     return 0 if is_below(tree.attributes[split.attribute], split.at, value) else 1
+
+
+def _band_branch(tree: Tree, split: Bands, value: object) -> int | None:
+    if value is None:
+        return split.nulls
+    attribute = tree.attributes[split.attribute]
+    band = next((band for band, at in enumerate(split.at) if is_below(attribute, at, value)), len(split.at))
+    return split.branches[band]
 
 
 def _branch_of(tree: Tree, node: Node) -> dict[Hashable, int]:

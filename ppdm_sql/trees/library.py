@@ -28,7 +28,7 @@ from ppdm_sql.watching import Progress, silent
 
 _VIEW, _SNAPSHOT = own("ppdm_model_source"), own("ppdm_model_snapshot")
 _QUERY_WORDS = ("select", "with", "from", "values", "(")
-_SMALL_TREE = 64  # nodes; up to here one CASE is quicker than coding the rows first
+SMALL_TREE = 64  # nodes; up to here one CASE is quicker than coding the rows first
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def predict_into(
     if keep is not None:
         kept = kept_columns(engine, relation, [match(Word(name), columns) or name for name in keep])
     progress("sending the rows through the tree", 0, None)
-    if len(tree.nodes) <= _SMALL_TREE:
+    if len(tree.nodes) <= SMALL_TREE:
         engine.create_table(target, predict_select(engine, tree, relation, kept))
     else:
         engine.create_table(target, predict(engine, tree, relation, kept))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.source.kept import once
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.coded import make_training
 from ppdm_sql.trees.grow import Grown, grow
@@ -38,6 +39,22 @@ def nested(
     progress: Progress = silent,
 ) -> Nested:
     """Grows at most this many leaves, without pruning, every value looked at."""
+
+    def make() -> Nested:
+        return _nested(engine, relation, attributes, target, chosen, limit, progress)
+
+    return once(engine, relation, ("nested", tuple(attributes), target, chosen, limit), make)
+
+
+def _nested(
+    engine: Engine,
+    relation: Name,
+    attributes: Sequence[ColumnInfo],
+    target: ColumnInfo,
+    chosen: Settings,
+    limit: int,
+    progress: Progress,
+) -> Nested:
     training = make_training(
         engine,
         relation,

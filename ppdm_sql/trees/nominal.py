@@ -43,12 +43,15 @@ def grow_nominal(
     min_leaf: int,
     min_rows: int,
     confidence: float | None = None,
+    by_ratio: bool = True,
+    max_depth: int | None = None,
     progress: Progress = silent,
 ) -> list[Grown]:
     """C4.5's choice among multiway splits, each attribute once on a way; the root comes first.
 
     query: FROM and joins, without columns.  counts: rows per class of the whole table.  min_rows: a node with
-    fewer is not split.  confidence: of error-based pruning, None for none.
+    fewer is not split.  confidence: of error-based pruning, None for none.  by_ratio: False is ID3's choice, the
+    greatest gain.
     """
     table = own("ppdm_tree_0")
     packs = make_packs([max(one.size, 1) for one in attributes], target.size)
@@ -65,7 +68,8 @@ def grow_nominal(
     classes = tuple(range(target.size))
     attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)
     training = Training(table, coded, attribute, classes, packs, rows, 0, slot_type)
-    limits = Limits(len(attributes), max(2 * min_leaf, 2, min_rows), None, 0.0, by_ratio=True)
+    deepest = len(attributes) if max_depth is None else min(max_depth, len(attributes))
+    limits = Limits(deepest, max(2 * min_leaf, 2, min_rows), None, 0.0, by_ratio=by_ratio)
     nodes = grow(engine, training, counts, _rules(min_leaf), limits, None, progress)
     if confidence is not None:
         error_based(nodes, confidence)

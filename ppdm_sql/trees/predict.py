@@ -21,9 +21,9 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.names import Name, aliased, column, own
-from ppdm_sql.trees.axes import Axes, Axis, axes_of, coded
+from ppdm_sql.trees.axes import Axes, Axis, axes_of, axis_of, coded
 from ppdm_sql.trees.expression import CLASS, MEAN, NODE, SHARE, answer, answer_names, bound, kept_columns, share
-from ppdm_sql.trees.tree import Cut, Node, Tree
+from ppdm_sql.trees.tree import Bands, Cut, Node, Tree
 
 _ROWS, _ANSWERS = own("ppdm_predict_rows"), own("ppdm_predict_answers")
 _SPLITS, _BRANCHES = own("ppdm_predict_splits"), own("ppdm_predict_branches")
@@ -120,7 +120,7 @@ class _Route:
 
     place: int
     axis: Axis
-    cut: int  # codes up to it go low; -1 at a node with groups, whose named codes are in branches
+    cut: int  # codes up to it go low; -1 at a node with groups or bands, whose codes are in branches
     low: int
     high: int  # at a node with groups: where a value goes that none of them names
     nulls: int
@@ -139,7 +139,7 @@ def _levels(tree: Tree, axes: Axes) -> list[list[_Route]]:
 def _route(node: Node, axes: Axes, places: Mapping[int, int]) -> _Route:
     split = node.split
     assert split is not None
-    axis = axes[split.attribute, isinstance(split, Cut)]
+    axis = axis_of(axes, split)
     targets = [places.get(child, -1 - child) for child in node.children]
 
     def to(branch: int | None) -> int:
@@ -147,6 +147,10 @@ def _route(node: Node, axes: Axes, places: Mapping[int, int]) -> _Route:
 
     if isinstance(split, Cut):
         return _Route(places[node.number], axis, axis.places[split.at], to(0), to(1), to(split.nulls))
+    if isinstance(split, Bands):
+        of_code = tuple((code, to(split.branches[band])) for code, band in enumerate(axis.band_of_code(split)))
+        stops = to(None)  # every code has a band: nothing else comes
+        return _Route(places[node.number], axis, -1, stops, stops, to(split.nulls), of_code)
     named = [(value, branch) for branch, group in enumerate(split.groups) for value in group]
     branches = tuple((axis.code(value), to(branch)) for value, branch in named if value is not None)
     with_null = next((branch for value, branch in named if value is None), None)
@@ -164,7 +168,7 @@ def _code_at(axes: Axes, which: exp.Expr, table: str | None = None) -> exp.Expr:
 
 
 def _list_length(level: Sequence[_Route]) -> int:
-    return sum(route.axis.unseen + 1 for route in level if route.branches) + len(level)
+    return sum(route.axis.size for route in level if route.branches) + len(level)
 
 
 def _by_lists(engine: Engine, axes: Axes, levels: Sequence[Sequence[_Route]]) -> list[exp.Select]:
@@ -195,13 +199,13 @@ def _list_target(axes: Axes, level: Sequence[_Route]) -> exp.Expr:
 
 
 def _flat(level: Sequence[_Route]) -> tuple[list[int], dict[int, int]]:
-    """The targets of every code of every node with groups, in one list, and where each node's begin."""
+    """The targets of every code of every node with groups or bands, in one list, and where each node's begin."""
     flat: list[int] = []
     starts: dict[int, int] = {}
     for route in level:
         starts[route.place] = len(flat)
         if route.cut < 0:
-            targets = [route.high] * (route.axis.unseen + 1)
+            targets = [route.high] * route.axis.size
             for code, target in route.branches:
                 targets[code] = target
             flat.extend(targets)

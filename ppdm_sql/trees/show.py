@@ -9,11 +9,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from typing import Any, TypeAlias
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.trees.comparing import instant
+from ppdm_sql.trees.comparing import position
 from ppdm_sql.trees.expression import class_expression, share
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree, Value
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
+
+Range: TypeAlias = tuple[Decimal | str | None, Decimal | str | None]  # from where on, and below what
 
 LONGEST = 40  # characters of a value
 _MOST_VALUES = 6  # of a group, before the others are only counted
@@ -74,16 +77,31 @@ def branch_text(tree: Tree, node: Node, branch: int) -> str:
     split = node.split
     assert split is not None
     name = visible(tree.attributes[split.attribute].name)
-    if isinstance(split, Cut):
-        sign = ("<", ">=")[branch]
-        return f"{name} {sign} {_threshold(split)}" + (" or NULL" if split.nulls == branch else "")
+    if not isinstance(split, Groups):
+        words = " or ".join(_range_words(name, low, high) for low, high in ranges_of(split, branch))
+        return words + (" or NULL" if split.nulls == branch else "")
     if split.labels is not None:
         return f"{name} in {visible(split.labels[branch])}"
     return f"{name} {_group_text(split, branch)}"
 
 
-def _threshold(split: Cut) -> str:
-    return visible(split.at) if isinstance(split.at, str) else number_text(split.at)
+def ranges_of(split: Cut | Bands, branch: int) -> tuple[Range, ...]:
+    """The values of a branch: from where on and below what; None: without end."""
+    if isinstance(split, Bands):
+        return split.ranges(branch)
+    return ((None, split.at),) if branch == 0 else ((split.at, None),)
+
+
+def _range_words(name: str, low: Decimal | str | None, high: Decimal | str | None) -> str:
+    if low is not None and high is not None:
+        return f"{_threshold(low)} <= {name} < {_threshold(high)}"
+    if low is not None:
+        return f"{name} >= {_threshold(low)}"
+    return name if high is None else f"{name} < {_threshold(high)}"
+
+
+def _threshold(at: Decimal | str) -> str:
+    return visible(at) if isinstance(at, str) else number_text(at)
 
 
 def _group_text(split: Groups, branch: int) -> str:
@@ -165,22 +183,23 @@ def as_rules(tree: Tree) -> str:
 def _premises(tree: Tree, leaf: Node) -> Iterator[str]:
     """The conditions of a way, in its order; those of one attribute that say it all stand for the others.
 
-    The cuts of one attribute become one range, and of two groups the one that lies within the other is enough.
+    The cuts and bands of one attribute become the ranges they leave, and of two groups the one that lies within the
+    other is enough.
     """
-    cuts: dict[int, list[tuple[Cut, int]]] = {}
+    cuts: dict[int, list[tuple[Cut | Bands, int]]] = {}
     told: dict[tuple[int, int], str] = {}
     for node, branch in tree.path(leaf):
         assert node.split is not None
-        if isinstance(node.split, Cut):
+        if not isinstance(node.split, Groups):
             taken = cuts.setdefault(node.split.attribute, [])
             taken.append((node.split, branch))
             told[node.split.attribute, -1] = _range_text(tree.attributes[node.split.attribute], taken)
             continue
-        place = node.split.attribute
-        for wider in [other for other in told if other[0] == place and other[1] >= 0]:
+        number = node.split.attribute
+        for wider in [other for other in told if other[0] == number and other[1] >= 0]:
             if _lies_within(node.split, branch, tree.nodes[wider[1]], tree.path(leaf)):
                 del told[wider]
-        told[place, node.number] = branch_text(tree, node, branch)
+        told[number, node.number] = branch_text(tree, node, branch)
     yield from told.values()
 
 
@@ -192,22 +211,27 @@ def _lies_within(split: Groups, branch: int, above: Node, path: Sequence[tuple[N
     return split.others != branch and all(value in named for value in split.groups[branch])
 
 
-def _range_text(attribute: Attribute, taken: Sequence[tuple[Cut, int]]) -> str:
-    def place(cut: Cut) -> object:
-        return instant(cut.at, attribute) if isinstance(cut.at, str) else cut.at
-
+def _range_text(attribute: Attribute, taken: Sequence[tuple[Cut | Bands, int]]) -> str:
+    left: list[Range] = [(None, None)]
+    for split, branch in taken:
+        left = [both for one in left for other in ranges_of(split, branch) for both in _common(attribute, one, other)]
     name = visible(attribute.name)
-    upper = min((cut for cut, branch in taken if branch == 0), key=place, default=None)  # type: ignore[arg-type]
-    lower = max((cut for cut, branch in taken if branch == 1), key=place, default=None)  # type: ignore[arg-type]
-    words = name
-    if lower is not None and upper is not None:
-        words = f"{_threshold(lower)} <= {name} < {_threshold(upper)}"
-    elif lower is not None:
-        words = f"{name} >= {_threshold(lower)}"
-    elif upper is not None:
-        words = f"{name} < {_threshold(upper)}"
-    with_null = all(cut.nulls == branch for cut, branch in taken)
-    return f"({words} or NULL)" if with_null else words
+    words = " or ".join(_range_words(name, low, high) for low, high in left) or f"no {name}"
+    with_null = all(split.nulls == branch for split, branch in taken)
+    words = f"{words} or NULL" if with_null else words
+    return f"({words})" if with_null or len(left) > 1 else words
+
+
+def _common(attribute: Attribute, one: Range, other: Range) -> Iterator[Range]:
+    """What lies in both ranges; nothing if they do not meet."""
+
+    def at(end: Decimal | str) -> Any:
+        return position(attribute, end)
+
+    low = max((end for end in (one[0], other[0]) if end is not None), key=at, default=None)
+    high = min((end for end in (one[1], other[1]) if end is not None), key=at, default=None)
+    if low is None or high is None or at(low) < at(high):
+        yield low, high
 
 
 # -- as SQL ----------------------------------------------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import Decimal
+from itertools import pairwise
+from typing import Any
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, key, read_moment
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree, Value
+from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, key, position, read_moment
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
 
 MOST_NODES = 100_000
 _DEEPEST = 2_000
@@ -109,28 +111,47 @@ def _check_split(tree: Tree, node: Node) -> None:
     if not 0 <= split.attribute < len(tree.attributes):
         _refuse(f"{where} splits by an attribute that is not there")
     attribute = tree.attributes[split.attribute]
-    width = 2 if isinstance(split, Cut) else len(split.groups)
+    width = split.width
     if len(node.children) != width or width < 1:
         _refuse(f"{where} has another number of children than of branches")
-    loose = split.nulls if isinstance(split, Cut) else split.others
+    loose = split.others if isinstance(split, Groups) else split.nulls
     if loose is not None and not 0 <= loose < width:
         _refuse(f"{where} sends rows to a branch that is not there")
-    if isinstance(split, Cut):
-        _check_threshold(attribute, split, where)
-    else:
+    if isinstance(split, Groups):
         _check_groups(attribute, split, where)
-
-
-def _check_threshold(attribute: Attribute, split: Cut, where: str) -> None:
+        return
     if not attribute.ordered:
         _refuse(f"{where} cuts an attribute that has no order")
-    if isinstance(split.at, str):
-        moment = read_moment(split.at) if attribute.kind in MOMENTS else None
+    thresholds = (split.at,) if isinstance(split, Cut) else split.at
+    for at in thresholds:
+        _check_threshold(attribute, at, where)
+    if isinstance(split, Bands):
+        _check_bands(attribute, split, where)
+
+
+def _check_bands(attribute: Attribute, split: Bands, where: str) -> None:
+    if not split.at or len(split.branches) != len(split.at) + 1:
+        _refuse(f"{where} must have cut points, and one band more than those")
+    if not _rises([position(attribute, at) for at in split.at]):
+        _refuse(f"{where} has cut points that do not rise")
+    if set(split.branches) != set(range(split.width)):
+        _refuse(f"{where} has a branch without a band")
+    if any(one == other for one, other in pairwise(split.branches)):
+        _refuse(f"{where} has a cut point between two bands of one branch")
+
+
+def _rises(places: Sequence[Any]) -> bool:
+    return all(one < other for one, other in pairwise(places))
+
+
+def _check_threshold(attribute: Attribute, at: Decimal | str, where: str) -> None:
+    if isinstance(at, str):
+        moment = read_moment(at) if attribute.kind in MOMENTS else None
         if moment is None or (attribute.kind is Kind.DATE and moment[0] % 86_400):
             _refuse(f"{where} has a threshold that is no {attribute.kind.value}")
-    elif attribute.kind not in NUMBERS or split.at.is_nan():
+    elif attribute.kind not in NUMBERS or at.is_nan():
         _refuse(f"{where} has a threshold that does not fit its attribute")
-    elif split.at.is_infinite() and attribute.kind is not Kind.FLOAT:
+    elif at.is_infinite() and attribute.kind is not Kind.FLOAT:
         _refuse(f"{where} has an infinite threshold")
 
 

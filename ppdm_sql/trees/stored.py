@@ -1,4 +1,8 @@
-"""A tree as rows of the catalog and back.  What comes back is the tree that was saved, to the last digit."""
+"""A tree as rows of the catalog and back.  What comes back is the tree that was saved, to the last digit.
+
+A threshold stands at its node; the values of a group stand with their branch, one row each, and so do the bands of an
+ordered attribute, as {"from": ..., "below": ...} with null for an end that is open.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,13 @@ from typing import Any
 from ppdm_sql.catalog import models
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PpdmError
+from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.trees.comparing import MOMENTS
-from ppdm_sql.trees.exchange import typed, untyped
+from ppdm_sql.trees.exchange import fields, typed, untyped
 from ppdm_sql.trees.show import branch_text
 from ppdm_sql.trees.sound import check_tree
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Moments, Node, Split, Tree, Value
-from ppdm_sql.trees.tree_json import attribute_from_dict, attribute_to_dict, options_from_dict
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Moments, Node, Split, Tree, Value
+from ppdm_sql.trees.tree_json import at_from_dict, at_to_dict, attribute_from_dict, attribute_to_dict, options_from_dict
 
 
 def record_of(
@@ -67,25 +71,35 @@ def _node_row(tree: Tree, node: Node) -> dict[str, Any]:
 def _branch_row(tree: Tree, node: Node, branch: int) -> dict[str, Any]:
     split = node.split
     assert split is not None
-    cut = isinstance(split, Cut)
+    groups = split if isinstance(split, Groups) else None
     return {
         "node": node.number,
         "branch": branch,
         "child": node.children[branch],
         "condition": branch_text(tree, node, branch),
-        "takes_null": split.nulls == branch if isinstance(split, Cut) else None in split.groups[branch],
-        "takes_others": not cut and isinstance(split, Groups) and split.others == branch,
-        "label": split.labels[branch] if isinstance(split, Groups) and split.labels is not None else None,
+        "takes_null": None in split.groups[branch] if isinstance(split, Groups) else split.nulls == branch,
+        "takes_others": groups is not None and groups.others == branch,
+        "label": groups.labels[branch] if groups is not None and groups.labels is not None else None,
     }
 
 
 def _value_rows(node: Node) -> list[dict[str, Any]]:
-    groups = node.split.groups if isinstance(node.split, Groups) else ()
+    texts: list[list[str]] = []
+    if isinstance(node.split, Groups):
+        texts = [[_json(value) for value in group] for group in node.split.groups]
+    elif isinstance(node.split, Bands):
+        split = node.split
+        texts = [[_band_json(*ends) for ends in split.ranges(branch)] for branch in range(split.width)]
     return [
-        {"node": node.number, "branch": branch, "position": position, "value": _json(value)}
-        for branch, group in enumerate(groups)
-        for position, value in enumerate(group)
+        {"node": node.number, "branch": branch, "position": position, "value": text}
+        for branch, listed in enumerate(texts)
+        for position, text in enumerate(listed)
     ]
+
+
+def _band_json(low: Decimal | str | None, high: Decimal | str | None) -> str:
+    ends = {"from": low, "below": high}
+    return json.dumps({word: None if at is None else at_to_dict(at) for word, at in ends.items()}, ensure_ascii=False)
 
 
 def _count_rows(tree: Tree, node: Node) -> list[dict[str, Any]]:
@@ -114,9 +128,9 @@ def tree_of(engine: Engine, model: ModelRecord) -> Tree:
     branches: dict[int, list[Any]] = {}
     for row in models.rows_of(engine, model.model_id, "branches"):
         branches.setdefault(row[0], []).append(row[1:])
-    values: dict[tuple[int, int], list[Value]] = {}
+    values: dict[tuple[int, int], list[Any]] = {}
     for node, branch, text in models.rows_of(engine, model.model_id, "values"):
-        values.setdefault((node, branch), []).append(untyped(json.loads(text), "a value"))
+        values.setdefault((node, branch), []).append(json.loads(text))
     counts: dict[int, dict[int, int]] = {}
     for node, number, rows in models.rows_of(engine, model.model_id, "counts"):
         counts.setdefault(node, {})[number] = rows
@@ -141,13 +155,37 @@ def _split(
     threshold: str | None,
     node: int,
     branches: list[Any],
-    values: dict[tuple[int, int], list[Value]],
+    values: dict[tuple[int, int], list[Any]],
 ) -> Split:
     """A branch's row: branch, child, takes_null, takes_others, label."""
     if threshold is not None:
         at = threshold if attribute.kind in MOMENTS else Decimal(threshold)
         return Cut(place, at, next((row[0] for row in branches if row[2]), None))
-    groups = tuple(tuple(values.get((node, row[0]), ())) for row in branches)
+    if attribute.ordered:
+        bands = [(band, row[0]) for row in branches for band in values.get((node, row[0]), ())]
+        return _bands(place, bands, next((row[0] for row in branches if row[2]), None))
+    groups = tuple(tuple(untyped(item, "a value") for item in values.get((node, row[0]), ())) for row in branches)
     others = next((row[0] for row in branches if row[3]), None)
     labels = tuple(row[4] for row in branches) if branches and branches[0][4] is not None else None
     return Groups(place, groups, others, labels)
+
+
+def _bands(place: int, stored: list[tuple[Any, int]], nulls: int | None) -> Bands:
+    """The bands of all branches in their order: each begins where another ends."""
+    following = {_end(band, "from"): (_end(band, "below"), branch) for band, branch in stored}
+    at: list[Decimal | str] = []
+    branches: list[int] = []
+    here: Decimal | str | None = None
+    for _ in stored:
+        here, branch = following.pop(here, (None, -1))
+        branches.append(branch)
+        if here is not None:
+            at.append(here)
+    if following or here is not None or -1 in branches:
+        raise PolicyError("this is no sound tree: the bands of a node leave a gap or lie upon each other")
+    return Bands(place, tuple(at), tuple(branches), nulls)
+
+
+def _end(band: Any, word: str) -> Decimal | str | None:
+    told = fields(band, "a band", {"from", "below"})
+    return None if told[word] is None else at_from_dict(told[word], "a band")

@@ -41,6 +41,37 @@ class Cut:
     at: Decimal | str
     nulls: int | None = None  # which child NULL goes to; None: training had no NULL here, it stops
 
+    @property
+    def width(self) -> int:
+        return 2
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The axis of an ordered attribute cut into bands: band i has the values from at[i - 1] on and below at[i].
+
+    A branch may have several bands that do not touch: two branches that were put together stay where they are.
+    NaN is the greatest number, and `at` is written as in a Cut.
+    """
+
+    attribute: int
+    at: tuple[Decimal | str, ...]  # rising
+    branches: tuple[int, ...]  # which child a band goes to, one more than there are cut points; neighbours differ
+    nulls: int | None = None  # as in a Cut
+
+    @property
+    def width(self) -> int:
+        return max(self.branches, default=-1) + 1
+
+    def ranges(self, branch: int) -> tuple[tuple[Decimal | str | None, Decimal | str | None], ...]:
+        """The bands of a branch, from where on and below what; None: without end.
+
+        >>> Bands(0, (Decimal(30), Decimal(50)), (0, 1, 0)).ranges(0)
+        ((None, Decimal('30')), (Decimal('50'), None))
+        """
+        ends = (None, *self.at, None)
+        return tuple((ends[band], ends[band + 1]) for band, to in enumerate(self.branches) if to == branch)
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -51,8 +82,12 @@ class Groups:
     others: int | None = None  # which child a value goes to that no group names; None: it stops at the node
     labels: tuple[str, ...] | None = None  # a hierarchy's names for the groups
 
+    @property
+    def width(self) -> int:
+        return len(self.groups)
 
-Split: TypeAlias = Cut | Groups
+
+Split: TypeAlias = Cut | Bands | Groups
 
 
 @dataclass(frozen=True)

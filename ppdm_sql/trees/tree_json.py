@@ -7,6 +7,7 @@ from typing import Any
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.trees.exchange import (
+    BANDS_VERSION,
     Document,
     decimal_of,
     fields,
@@ -23,7 +24,7 @@ from ppdm_sql.trees.exchange import (
     write,
 )
 from ppdm_sql.trees.sound import MOST_NODES, check_tree
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Moments, Node, Split, Tree
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Moments, Node, Split, Tree
 
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.UNSUPPORTED}
 _MOST_OPTIONS, _MOST_ATTRIBUTES, _MOST_CLASSES = 100, 10_000, 100_000
@@ -31,7 +32,8 @@ _MOST_OPTIONS, _MOST_ATTRIBUTES, _MOST_CLASSES = 100, 10_000, 100_000
 
 def tree_text(tree: Tree, name: str | None = None) -> str:
     """The exchange file of a tree."""
-    return write("tree", tree_to_dict(tree), name)
+    bands = any(isinstance(node.split, Bands) for node in tree.nodes)
+    return write("tree", tree_to_dict(tree), name, version=BANDS_VERSION if bands else 1)
 
 
 def read_tree(text: str | bytes) -> tuple[Tree, str | None]:
@@ -42,7 +44,10 @@ def read_tree(text: str | bytes) -> tuple[Tree, str | None]:
 def tree_of(document: Document) -> Tree:
     if document.kind != "tree":
         refuse(f"a tree is wanted, the file holds {document.kind}")
-    return tree_from_dict(document.model)
+    tree = tree_from_dict(document.model)
+    if document.version < BANDS_VERSION and any(isinstance(node.split, Bands) for node in tree.nodes):
+        refuse(f"a file of version {document.version} has no bands")
+    return tree
 
 
 # -- out -------------------------------------------------------------------------------------------------------------
@@ -83,14 +88,20 @@ def _node_to_dict(node: Node) -> dict[str, Any]:
 
 def split_to_dict(split: Split) -> dict[str, Any]:
     if isinstance(split, Cut):
-        at = {"decimal": str(split.at)} if isinstance(split.at, Decimal) else {"moment": split.at}
-        return {"cut": split.attribute, "at": at, "nulls": split.nulls}
+        return {"cut": split.attribute, "at": at_to_dict(split.at), "nulls": split.nulls}
+    if isinstance(split, Bands):
+        at = [at_to_dict(one) for one in split.at]
+        return {"bands": split.attribute, "at": at, "branches": list(split.branches), "nulls": split.nulls}
     told: dict[str, Any] = {"group": split.attribute}
     told["groups"] = [[typed(value) for value in group] for group in split.groups]
     told["others"] = split.others
     if split.labels is not None:
         told["labels"] = list(split.labels)
     return told
+
+
+def at_to_dict(at: Decimal | str) -> dict[str, str]:
+    return {"decimal": str(at)} if isinstance(at, Decimal) else {"moment": at}
 
 
 # -- in --------------------------------------------------------------------------------------------------------------
@@ -165,7 +176,17 @@ def split_from_dict(value: Any, where: str) -> Split:
     if isinstance(value, dict) and "cut" in value:
         told = fields(value, f"{where}, split", {"cut", "at", "nulls"})
         return Cut(
-            whole(told["cut"], f"{where}, cut"), _at(told["at"], where), _branch(told["nulls"], f"{where}, nulls")
+            whole(told["cut"], f"{where}, cut"),
+            at_from_dict(told["at"], where),
+            _branch(told["nulls"], f"{where}, nulls"),
+        )
+    if isinstance(value, dict) and "bands" in value:
+        told = fields(value, f"{where}, split", {"bands", "at", "branches", "nulls"})
+        return Bands(
+            whole(told["bands"], f"{where}, bands"),
+            tuple(at_from_dict(at, where) for at in items(told["at"], f"{where}, at")),
+            tuple(whole(to, f"{where}, branches") for to in items(told["branches"], f"{where}, branches")),
+            _branch(told["nulls"], f"{where}, nulls"),
         )
     told = fields(value, f"{where}, split", {"group", "groups", "others"}, {"labels"})
     groups = tuple(
@@ -182,7 +203,7 @@ def _branch(value: Any, where: str) -> int | None:
     return None if value is None else whole(value, where)
 
 
-def _at(value: Any, where: str) -> Decimal | str:
+def at_from_dict(value: Any, where: str) -> Decimal | str:
     if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"decimal", "moment"}:
         refuse(f"{where}, at must be an object with a decimal or a moment")
     if "decimal" in value:

@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import column
 
 Document = Mapping[str, Any]  # the "model" of an exchange file of kind tree
@@ -33,7 +34,8 @@ def reached_nodes(engine: Engine, model: Document, public: Collection[str], tabl
             continue
         children = [texts.pop(child) for child in node["children"]]
         split = node["split"]
-        attribute = model["attributes"][split["cut"] if "cut" in split else split["group"]]
+        asked = next(split[word] for word in ("cut", "bands", "group") if word in split)
+        attribute = model["attributes"][asked]
         if attribute["name"] not in public:
             texts[node["number"]] = _sum([own, *children])
             continue
@@ -62,12 +64,8 @@ def _value(engine: Engine, attribute: Document, table: str) -> exp.Expr:
 def _conditions(attribute: Document, split: Document, value: exp.Expr) -> list[exp.Expr | None]:
     """Per branch which rows take it; NULL and what no branch names stop at the node, unless a branch takes them."""
     missing = exp.Is(this=value.find(exp.Column) or value, expression=exp.Null())
-    if "cut" in split:
-        limit = _limit(attribute, split["at"])
-        sides: list[exp.Expr] = [
-            exp.LT(this=value.copy(), expression=limit),
-            exp.GTE(this=value.copy(), expression=limit.copy()),
-        ]
+    if "cut" in split or "bands" in split:
+        sides = _sides(attribute, split, value)
         return [
             exp.Or(this=side, expression=missing.copy()) if split["nulls"] == place else side
             for place, side in enumerate(sides)
@@ -87,9 +85,24 @@ def _conditions(attribute: Document, split: Document, value: exp.Expr) -> list[e
     return conditions
 
 
+def _sides(attribute: Document, split: Document, value: exp.Expr) -> list[exp.Expr]:
+    """Per branch of a cut or of bands which values it takes; a cut is two bands."""
+    thresholds, to = ([split["at"]], [0, 1]) if "cut" in split else (split["at"], split["branches"])
+    limits = [_limit(attribute, at) for at in thresholds]
+    sides: dict[int, list[exp.Expr]] = {branch: [] for branch in range(max(to) + 1)}
+    for band, branch in enumerate(to):
+        ends: list[exp.Expr] = []
+        if band > 0:
+            ends.append(exp.GTE(this=value.copy(), expression=limits[band - 1].copy()))
+        if band < len(limits):
+            ends.append(exp.LT(this=value.copy(), expression=limits[band].copy()))
+        sides[branch].append(exp.and_(*ends))
+    return [exp.or_(*bands) for bands in sides.values()]
+
+
 def _among(attribute: Document, group: Sequence[Any], value: exp.Expr) -> exp.Expr | None:
     literals = [_literal(attribute, item) for item in group if item is not None]
-    return exp.In(this=value.copy(), expressions=literals) if literals else None
+    return among(value, literals) if literals else None
 
 
 def _literal(attribute: Document, item: Any) -> exp.Expr:

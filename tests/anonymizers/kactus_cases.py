@@ -16,10 +16,20 @@ from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.anonymizers.table import kactus as methods
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.policy.policy import Policy, Roles
-from ppdm_sql.policy.requirements import KAnonymity, Requirement
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
 from ppdm_sql.watching import silent
+from tests import oracles
 from tests.oracles.naive_kactus import Outcome, naive_kactus
 
 SOURCE = own("ppdm_case")
@@ -142,6 +152,27 @@ def shown_classes(case: Case, ran: Ran, number: dict[str, dict]) -> Counter:
                 vector.append((name, held.pop()))
         found[tuple(vector)][row[case.target]] += 1
     return Counter({(vector, tuple(sorted(held.items(), key=str))): 1 for vector, held in found.items()})
+
+
+def meets(requirement: Requirement, held: list, everybody: list) -> bool:
+    """Whether the sensitive values of a class, by the naive definitions, meet a requirement."""
+    counts = oracles.frequencies(held)
+    match requirement:
+        case DistinctDiversity(l=l):
+            return oracles.distinct_values(counts) >= l
+        case SimpleDiversity(l=l):
+            return oracles.simple_ratio(counts) >= l
+        case RecursiveDiversity(c=c, l=l):
+            return oracles.recursive_holds(counts, c, l)
+        case EntropyDiversity(l=l):
+            return oracles.entropy_reaches(counts, l)
+        case ConfidenceLimit(limit=limit):
+            return oracles.confidence(counts) <= limit
+        case Closeness(t=t):
+            here, whole = Counter(held), Counter(everybody)
+            apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
+            return sum(map(abs, apart)) / 2 <= t
+    raise TypeError
 
 
 # -- random tables ---------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from ppdm_sql.policy.requirements import (
 )
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
-from ppdm_sql.statements.names import Name, column
+from ppdm_sql.statements.names import Name, column, identifier
 from ppdm_sql.trees.audit import span_expression
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Cut
@@ -49,18 +49,25 @@ class Case:
     method: str = "kadet"
     table: str = "people"
     requirements: tuple | None = None  # in place of the ones written: k = 1 cannot be
+    entity: str | None = None  # the column that says whose row it is
+
+    @property
+    def attributes(self) -> list[str]:
+        return [name for name in self.columns if name not in (TARGET, "id", self.entity)]
 
     @property
     def text(self) -> str:
-        attributes = [name for name in self.columns if name not in (TARGET, "id")]
+        attributes = self.attributes
         private = [name for name in attributes if name not in self.public]
         quasi = [*self.public, *([TARGET] if self.class_is_public else [])]
         options = ", ".join(f"{name} = {value}" for name, value in self.options.items())
-        listed = lambda names: ", ".join(f'"{name}"' for name in names)  # noqa: E731
+        listed = lambda names: ", ".join(identifier(name).sql("duckdb") for name in names)  # noqa: E731
         secret = f"SENSITIVE ({TARGET})" if "_l" in self.require or "confidence" in self.require else ""
         rest = f"INSENSITIVE ({listed(private)})" if private else ""
+        rest += f" ENTITY ({listed([self.entity])})" if self.entity else ""
+        picked = listed([*attributes, *([self.entity] if self.entity else [])])
         return (
-            f"CREATE MODEL m AS SELECT {listed(attributes)}, {TARGET} FROM {self.table} WITH ANONYMIZATION ("
+            f"CREATE MODEL m AS SELECT {picked}, {TARGET} FROM {self.table} WITH ANONYMIZATION ("
             f"ALGORITHM {self.method} {f'({options})' if options else ''} REQUIRE {self.require} "
             f"QUASI IDENTIFIER ({listed(quasi)}) {secret} {rest} TARGET ({TARGET}));"
         )
@@ -95,9 +102,8 @@ class Case:
     def naive(self) -> naive.Kadet:
         trees = self.trees
         attributes = []
-        for name, words in self.columns.items():
-            if name in (TARGET, "id"):
-                continue
+        for name in self.attributes:
+            words = self.columns[name]
             tree = trees.get(name)
             levels = {leaf: tree.levels_of(leaf)[1:] for leaf in tree.order} if tree else {}
             attributes.append(naive.Attribute(name, words != "TEXT", name in self.public, levels))
@@ -161,7 +167,8 @@ def audited_spans(engine, tree, case: Case) -> set[frozenset[int]]:
 
 def is_fine(case: Case, group) -> bool:
     classes = [case.rows[number][TARGET] for number in group]
-    return len(group) >= case.k and case.allowed(classes)
+    people = {case.rows[number][case.entity or "id"] for number in group} - {None}
+    return len(people) >= case.k and case.allowed(classes)
 
 
 # -- comparing trees -------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import pytest
-from kactus_cases import Case, Ran, means, random_case, run, shown_classes
+from kactus_cases import Case, Ran, means, meets, random_case, run, shown_classes
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART
 from ppdm_sql.errors import RequirementBreached
@@ -19,7 +19,6 @@ from ppdm_sql.policy.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from tests import oracles
 
 QUICK = pytest.mark.parametrize(
     "engine", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("duckdb", "postgres")], indirect=True
@@ -142,26 +141,6 @@ def demanding_case(seed: int) -> Case:
         for row in case.rows:
             row["who"] = rng.choice([f"p{row['id'] // 2}", f"p{row['id']}", None])
     return case
-
-
-def meets(requirement, held: list, everybody: list) -> bool:
-    counts = oracles.frequencies(held)
-    match requirement:
-        case DistinctDiversity(l=l):
-            return oracles.distinct_values(counts) >= l
-        case SimpleDiversity(l=l):
-            return oracles.simple_ratio(counts) >= l
-        case RecursiveDiversity(c=c, l=l):
-            return oracles.recursive_holds(counts, c, l)
-        case EntropyDiversity(l=l):
-            return oracles.entropy_reaches(counts, l)
-        case ConfidenceLimit(limit=limit):
-            return oracles.confidence(counts) <= limit
-        case Closeness(t=t):
-            here, whole = Counter(held), Counter(everybody)
-            apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
-            return sum(map(abs, apart)) / 2 <= t
-    raise TypeError
 
 
 @pytest.mark.duckdb

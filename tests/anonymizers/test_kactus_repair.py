@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from ppdm_sql.anonymizers.table import kactus_repair
 from ppdm_sql.anonymizers.table.discretize import cut_codes
-from ppdm_sql.anonymizers.table.kactus_repair import Kinds, Node, Rules, entropy, repair
+from ppdm_sql.anonymizers.table.kactus_bags import Kinds, entropy
+from ppdm_sql.anonymizers.table.kactus_repair import DROPPED, Node, Rules
 from tests.oracles.naive_kactus import RARE, Branch, Repair, cuts
 
 N, Y = 0, 1
@@ -18,6 +21,23 @@ KINDS = Kinds([N, Y], [1, 1])
 # a1 (1) and a2 (2) below the root; b1, b2, b3 (3, 4, 5) below a1
 TREE = [Node(None, (1, 2)), Node(0, (3, 4, 5)), Node(0), Node(1), Node(1), Node(1)]
 ROWS = {3: {Y: 5, N: 2}, 4: {N: 3}, 5: {Y: 1, N: 1}, 2: {Y: 3, N: 2}}
+
+
+class Move(NamedTuple):
+    leaf: int
+    kind: int
+    rows: int
+    target: int | None
+
+
+def repair(nodes, rows, kinds, rules) -> list[Move]:
+    """The moves one by one; a target of None is dropped."""
+    found = kactus_repair.repair(nodes, rows, kinds, rules)
+    assert (found.rows > 0).all()
+    listed = zip(*(one.tolist() for one in (found.leaf, found.kind, found.rows, found.target)), strict=True)
+    moves = [Move(leaf, kind, some, None if target == DROPPED else target) for leaf, kind, some, target in listed]
+    assert len({(move.leaf, move.kind, move.target) for move in moves}) == len(moves)
+    return moves
 
 
 def classes(moves) -> dict:

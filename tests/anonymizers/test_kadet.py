@@ -316,7 +316,6 @@ class _Written(Case):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (' INSENSITIVE ("sports")', " ENTITY (sports)", "counts rows, not persons"),
         (' INSENSITIVE ("sports") TARGET (cls)', " INSENSITIVE (sports, cls)", r"name the class in TARGET"),
         ('REQUIRE k = 2', "REQUIRE k = 2, simple_l = 1.2", 'keeps simple_l for the class only, and SENSITIVE names "sports"'),
     ],

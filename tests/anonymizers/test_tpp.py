@@ -9,7 +9,6 @@ import random
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 from tpp_cases import RELEASE, SOURCE, Case, builder, check_release, planned, random_case, released
@@ -28,7 +27,6 @@ from ppdm_sql.trees.nested import nested
 from ppdm_sql.verify.same_model import tree_differences
 
 CASES = int(os.environ.get("PPDM_TPP_CASES", "6"))  # per block; PPDM_TPP_CASES=100 for a long look
-ADULT = Path(__file__).resolve().parents[3] / "shared" / "data" / "adult_train.csv"
 
 
 def table(columns: str, kinds: str, *rows: tuple, **more) -> Case:
@@ -416,20 +414,3 @@ def test_a_table_too_small_for_k_is_refused(duckdb_engine):
     case = table("n y", "integer text", (1, "u"), (2, "v"), requirements=(KAnonymity(3),))
     with pytest.raises(RequirementBreached, match="k = 3 cannot be met"):
         planned(duckdb_engine, case)
-
-
-# -- Adult -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.duckdb
-@pytest.mark.skipif(not ADULT.exists(), reason="../shared/data is absent")
-def test_adult_by_number_of_leaves(duckdb_engine):
-    """The paper's K at four leaves is 120 (its table I); L lies between 2 and 3."""
-    from benchmarks.tpp_adult import measured
-
-    expected = {2: (14139, 1156, "5.58", ".751"), 3: (3531, 463, "2.46", ".8156"), 4: (120, 2, "2.26", ".8249")}
-    for leaves, (k, k_with_response, l, accuracy) in expected.items():
-        found = measured(duckdb_engine, ADULT, leaves)
-        assert (found.k, found.k_with_response) == (k, k_with_response)
-        assert f"{found.l:.2f}" == l
-        assert found.accuracy == pytest.approx(float(accuracy), abs=0.0005)

@@ -239,7 +239,7 @@ def test_a_big_tree_goes_the_other_way_and_tells_the_same(run, trained, monkeypa
     from ppdm_sql.trees import library
 
     run("model", "predict", "ill", "--from", "people", "--into", "one")
-    monkeypatch.setattr(library, "_SMALL_TREE", 1)
+    monkeypatch.setattr(library, "SMALL_TREE", 1)
     run("model", "predict", "ill", "--from", "people", "--into", "other")
     assert asked(trained, "SELECT count(*) FROM (FROM one EXCEPT FROM other)") == [(0,)]
     assert asked(trained, "SELECT count(*) FROM other") == [(400,)]

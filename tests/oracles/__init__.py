@@ -10,7 +10,9 @@ functions say.  Rows are mappings from column name to value; every figure is an 
     risk        prosecutor and marketer risk
     nulls       k when NULL may be any value
     naive_tree  decision and regression trees, grown from rows
-    naive_kactus, naive_tpp, naive_bayes, naive_rules, naive_kadet  methods and classifiers over rows
+    measures    AUC, R squared, discernibility, classification metric
+    naive_spread  a C4.5 that spreads rows with missing values over the branches
+    naive_kactus, naive_tpp, naive_bayes, naive_rules, naive_kadet, naive_atp  methods and classifiers over rows
 """
 
 from .classes import classes, entity_counts, entity_k, k_anonymity

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -14,7 +15,7 @@ from ppdm_sql.pseudodata.generate import Order, generate
 from ppdm_sql.session import Session
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.inducers import induce, settings
-from ppdm_sql.trees.tree import Attribute, Groups, Node, Tree
+from ppdm_sql.trees.tree import Attribute, Bands, Groups, Node, Tree
 from ppdm_sql.watching import silent
 
 COLUMNS = {"age": "INTEGER", "weight": "DOUBLE", 'sex"': "TEXT", "ill": "TEXT"}
@@ -89,6 +90,46 @@ def test_the_paper_s_path_of_24_rows(duckdb_engine):
     assert {row["B"] for row in here} == {"b4", "b5"}
     assert {row["C"] for row in here} == {"c1", "c2", "c3"}
     assert Counter(row["S"] for row in here) == {"S1": 4, "S2": 4, "S3": 4, "S4": 8, "S5": 4}
+
+
+def banded(kind: Kind, at: tuple, rows: int) -> Tree:
+    """One column in three ranges, of which the outer two are one branch."""
+    split = Bands(0, at, (0, 1, 0))
+    nodes = (Node(0, None, 0, (rows, rows), split, (1, 2)), Node(1, 0, 1, (0, rows)), Node(2, 0, 1, (rows, 0)))
+    return Tree((Attribute("v", kind, ordered=True),), Attribute("y", Kind.TEXT, ordered=False), ("n", "y"), nodes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        (Kind.INTEGER, (Decimal("30.5"), Decimal(50))),
+        (Kind.FLOAT, (Decimal("-0.5"), Decimal("0.25"))),
+        (Kind.DATE, ("2000-01-01", "2001-01-01")),
+    ],
+)
+def test_a_branch_of_several_bands_draws_from_each_alike(engine, kind, at):
+    """Section 5: one of a path's intervals is picked, all alike, then a value in it."""
+    tree = banded(kind, at, 4000)
+    rows = rows_of(engine, generate(engine, tree, Order(seed=2)))
+    assert Counter(follow(tree, row) for row in rows) == {1: 4000, 2: 4000}
+    assert {row["y"] for row in rows if follow(tree, row) == 2} == {"n"}
+    low = str(at[0]) if kind is Kind.DATE else float(at[0])
+    values = [row["v"] for row in rows if follow(tree, row) == 1]
+    below = sum((str(value) if kind is Kind.DATE else value) < low for value in values)
+    assert abs(below - 2000) < 200  # more than six sigma
+    assert len(set(values)) > 30
+    based = rows_of(engine, generate(engine, tree, Order("basegen", 3000, 2)))
+    assert all(row["y"] == "yn"[follow(tree, row) - 1] for row in based)
+
+
+def test_a_band_between_two_whole_numbers_is_not_drawn_from(duckdb_engine):
+    split = Bands(0, (Decimal("30.2"), Decimal("30.4"), Decimal(60)), (1, 0, 1, 0))
+    nodes = (Node(0, None, 0, (9, 9), split, (1, 2)), Node(1, 0, 1, (9, 0)), Node(2, 0, 1, (0, 9)))
+    tree = Tree(
+        (Attribute("v", Kind.INTEGER, ordered=True),), Attribute("y", Kind.TEXT, ordered=False), ("n", "y"), nodes
+    )
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=500, seed=1)))
+    assert Counter(follow(tree, row) for row in rows) == {1: 250, 2: 250}
 
 
 def test_draws_are_even(duckdb_engine):

@@ -10,18 +10,20 @@ import pytest
 
 from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
 from ppdm_sql.session import Session
+from ppdm_sql.statements.names import identifier
 from ppdm_sql.trees.tree_json import read_tree
 from ppdm_sql.watching import silent
 
 MORTGAGE = [("Lisa", "U", "Yes", "good"), ("John", "M", "Yes", "good"), ("Ben", "M", "No", "bad"),
             ("Laura", "M", "No", "bad"), ("Robert", "U", "Yes", "bad"), ("Anna", "U", "No", "bad")]  # fmt: skip
+RARE = "ACCEPT RISK (rare_classes)"  # two of the six are good
 COLUMNS = dict.fromkeys(("name", "marital", "sports", "risk"), "TEXT")
 
 
 def statement(k: int = 3, *, more: str = "", name: str = "loans", algorithm: str = "kadet (form = id3)") -> str:
     return f"""CREATE OR REPLACE MODEL {name} AS SELECT name, marital, sports, risk FROM mortgages
         WITH ANONYMIZATION (ALGORITHM {algorithm} REQUIRE k = {k} IDENTIFIER (name) QUASI IDENTIFIER (marital)
-        INSENSITIVE (sports) SENSITIVE (risk) TARGET (risk) {more})"""
+        INSENSITIVE (sports) SENSITIVE (risk) TARGET (risk) {more} {"" if "ACCEPT" in more else RARE})"""
 
 
 @pytest.fixture
@@ -127,6 +129,102 @@ def test_dropping_frees_the_name(session):
     session.publish(statement())
 
 
-def test_a_method_of_a_later_version_is_told_as_such(session):
-    with pytest.raises(PolicyError, match="ALGORITHM atp is not available"):
-        session.publish(statement(algorithm="atp"))
+# -- what a recipient and an auditor can run ---------------------------------------------------------------
+
+
+def certified(folder: Path, file: str = "loans.json") -> list[str]:
+    """The verdicts that a bare DuckDB prints, run in the folder of the file."""
+    with duckdb.connect() as con:
+        con.execute(f"SET file_search_path = '{folder}'")
+        found = []
+        for one in con.extract_statements((folder / f"{file}.certificate.sql").read_text("utf-8")):
+            rows = con.execute(one)
+            if one.type == duckdb.StatementType.SELECT:
+                found += [row[-1] for row in rows.fetchall()]
+        return found
+
+
+def audited(folder: Path, rows: list[tuple], columns: dict[str, str], file: str = "loans.json") -> list[int]:
+    """How many breaches each SELECT of the audit returns, over a source of these rows."""
+    with duckdb.connect() as con:
+        listed = ", ".join(f"{identifier(name).sql('duckdb')} {kind}" for name, kind in columns.items())
+        con.execute(f"CREATE TABLE ppdm_source ({listed})")
+        con.executemany(f"INSERT INTO ppdm_source VALUES ({', '.join('?' * len(columns))})", rows)
+        found = []
+        for one in con.extract_statements((folder / f"{file}.audit.sql").read_text("utf-8")):
+            rows_of = con.execute(one)
+            if one.type == duckdb.StatementType.SELECT:
+                found.append(len(rows_of.fetchall()))
+        return found
+
+
+def test_a_recipient_and_an_auditor_can_check_a_model(session, engine, tmp_path):
+    session.publish(statement())
+    done = session.export("loans", "loans.json")
+    assert done.certificate.endswith("loans.json.certificate.sql")
+    text = Path(done.certificate).read_text("utf-8")
+    assert certified(tmp_path) == ["holds"] * 3  # the file, its sums, k
+    assert "finer" in text  # marriage is asked below sports, which nobody knows
+    for word in ("Lisa", "mortgages"):
+        assert word not in text + (tmp_path / "loans.json.audit.sql").read_text("utf-8")
+    if engine.dialect == "duckdb":
+        assert audited(tmp_path, MORTGAGE, COLUMNS) == [0]
+        assert audited(tmp_path, MORTGAGE[1:], COLUMNS) == [1]  # one person less: two are alone together
+
+
+def test_a_certificate_finds_a_changed_file(session, tmp_path):
+    session.publish(statement())
+    session.export("loans", "loans.json")
+    file = tmp_path / "loans.json"
+    text = file.read_text("utf-8")
+    assert '"counts":' in text
+    tampered = text.replace('"counts": [4, 2]', '"counts": [5, 2]')
+    assert tampered != text
+    file.write_text(tampered, "utf-8")
+    assert certified(tmp_path).count("BREACHED") == 2
+
+
+@pytest.mark.duckdb
+def test_the_counts_of_leaves_are_judged_where_everybody_can_follow(duckdb_engine, make_table, tmp_path):
+    """All attributes public: a leaf is a group, and a file whose leaf were too small would not hold."""
+    columns = {'o"brien': "TEXT", "n": "INTEGER", "cls": "TEXT"}
+    rows = [("ab"[n % 2], n % 5, "yes" if (n % 2 and n % 5 < 3) or n % 7 == 0 else "no") for n in range(70)]
+    make_table(duckdb_engine, "t", columns, rows)
+    session = Session(duckdb_engine, out=tmp_path, show_values=False, progress=silent)
+    session.publish(
+        """CREATE MODEL loans AS SELECT "o""brien", n, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet
+        REQUIRE k = 7, simple_l = 1.1, entropy_l = 1.2, confidence = 95 %, recursive_l = (20, 2), distinct_l = 2
+        QUASI IDENTIFIER ("o""brien", n) SENSITIVE (cls) TARGET (cls))"""
+    )
+    session.export("loans", "loans.json")
+    assert len(session.model("loans").tree.leaves) > 1
+    assert certified(tmp_path) == ["holds"] * 8
+    assert audited(tmp_path, rows, columns) == [0] * 6
+    assert sum(audited(tmp_path, rows[:12], columns)) > 0
+    # a file of the same form with a smaller leaf: its sums hold, k does not
+    certificate = tmp_path / "loans.json.certificate.sql"
+    asked = certificate.read_text("utf-8").replace("< 7 ", "< 60 ")
+    assert asked != certificate.read_text("utf-8")
+    certificate.write_text(asked, "utf-8")
+    assert "BREACHED" in certified(tmp_path)
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("known", [False, True])
+def test_the_audit_counts_persons(duckdb_engine, make_table, tmp_path, known):
+    columns = {"who": "INTEGER", "zip": "TEXT", "cls": "TEXT"}
+    rows = [(n % 20, "a" if n % 20 < 10 else "b", "yes" if n % 20 < 10 else "no") for n in range(60)]
+    make_table(duckdb_engine, "t", columns, rows)
+    session = Session(duckdb_engine, out=tmp_path, show_values=False, progress=silent)
+    quasi, secret = ("zip, cls", "") if known else ("zip", "SENSITIVE (cls)")
+    session.publish(
+        f"CREATE MODEL loans AS SELECT who, zip, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet REQUIRE k = 10 "
+        f"ENTITY (who) QUASI IDENTIFIER ({quasi}) {secret} TARGET (cls))"
+    )
+    session.export("loans", "loans.json")
+    assert certified(tmp_path) == ["holds"] * 3
+    source = {"ppdm_person": "INTEGER", "zip": "TEXT", "cls": "TEXT"}
+    assert audited(tmp_path, rows, source) == [0]
+    few = [(who % 5, *rest) for who, *rest in rows]  # as many rows, of fewer persons
+    assert audited(tmp_path, few, source) == [2]
+    assert '"who"' not in (tmp_path / "loans.json.audit.sql").read_text("utf-8")

@@ -63,7 +63,8 @@ def files(folder) -> list[str]:
 
 
 def test_the_miner_learns_what_all_hospitals_know(shared, tmp_path):
-    said = called(tmp_path, "share", "collect", *files(shared), "--into", "pooled", "--rows", "4000", "--seed", "3")
+    said = called(tmp_path, "share", "collect", *files(shared), "--into", "pooled", "--rows", "4000", "--seed", "3",
+                  "--name-sources")  # fmt: skip
     assert "5 models: 4,000 pseudo-rows in pooled" in said
     said = called(tmp_path, "share", "learn", "everywhere", "--from", "pooled", "--target", "ill")
     assert said.startswith("learned everywhere:")

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ppdm_sql.engines.base import Kind
-from ppdm_sql.trees.tree import Attribute, Cut, Groups, Moments, Node, Tree
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Moments, Node, Tree
 
 Draw = Callable[[random.Random], Any]
 
@@ -79,11 +79,37 @@ ATTRIBUTES = tuple(column.attribute for column in COLUMNS)
 TARGET = Attribute("class", Kind.TEXT, False)
 
 
-def a_split(dice: random.Random, number: int) -> Cut | Groups:
+def a_split(dice: random.Random, number: int) -> Cut | Bands | Groups:
     column = COLUMNS[number]
     if column.cuts:
-        return Cut(number, dice.choice(column.cuts), dice.choice((None, 0, 1)))
+        return a_banding(dice, number) or Cut(number, dice.choice(column.cuts), dice.choice((None, 0, 1)))
     return a_grouping(dice, number, column.categories)
+
+
+def rising(cuts: tuple[Any, ...]) -> list[Any]:
+    """Thresholds in their order, by another way than the project's own."""
+    if not isinstance(cuts[0], str):
+        return sorted(cuts)
+
+    def moment(text: str) -> datetime:
+        found = datetime.fromisoformat(text if len(text) < 22 or "+" not in text else text + ":00")
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    return sorted(cuts, key=moment)
+
+
+def a_banding(dice: random.Random, number: int) -> Bands | None:
+    """Two to four cut points, bands of which some belong together; None as often as not."""
+    cuts = COLUMNS[number].cuts
+    if dice.random() < 0.5:
+        return None
+    at = rising(tuple(dice.sample(cuts, dice.randint(1, min(4, len(cuts))))))
+    branches = [0]
+    for _ in at:
+        branches.append(dice.choice([branch for branch in range(max(branches) + 2) if branch != branches[-1]]))
+    width = max(branches) + 1
+    names = dice.sample(range(width), width)
+    return Bands(number, tuple(at), tuple(names[to] for to in branches), dice.choice((None, *range(width))))
 
 
 def a_grouping(dice: random.Random, number: int, categories: tuple[Any, ...]) -> Groups:
@@ -114,7 +140,7 @@ def a_tree(seed: int, nodes: int = 30, depth: int = 8, *, regression: bool = Fal
         if made[number]["depth"] == depth:
             continue
         split = a_split(dice, dice.randrange(len(COLUMNS)))
-        width = 2 if isinstance(split, Cut) else len(split.groups)
+        width = split.width
         children = tuple(range(len(made), len(made) + width))
         made[number] |= {"split": split, "children": children}
         for _ in children:
@@ -187,9 +213,11 @@ def cut_tree(name: str, kind: Kind, at: str, nulls: int | None = None) -> Tree:
 def one_split_trees(number: int) -> list[Tree]:
     """One split of a column in every way: each threshold, NULL to each side or to none; groups with and without."""
     column = COLUMNS[number]
-    splits: list[Cut | Groups] = [Cut(number, at, nulls) for at in column.cuts for nulls in (None, 0, 1)]
-    if not column.cuts:
-        dice = random.Random(number)
+    splits: list[Cut | Bands | Groups] = [Cut(number, at, nulls) for at in column.cuts for nulls in (None, 0, 1)]
+    dice = random.Random(number)
+    if column.cuts:
+        splits += [split for split in (a_banding(dice, number) for _ in range(12)) if split is not None]
+    else:
         one_by_one = tuple((value,) for value in column.categories)
         splits = [
             Groups(number, one_by_one),
@@ -203,5 +231,5 @@ def one_split_trees(number: int) -> list[Tree]:
             *(Node(child, 0, 1, (1, 1)) for child in range(1, width + 1)),
         ))
         for split in splits
-        for width in [2 if isinstance(split, Cut) else len(split.groups)]
+        for width in [split.width]
     ]  # fmt: skip

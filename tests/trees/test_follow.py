@@ -20,8 +20,8 @@ NAN, INF = float("nan"), float("inf")
 
 
 def tree_of(kind, split, *, scale=None, zoned=False):
-    width = 2 if isinstance(split, Cut) else len(split.groups)
-    attribute = Attribute("x", kind, isinstance(split, Cut), scale, zoned)
+    width = split.width
+    attribute = Attribute("x", kind, not isinstance(split, Groups), scale, zoned)
     leaves = tuple(Node(number, 0, 1, (1, number)) for number in range(1, width + 1))
     counts = (width, sum(leaf.counts[1] for leaf in leaves))
     return Tree(

@@ -40,7 +40,7 @@ def test_a_name_is_taken_until_it_is_replaced_or_dropped(catalog):
         saved(catalog, "m", second)
     assert loaded(catalog, "m") == first
     saved(catalog, "m", second, replace=True)
-    assert loaded(catalog, "m") == second
+    assert repr(loaded(catalog, "m")) == repr(second)  # it may name NaN, which equals nothing
     models.add_event(catalog, models.find(catalog, "m").model_id, "dropped")
     assert models.find(catalog, "m") is None
     saved(catalog, "m", first)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.criteria import Flags, Ints
@@ -22,37 +24,68 @@ from ppdm_sql.trees.criteria import Flags, Ints
 class ClassDemands:
     """k, and what is required of the classes.  A class that everybody knows parts people as well: k holds for each.
 
+    Where k counts persons, a histogram has two halves: rows of weight 0 per class, then those of weight 1 (people.py).
+
     >>> ClassDemands(3).hold(np.array([[2, 1], [2, 0]])).tolist()
     [True, False]
     >>> ClassDemands(3, class_is_public=True).hold(np.array([[3, 4], [3, 1], [3, 0]])).tolist()
     [True, False, True]
+    >>> ClassDemands(3, of_persons=True).hold(np.array([[2, 1, 2, 1], [9, 9, 2, 0]])).tolist()
+    [True, False]
     """
 
     k: int
     others: tuple[Requirement, ...] = ()
     class_is_public: bool = False
+    of_persons: bool = False
+
+    def rows(self, counts: Ints) -> Ints:
+        """Rows per class, whatever they weigh."""
+        if not self.of_persons:
+            return counts
+        half = counts.shape[-1] // 2
+        return np.asarray(counts[..., :half] + counts[..., half:])
+
+    def people(self, counts: Ints) -> Ints:
+        """What k counts, per class."""
+        return counts[..., counts.shape[-1] // 2 :] if self.of_persons else counts
+
+    @property
+    def counted(self) -> str:
+        return "persons" if self.of_persons else "rows"
 
     def hold(self, counts: Ints) -> Flags:
         """Per histogram of a populated part, whether it may be."""
+        people = self.people(counts)
         if self.class_is_public:
-            return np.asarray(((counts == 0) | (counts >= self.k)).all(axis=-1))
-        fine = np.asarray(counts.sum(axis=-1) >= self.k)
+            return np.asarray(((self.rows(counts) == 0) | (people >= self.k)).all(axis=-1))
+        fine = np.asarray(people.sum(axis=-1) >= self.k)
+        if self.others:
+            left = np.flatnonzero(fine)
+            fine[left] = self.are_diverse(self.rows(counts[left]))
+        return fine
+
+    def are_diverse(self, rows: Ints) -> Flags:
+        """Per histogram of rows, whether it meets what is required beside k."""
+        fine = np.ones(len(rows), dtype=bool)
         for requirement in self.others:
             left = np.flatnonzero(fine)
-            fine[left] = satisfied(requirement, counts[left])
+            fine[left] = satisfied(requirement, rows[left])
         return fine
 
     def check_whole(self, target: str, counts: Ints) -> None:
         """Refuses a table that breaks a requirement before anything is split: no tree could mend it."""
-        rows = int(counts.sum())
+        rows, people = self.rows(counts), self.people(counts)
         if self.class_is_public:
-            small = counts[(counts > 0) & (counts < self.k)]
+            small = people[(rows > 0) & (people < self.k)]
             if len(small):
                 raise RequirementBreached(
                     f'k = {self.k} cannot be met: the class "{target}" is public, and {len(small)} of its values have '
-                    f"fewer rows ({int(small.sum())} together); ask for a smaller k or group the values in the SELECT"
+                    f"fewer {self.counted} ({int(small.sum())} together); ask for a smaller k or group the values in "
+                    "the SELECT"
                 )
-        Demands(self.k, (Secret(target, self.others, counts),)).check_whole(rows, rows, of_persons=False)
+        whole = Demands(self.k, (Secret(target, self.others, rows),))
+        whole.check_whole(int(rows.sum()), int(people.sum()), of_persons=self.of_persons)
 
 
 def demands_of(source: Source, policy: Policy) -> ClassDemands:
@@ -60,8 +93,6 @@ def demands_of(source: Source, policy: Policy) -> ClassDemands:
     method = f"ALGORITHM {policy.algorithm}"
     if source.target is None:
         raise PolicyError(f"{method} learns a tree of classes: name the class in TARGET (...)")
-    if source.entity is not None:
-        raise PolicyError(f"{method} counts rows, not persons: make one row per person in the SELECT and drop ENTITY")
     k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     others = tuple(item for item in policy.requirements if not isinstance(item, KAnonymity))
     public = source.target in source.quasi
@@ -79,12 +110,29 @@ def demands_of(source: Source, policy: Policy) -> ClassDemands:
             f"{method} keeps {', '.join(item.word for item in others)} for the class only, and SENSITIVE names "
             f"{', '.join(unheld)} as well: declare them INSENSITIVE (they stay private attributes)"
         )
-    return ClassDemands(k, others, public)
+    return ClassDemands(k, others, public, of_persons=source.entity is not None)
 
 
 def attributes_of(source: Source) -> tuple[str, ...]:
     """What a tree may ask for: every column that leaves but the class."""
     return tuple(name for name in source.published if name != source.target)
+
+
+def check_all_public(source: Source, hierarchies: Mapping[str, Hierarchy], demands: ClassDemands, method: str) -> None:
+    """Methods that count the rows of leaves: a person's leaf is his span only where every attribute is known."""
+    private = [f'"{name}"' for name in attributes_of(source) if name not in source.quasi]
+    if private:
+        raise PolicyError(
+            f"ALGORITHM {method} counts the rows of leaves, which protects only where every attribute is known: add "
+            f"{', '.join(private)} to QUASI IDENTIFIER, or use kadet, which takes private attributes"
+        )
+    if demands.class_is_public:
+        raise PolicyError(
+            f'ALGORITHM {method} takes a private class: "{source.target}" is a quasi-identifier, use kadet'
+        )
+    along = next(iter(hierarchies), None)
+    if along is not None:
+        raise PolicyError(f'ALGORITHM {method} does not generalize: leave out the HIERARCHY of "{along}"')
 
 
 def refuse_nulls(engine: Engine, source: Source) -> None:

@@ -26,6 +26,7 @@ from ppdm_sql.anonymizers.model.kadet_queue import Asked, Form, Growth
 from ppdm_sql.anonymizers.model.kadet_spans import Spans, class_counts
 from ppdm_sql.anonymizers.model.kadet_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.model.people import WEIGHT, weighted_rows
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -64,7 +65,7 @@ def kadet(
     refuse_nulls(engine, source)
     progress("reading the table", 0, None)
     training = _training(engine, source)
-    whole = class_counts(engine, training)
+    whole = class_counts(engine, training)  # of both weights, where k counts persons
     spans = Spans(engine, training, whole)
     try:
         demands.check_whole(training.target.name, whole)
@@ -85,10 +86,12 @@ def kadet(
 
 
 def _training(engine: Engine, source: Source) -> Training:
+    """The coded table; where k counts persons, with the weights of their rows."""
     assert source.target is not None
-    return make_training(
+    relation = source.relation if source.entity is None else weighted_rows(engine, source)
+    training = make_training(
         engine,
-        source.relation,
+        relation,
         [source.info(name) for name in attributes_of(source)],
         source.info(source.target),
         regression=False,
@@ -96,7 +99,11 @@ def _training(engine: Engine, source: Source) -> Training:
         exact=False,
         rare=1,  # every class counts; which values are named is decided per attribute
         most_nodes=1 << 31,
+        weight=None if source.entity is None else WEIGHT,
     )
+    if source.entity is not None:
+        engine.drop_table(relation, temporary=True)
+    return training
 
 
 def _plan(
@@ -134,7 +141,7 @@ def _steps(
         f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
         f"requirements; {growth.dropped} candidates dropped",
         f"{before} nodes grown, {len(tree.nodes)} left after pruning" if growth.form.prune else f"{before} nodes grown",
-        f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
+        f"attack the tree: {found.spans} groups, the smallest of {found.k} {growth.demands.counted}",
     )
 
 

@@ -126,7 +126,7 @@ class Growth:
     _open: dict[int, _Waiting] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.nodes = [Grown(0, None, 0, (), self.spans.whole)]
+        self.nodes = [Grown(0, None, 0, (), self.demands.rows(self.spans.whole))]
 
     def run(self, progress: Progress) -> list[Grown]:
         """The nodes of the tree, the root first."""
@@ -248,7 +248,7 @@ class Growth:
         return self._cut(node, attribute, cells)
 
     def _grouped(self, node: int, attribute: int, level: int, cells: Cells) -> Candidate | None:
-        counts = cells.counts
+        counts = self.demands.rows(cells.counts)
         one = self.asked[attribute].levels[level]
         if level > 0 or one.rare is not None:
             counts = grouped(one.group[cells.code], counts)[1]
@@ -277,16 +277,17 @@ class Growth:
             possible = self._possible(spans, codes)
             padded = np.concatenate([np.zeros_like(running[:1]), running])
             low = padded[np.searchsorted(cells.code, codes[:-1], side="right")]
-        high = running[-1] - low
+        whole, low = self.demands.rows(running[-1]), self.demands.rows(low)
+        high = whole - low
         possible &= asked.coded.gaps[codes[:-1]]
         least = self.form.min_leaf
         possible &= (low.sum(axis=1) >= least) & (high.sum(axis=1) >= least)
         places = np.flatnonzero(possible)
         if not len(places):
             return None
-        rows = int(running[-1].sum())
+        rows = int(whole.sum())
         low, high = low[places], high[places]
-        gains = np.round((entropy(running[-1]) - entropy(low) - entropy(high)) / rows, _DIGITS)
+        gains = np.round((entropy(whole) - entropy(low) - entropy(high)) / rows, _DIGITS)
         best = int(np.argmax(gains))
         gain = float(gains[best])
         if self.form.mdl:

@@ -51,6 +51,50 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class _Book:
+    """The cells put together by node or by span: the place of each, and the place of every slot."""
+
+    place: Mapping[int, int]
+    of_slot: Ints  # slot -> place; the sink has none
+
+    @classmethod
+    def of(cls, slots: Mapping[_Cell, int], highest: int, side: int) -> _Book:
+        place: dict[int, int] = {}
+        of_slot = np.full(highest + 1, -1, dtype=np.int64)
+        for cell, slot in slots.items():
+            of_slot[slot] = place.setdefault(cell[side], len(place))
+        return cls(place, of_slot)
+
+
+@dataclass(frozen=True)
+class _Added:
+    """A tally added up by the places of a book; the entries of a place are in a row."""
+
+    cells: Cells
+    starts: Ints
+
+    @classmethod
+    def of(cls, tally: Tally, book: _Book, size: int) -> _Added:
+        place = book.of_slot[tally.slot]
+        kept = np.flatnonzero(place >= 0)
+        key, counts = grouped(place[kept] * size + tally.code[kept], tally.counts[kept])
+        return cls(Cells(key // size, key % size, counts), np.searchsorted(key, np.arange(len(book.place) + 1) * size))
+
+    def one(self, place: int) -> Cells:
+        here = slice(self.starts[place], self.starts[place + 1])
+        code = self.cells.code[here]
+        return Cells(np.zeros_like(code), code, self.cells.counts[here])
+
+    def several(self, places: Ints) -> Cells:
+        """In the order asked for, numbered from 0."""
+        lengths = self.starts[places + 1] - self.starts[places]
+        shift = self.starts[places] - (np.cumsum(lengths) - lengths)
+        taken = np.repeat(shift, lengths) + np.arange(int(lengths.sum()))
+        numbers = np.repeat(np.arange(len(places)), lengths)
+        return Cells(numbers, self.cells.code[taken], self.cells.counts[taken])
+
+
+@dataclass(frozen=True)
 class _Parted:
     """How a node was split: its sons, and the parts of each of its spans by branch."""
 
@@ -74,9 +118,12 @@ class Spans:
     _table_rows: int = field(init=False)
     _slots: dict[_Cell, int] = field(init=False)
     _highest: int = field(init=False)  # slot in use
-    _in_span: dict[int, list[int]] = field(init=False)  # span -> slots of its cells
+    _cells_of: dict[int, int] = field(init=False)  # span -> how many cells it has
+    _by_node: _Book = field(init=False)
+    _by_span: _Book = field(init=False)
     _made: int = 1  # spans made so far
     _tallies: list[tuple[Tally, Ints]] = field(default_factory=list)  # per attribute, and where each slot starts
+    _added: dict[tuple[bool, int], _Added] = field(default_factory=dict)  # of this round: by spans or not, attribute
     _parted: list[_Parted] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -86,14 +133,18 @@ class Spans:
         self._counter = Counter(self.engine, self.training)
 
     def _place(self, slots: dict[_Cell, int], highest: int) -> None:
-        self._slots, self._highest, self._in_span = slots, highest, {}
-        for (_, span), slot in slots.items():
-            self._in_span.setdefault(span, []).append(slot)
+        self._slots, self._highest, self._cells_of = slots, highest, {}
+        for _, span in slots:
+            self._cells_of[span] = self._cells_of.get(span, 0) + 1
+        self._by_node, self._by_span = _Book.of(slots, highest, 0), _Book.of(slots, highest, 1)
 
     # -- counts ------------------------------------------------------------------------------------
 
     def count(self) -> None:
-        """Counts every cell that is still looked at, by every attribute."""
+        """Counts every cell that is still looked at, by every attribute, if rows have moved since."""
+        self._added.clear()
+        if self._tallies:
+            return
         slots = self._highest + 1
         found: list[tuple[Tally, Ints] | None] = [None] * len(self.training.attributes)
         for attribute, tally in self._counter.count(self._table, self._table_rows, slots):
@@ -102,31 +153,28 @@ class Spans:
 
     def of_node(self, node: int, attribute: int) -> Cells:
         """The rows that are in a node."""
-        slots = [slot for span in self.of[node] if (slot := self._slots.get((node, span))) is not None]
-        return self._entries(attribute, [slots])
+        return self._sums(attribute, by_span=False).one(self._by_node.place[node])
 
     def of_spans(self, node: int, attribute: int) -> Cells:
         """Everybody of whom the tree says that he may be in a node; places count its spans in their order."""
-        return self._entries(attribute, [self._in_span[span] for span in self.of[node]])
+        place, spans = self._by_span.place, self.of[node]
+        sums = self._sums(attribute, by_span=True)
+        if len(spans) == 1:
+            return sums.one(place[spans[0]])
+        return sums.several(np.fromiter((place[span] for span in spans), np.int64, len(spans)))
 
     def is_alone(self, node: int) -> bool:
         """Whether the node's rows are all the people of its only span."""
         spans = self.of[node]
-        return len(spans) == 1 and self._in_span[spans[0]] == [self._slots.get((node, spans[0]))]
+        return len(spans) == 1 and self._cells_of[spans[0]] == 1 and (node, spans[0]) in self._slots
 
-    def _entries(self, attribute: int, places: Sequence[Sequence[int]]) -> Cells:
-        tally, starts = self._tallies[attribute]
-        if len(places) == 1 and len(places[0]) == 1:
-            here = slice(starts[places[0][0]], starts[places[0][0] + 1])
-            code = tally.code[here]
-            return Cells(np.zeros_like(code), code, tally.counts[here])
-        slots = [slot for group in places for slot in group]
-        taken = np.concatenate([np.arange(starts[slot], starts[slot + 1]) for slot in slots])
-        lengths = [starts[slot + 1] - starts[slot] for slot in slots]
-        place = np.repeat(np.repeat(np.arange(len(places)), [len(group) for group in places]), lengths)
-        size = self.training.attributes[attribute].size
-        key, counts = grouped(place * size + tally.code[taken], tally.counts[taken])
-        return Cells(key // size, key % size, counts)
+    def _sums(self, attribute: int, *, by_span: bool) -> _Added:
+        """Per node, or per span, who has which code; of a round each is made once, for all nodes or spans."""
+        key = (by_span, attribute)
+        if key not in self._added:
+            book = self._by_span if by_span else self._by_node
+            self._added[key] = _Added.of(self._tallies[attribute][0], book, self.training.attributes[attribute].size)
+        return self._added[key]
 
     # -- splitting ---------------------------------------------------------------------------------
 
@@ -226,6 +274,7 @@ class Spans:
                 self.engine, self.training, self._table, routes, live=rows, rows=self._table_rows
             )
             self._place(cells, len(cells))
+            self._tallies = []
 
     def _branches(self, slot: int, branching: Branching) -> list[int]:
         """The branches that rows of a cell take."""
@@ -268,12 +317,13 @@ def grouped(key: Ints, counts: Ints) -> tuple[Ints, Ints]:
     number = int(key.max(initial=0)) + 1
     if number > _DENSE + 4 * len(key):
         found, key = np.unique(key, return_inverse=True)
-        return found, _added(key, counts, len(found))
+        return found, _sum(key, counts, len(found))
     there = np.flatnonzero(np.bincount(key, minlength=number))
-    return there, _added(key, counts, number)[there]
+    return there, _sum(key, counts, number)[there]
 
 
-def _added(key: Ints, counts: Ints, number: int) -> Ints:
-    found = np.zeros((number, counts.shape[1]), dtype=np.int64)
-    np.add.at(found, key, counts)
-    return found
+def _sum(key: Ints, counts: Ints, number: int) -> Ints:
+    classes = counts.shape[1]
+    cell = key[:, np.newaxis] * classes + np.arange(classes)
+    summed = np.bincount(cell.ravel(), weights=counts.ravel(), minlength=number * classes)  # exact below 2^53 rows
+    return summed.astype(np.int64).reshape(number, classes)

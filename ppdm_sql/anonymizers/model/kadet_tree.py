@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 
 from ppdm_sql.anonymizers.model.kadet_queue import Asked, Level
+from ppdm_sql.anonymizers.model.people import persons_per_value
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import PrefixLadder
@@ -43,7 +44,7 @@ def check_hierarchies(source: Source, hierarchies: Mapping[str, Hierarchy]) -> N
 def asked_attributes(
     engine: Engine, source: Source, training: Training, hierarchies: Mapping[str, Hierarchy], k: int
 ) -> list[Asked]:
-    """Every attribute with its levels; of private ones the values that fewer than k rows have are put together."""
+    """Every attribute with its levels; of private ones the values that fewer than k have are put together."""
     found = []
     for coded in training.attributes:
         name = coded.attribute.name
@@ -53,7 +54,7 @@ def asked_attributes(
         elif public:
             found.append(Asked(coded, public, _levels(engine, coded, hierarchies.get(name))))
         else:
-            found.append(Asked(coded, public, (_common(engine, coded, k),)))
+            found.append(Asked(coded, public, (_common(engine, source, coded, k),)))
     return found
 
 
@@ -70,9 +71,12 @@ def _levels(engine: Engine, coded: CodedAttribute, hierarchy: Hierarchy | None) 
     return (values, *above)
 
 
-def _common(engine: Engine, coded: CodedAttribute, k: int) -> Level:
-    rows = np.array([count for _, count in coded.lookup.values(engine)], dtype=np.int64)
-    common = rows >= k
+def _common(engine: Engine, source: Source, coded: CodedAttribute, k: int) -> Level:
+    if source.entity is not None:
+        held = persons_per_value(engine, source, coded)
+    else:
+        held = np.array([count for _, count in coded.lookup.values(engine)], dtype=np.int64)
+    common = held >= k
     if common.all():
         return Level(np.arange(coded.size))
     rare = int(common.sum())

@@ -13,8 +13,15 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.model.class_demands import ClassDemands, attributes_of, demands_of, refuse_nulls
+from ppdm_sql.anonymizers.model.class_demands import (
+    ClassDemands,
+    attributes_of,
+    check_all_public,
+    demands_of,
+    refuse_nulls,
+)
 from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.model.people import several_rows
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -58,8 +65,8 @@ def ldm(
 ) -> ModelPlan:
     """The plan of a tree whose leaves all meet the policy."""
     chosen = _settings(policy)
-    demands = demands_of(source, policy)
-    _check_roles(source, hierarchies, demands)
+    demands = demands_of_rows(engine, source, policy)
+    check_all_public(source, hierarchies, demands, "ldm")
     refuse_nulls(engine, source)
     assert source.target is not None
     demands.check_whole(source.target, _class_counts(engine, source))
@@ -98,18 +105,17 @@ def _settings(policy: Policy) -> Settings:
     return settings(str(form), {"min_leaf": 1, **options, "rare": 1})
 
 
-def _check_roles(source: Source, hierarchies: Mapping[str, Hierarchy], demands: ClassDemands) -> None:
-    private = [f'"{name}"' for name in attributes_of(source) if name not in source.quasi]
-    if private:
-        raise PolicyError(
-            "ALGORITHM ldm counts the rows of leaves, which protects only where every attribute is known: add "
-            f"{', '.join(private)} to QUASI IDENTIFIER, or use kadet, which takes private attributes"
-        )
-    if demands.class_is_public:
-        raise PolicyError(f'ALGORITHM ldm takes a private class: "{source.target}" is a quasi-identifier, use kadet')
-    along = next(iter(hierarchies), None)
-    if along is not None:
-        raise PolicyError(f'ALGORITHM ldm does not generalize: leave out the HIERARCHY of "{along}"')
+def demands_of_rows(engine: Engine, source: Source, policy: Policy) -> ClassDemands:
+    """The plain inducer counts rows: where ENTITY is named each person must have one, and then these are persons."""
+    demands = demands_of(source, policy)
+    if source.entity is not None:
+        rows, persons = several_rows(engine, source)
+        if rows != persons:
+            raise PolicyError(
+                f"ALGORITHM {policy.algorithm} counts rows, and {rows} rows are of {persons} persons: make one row per "
+                "person in the SELECT, or use kadet, which counts persons"
+            )
+    return replace(demands, of_persons=False)
 
 
 def _class_counts(engine: Engine, source: Source) -> Ints:

@@ -21,15 +21,16 @@ def attacked(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) 
     """What an attacker gets from the tree; RequirementBreached if that is more than the policy allows."""
     public = [name for name in source.quasi if name != source.target]
     found = audit(
-        engine, tree, source.relation, public=public, class_is_public=demands.class_is_public, k=demands.k
+        engine, tree, source.relation, public=public, class_is_public=demands.class_is_public, entity=source.entity,
+        k=demands.k,
     )  # fmt: skip
     wrong = 0
     if demands.others:
-        wrong = int(np.count_nonzero(~demands.hold(span_histograms(engine, tree, source, demands))))
+        wrong = int(np.count_nonzero(~demands.are_diverse(span_histograms(engine, tree, source, demands))))
     if found.k < demands.k or wrong:
         raise RequirementBreached(
             f"the tree does not keep the policy: {found.below} of {found.spans} groups that an attacker can form have "
-            f"fewer than {demands.k} rows, {wrong} break another requirement; nothing was published"
+            f"fewer than {demands.k} {demands.counted}, {wrong} break another requirement; nothing was published"
         )
     return found
 

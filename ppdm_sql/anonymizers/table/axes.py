@@ -20,6 +20,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
 from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.kept import once
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.source.relation import Source
@@ -117,6 +118,11 @@ def quasi_axis(engine: Engine, source: Source, name: str, number: int, k: int, h
 
 def counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
     """The axis of a column that is only counted (classes, sensitive values): every value has its own code."""
+    info = source.info(name)
+    return once(engine, source.relation, ("axis", info), lambda: _counted_axis(engine, source, name, number))
+
+
+def _counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
     lookup = make_lookup(engine, source.relation, source.info(name), number)
     values, rows = _values(engine, lookup)
     info = lookup.column

@@ -5,8 +5,8 @@ Kisilevich, Elovici, Shapira, Rokach: kACTUS 2 (ISIPS 2008).  docs/methods/kactu
 
     the papers                               here
     supervised discretization                discretize
-    the classification tree                  trees.nominal
-    the anonymization of its leaves          kactus_repair
+    the classification tree                  trees.nominal, kactus_tree
+    the anonymization of its leaves          kactus_repair, kactus_bags
     rows, counts, the release                kactus_table
 
 Rows stay in the database; what Python sees are counts per node and kind of row, and the distinct values of each
@@ -16,7 +16,6 @@ column (they become labels).
 from __future__ import annotations
 
 import difflib
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,8 +26,10 @@ from sqlglot import exp
 from ppdm_sql.anonymizers.plan import ENTITY, Private, Risk, TablePlan
 from ppdm_sql.anonymizers.table.axes import Axis
 from ppdm_sql.anonymizers.table.demands import Demands, Secret
-from ppdm_sql.anonymizers.table.kactus_repair import ROOT, Counts, Holds, Kinds, Move, Node, Rules, repair
+from ppdm_sql.anonymizers.table.kactus_bags import Counts, Kinds
+from ppdm_sql.anonymizers.table.kactus_repair import DROPPED, Holds, Moves, Rules, repair
 from ppdm_sql.anonymizers.table.kactus_table import Table, Walked, encoded, with_categories
+from ppdm_sql.anonymizers.table.kactus_tree import Tree, cut_off, figures
 from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -37,7 +38,6 @@ from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
-from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.nominal import grow_nominal
 from ppdm_sql.watching import Progress
 
@@ -106,7 +106,7 @@ def _planned(
     table = with_categories(engine, table, k, progress)
     tree = _tree(engine, table, options, k, progress)
     progress("sending rows down the tree", 0, None)
-    walked = table.walk(tree.branches, tree.depth)
+    walked = table.walk(tree, private)
     progress("repairing small classes", 0, None)
     moves = _repaired(table, tree, walked, demands, options, policy)
     return _plan(table, tree, walked, moves, options, policy, private)
@@ -212,34 +212,7 @@ def _persons(engine: Engine, table: Table) -> int:
 # -- the tree --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Tree:
-    """The tree by its nodes; steps: per node but the root, which category of which attribute leads to it."""
-
-    nodes: tuple[Node, ...]
-    steps: tuple[tuple[int, int], ...]
-    depth: int
-
-    @property
-    def branches(self) -> list[tuple[int, int, int, int]]:
-        """(node, attribute, category, child)."""
-        return [
-            (node.parent, *self.steps[number], number)
-            for number, node in enumerate(self.nodes)
-            if node.parent is not None
-        ]
-
-    def way(self, number: int) -> list[int]:
-        """The nodes from below the root to a node."""
-        found: list[int] = []
-        here: int | None = number
-        while here is not None and here != ROOT:
-            found.append(here)
-            here = self.nodes[here].parent
-        return found[::-1]
-
-
-def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Progress) -> _Tree:
+def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Progress) -> Tree:
     # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
     least = 2 if options.prune else k
     grown = grow_nominal(
@@ -253,40 +226,13 @@ def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Prog
         confidence=_CONFIDENCE if options.prune else None,
         progress=progress,
     )
-    return _cut_off(grown, [one.labels for one in table.categories], k)
-
-
-def _cut_off(grown: list[Grown], labels: Sequence[Sequence[str | None]], k: int) -> _Tree:
-    """The tree without what lies below a node of fewer than k rows or below a category that is never printed."""
-    parents: list[int | None] = [None]
-    children: list[list[int]] = [[]]
-    named, steps, depths = [True], [(-1, -1)], [0]
-    waiting = deque([(0, 0)])  # number in the grown tree, number here
-    while waiting:
-        old, new = waiting.popleft()
-        node = grown[old]
-        if node.split is None or not named[new] or int(node.counts.sum()) < k:
-            continue
-        attribute = node.split.attribute
-        for child, group in zip(node.children, node.split.groups, strict=True):
-            category = int(group[0])
-            children[new].append(len(parents))
-            waiting.append((child, len(parents)))
-            parents.append(new)
-            children.append([])
-            named.append(labels[attribute][category] is not None)
-            steps.append((attribute, category))
-            depths.append(depths[new] + 1)
-    nodes = tuple(Node(parents[i], tuple(children[i]), named[i]) for i in range(len(parents)))
-    return _Tree(nodes, tuple(steps), max(depths))
+    return cut_off(grown, [one.labels for one in table.categories], k)
 
 
 # -- the repair ------------------------------------------------------------------------------------------
 
 
-def _repaired(
-    table: Table, tree: _Tree, walked: Walked, demands: Demands, options: Options, policy: Policy
-) -> list[Move]:
+def _repaired(table: Table, tree: Tree, walked: Walked, demands: Demands, options: Options, policy: Policy) -> Moves:
     rows: dict[int, dict[int, int]] = {}
     for node, kind, count in zip(walked.node.tolist(), walked.kind.tolist(), walked.rows.tolist(), strict=True):
         rows.setdefault(node, {})[kind] = count
@@ -326,80 +272,39 @@ def _holds(table: Table, walked: Walked, demands: Demands) -> Holds:
 
 def _plan(
     table: Table,
-    tree: _Tree,
+    tree: Tree,
     walked: Walked,
-    moves: Sequence[Move],
+    moves: Moves,
     options: Options,
     policy: Policy,
     private: Private,
 ) -> TablePlan:
-    targets = sorted({move.target for move in moves if move.target is not None})
-    part = {target: number for number, target in enumerate(targets)}
-    table.load_labels([_labels(table, tree, target) for target in targets])
-    kept = [(move.leaf, move.kind, move.rows, part[move.target]) for move in moves if move.target is not None]
-    table.load_moves(walked, kept)
-    figures = _figures(table, tree, moves, walked.codes[table.coded.codes[table.target]].tolist())
-    dropped = sum(move.rows for move in moves if move.target is None)
+    targets, part = np.unique(moves.target[moves.target != DROPPED], return_inverse=True)
+    table.load_labels(tree.shown(targets, len(table.categories)))
+    table.load_moves(walked, moves, part)
+    told = figures(tree, moves, walked.codes[table.coded.codes[table.target]], len(table.categories))
     return TablePlan(
-        query=table.release(walked, private, policy.seed),
+        query=table.release(private, policy.seed),
         published=table.source.published,
         classes=len(targets),
         rows=table.coded.rows,
-        suppressed_rows=dropped,
-        steps=_steps(table, tree, figures, options, policy),
-        figures=figures,
+        suppressed_rows=int(moves.rows[moves.target == DROPPED].sum()),
+        steps=_steps(table, tree, told, options, policy),
+        figures=told,
         risks=(PURITY, SUPPRESSION, *((SWAPPING,) if options.swap_threshold else ())),
     )
 
 
-def _labels(table: Table, tree: _Tree, target: int) -> list[str | None]:
-    labels: list[str | None] = [None] * len(table.categories)
-    for node in tree.way(target):
-        attribute, category = tree.steps[node]
-        labels[attribute] = table.categories[attribute].labels[category]
-    return labels
-
-
-def _figures(
-    table: Table, tree: _Tree, moves: Sequence[Move], classes: Sequence[int]
-) -> dict[str, int | Fraction | str]:
-    """classes: the target's value of each kind."""
-    quasi = len(table.source.quasi)
-    sizes: dict[int, int] = {}
-    held: dict[int, set[int]] = {}
-    swapped = shown = 0
-    for move in moves:
-        if move.target is None:
-            continue
-        sizes[move.target] = sizes.get(move.target, 0) + move.rows
-        held.setdefault(move.target, set()).add(classes[move.kind])
-        shown += move.rows * len(tree.way(move.target))
-        if move.target not in (ROOT, *tree.way(move.leaf)):
-            swapped += move.rows
-    published = sum(sizes.values())
-    return {
-        "leaves": sum(not node.children for node in tree.nodes),
-        "levels": tree.depth,
-        "smallest class": min(sizes.values()),
-        "largest class": max(sizes.values()),
-        "rows in pure classes": Fraction(sum(sizes[one] for one in held if len(held[one]) == 1), published),
-        "suppressed cells": 1 - Fraction(shown, published * quasi),
-        "dropped rows": table.coded.rows - published,
-        "swapped rows": swapped,
-        "swap rate": Fraction(swapped, published),
-    }
-
-
 def _steps(
-    table: Table, tree: _Tree, figures: Mapping[str, int | Fraction | str], options: Options, policy: Policy
+    table: Table, tree: Tree, told: Mapping[str, int | Fraction | str], options: Options, policy: Policy
 ) -> tuple[str, ...]:
     cut = sum(len(one.boundaries) for one in table.categories)
     rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"
     swap = f"; swapping up to {float(options.swap_threshold):g} of a class" if options.swap_threshold else ""
     return (
         f"put {len(table.categories)} quasi-identifiers of {table.coded.rows} rows into categories, {cut} cut points",
-        f'grow a tree that predicts "{table.target}" from them: {figures["leaves"]} leaves, {tree.depth} levels',
+        f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
         "publish the values on each row's way, NULL for all others; what is missing in the source is called missing",
         f"small classes lose their last value, helped out by rows of their siblings, {rule}{swap}",
-        f"{figures['dropped rows']} rows are dropped, {figures['swapped rows']} carry a swapped value",
+        f"{told['dropped rows']} rows are dropped, {told['swapped rows']} carry a swapped value",
     )

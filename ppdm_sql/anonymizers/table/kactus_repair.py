@@ -6,8 +6,8 @@ docs/methods/kactus.md says where this departs from print and why.
     the paper                                  here
     main loop, deepest leaf first              repair, _Repair.run
     PERFORM_ANONYMIZATION                      _Repair.settle
-    PERFORM_SWAPPING, VIRTUAL_SWAP             _Repair.swap, _swapped
-    PERFORM_SUPPRESSION and its selection      _Repair.suppress, _purest
+    PERFORM_SWAPPING, VIRTUAL_SWAP             _Repair.swap, kactus_bags.swapped
+    PERFORM_SUPPRESSION and its selection      _Repair.suppress, kactus_bags.selected
     kACTUS: rows taken at random               _Repair.borrow
 
 Rows that are alike in class, sensitive values and weight are of one kind.  They are interchangeable here; which
@@ -20,39 +20,28 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
-from math import log2
+from heapq import heapify, heappop
+from typing import NamedTuple
+
+import numpy as np
+
+from ppdm_sql.anonymizers.table.kactus_bags import Bag, Counts, Kinds, added, left_of, selected, swapped
+from ppdm_sql.source.lines import Ints
 
 ROOT = 0
+DROPPED = -1
+Holds = Callable[[Counts], bool]
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A node of the tree by its place in the list; children come after their parents.
 
     named: the value that leads to it may be printed.  It may not where fewer than k people hold it.
     """
 
     parent: int | None
-    children: tuple[int, ...] = ()
+    children: Sequence[int] = ()
     named: bool = True
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """The kinds of rows: the class of each, and what it weighs for k (0: a person's further rows)."""
-
-    classes: Sequence[int]
-    weights: Sequence[int]
-
-    @cached_property
-    def number(self) -> int:
-        """How many classes there are."""
-        return max(self.classes, default=-1) + 1
-
-
-Counts = Mapping[int, int]  # kind -> rows
-Holds = Callable[[Counts], bool]
 
 
 @dataclass(frozen=True)
@@ -72,124 +61,30 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Move:
-    """So many rows of a leaf and kind are printed with the way to a node; None: they are dropped."""
+class Moves:
+    """Per entry: so many rows of a leaf and kind are printed with the way to a node, or DROPPED.
 
-    leaf: int
-    kind: int
-    rows: int
-    target: int | None
+    In order of target, kind and leaf, what is dropped last.
+    """
+
+    leaf: Ints
+    kind: Ints
+    rows: Ints
+    target: Ints
+
+    def __len__(self) -> int:
+        return len(self.leaf)
 
 
-def repair(nodes: Sequence[Node], rows: Mapping[int, Counts], kinds: Kinds, rules: Rules) -> list[Move]:
+def repair(nodes: Sequence[Node], rows: Mapping[int, Counts], kinds: Kinds, rules: Rules) -> Moves:
     """The moves of all rows.  The whole table must meet the requirements.
 
     >>> tree = [Node(None, (1, 2)), Node(0), Node(0)]
-    >>> repair(tree, {1: {0: 5}, 2: {0: 2, 1: 1}}, Kinds([0, 1], [1, 1]), Rules(k=4))
-    [Move(leaf=1, kind=0, rows=5, target=1), Move(leaf=2, kind=0, rows=2, target=None), \
-Move(leaf=2, kind=1, rows=1, target=None)]
+    >>> moves = repair(tree, {1: {0: 5}, 2: {0: 2, 1: 1}}, Kinds([0, 1], [1, 1]), Rules(k=4))
+    >>> moves.leaf.tolist(), moves.kind.tolist(), moves.rows.tolist(), moves.target.tolist()
+    ([1, 2, 2], [0, 0, 1], [5, 2, 1], [1, -1, -1])
     """
     return _Repair(nodes, kinds, rules, rows).run()
-
-
-# -- bags of rows ----------------------------------------------------------------------------------------
-
-
-class Bag:
-    """Rows by kind and the leaf they come from, with the figures that are asked for again and again."""
-
-    def __init__(self, kinds: Kinds) -> None:
-        self._kinds = kinds
-        self.rows: dict[int, dict[int, int]] = {}  # kind -> leaf -> rows
-        self.counts: dict[int, int] = {}
-        self.classes = [0] * kinds.number
-        self.weight = 0
-        self.size = 0
-
-    def copy(self) -> Bag:
-        other = Bag(self._kinds)
-        other.add(self)
-        return other
-
-    def put(self, kind: int, leaf: int, rows: int) -> None:
-        """Adds rows; a negative number takes some out."""
-        of_kind = self.rows.setdefault(kind, {})
-        of_kind[leaf] = of_kind.get(leaf, 0) + rows
-        if not of_kind[leaf]:
-            del of_kind[leaf]
-        self.counts[kind] = self.counts.get(kind, 0) + rows
-        if not self.counts[kind]:
-            del self.counts[kind], self.rows[kind]
-        self.classes[self._kinds.classes[kind]] += rows
-        self.weight += rows * self._kinds.weights[kind]
-        self.size += rows
-
-    def add(self, other: Bag) -> None:
-        for kind, leaves in other.rows.items():
-            for leaf, rows in leaves.items():
-                self.put(kind, leaf, rows)
-
-    def moved(self, kind: int, other: Bag) -> None:
-        """One row goes to another bag, from the first leaf that has one."""
-        leaf = min(self.rows[kind])
-        self.put(kind, leaf, -1)
-        other.put(kind, leaf, 1)
-
-    def of_class(self) -> dict[int, int]:
-        """Per class the kind to take a row of: one that counts for k, the most frequent, then the first."""
-        best: dict[int, int] = {}
-        for kind in sorted(self.counts, key=lambda one: (-self.counts[one], one)):
-            if self._kinds.weights[kind]:
-                best.setdefault(self._kinds.classes[kind], kind)
-        return best
-
-
-def entropy(counts: Sequence[int]) -> float:
-    """Bits per row, to nine digits: what differs by less is equal, so that ties are decided by a written rule.
-
-    >>> entropy([2, 2]), entropy([3, 0]), entropy([]), entropy([2, 1])
-    (1.0, 0.0, 0.0, 0.918295834)
-    """
-    rows = sum(counts)
-    if not rows:
-        return 0.0
-    return round(log2(rows) - sum(n * log2(n) for n in counts if n) / rows, 9) + 0.0
-
-
-def _changed(counts: Sequence[int], at: int, by: int) -> float:
-    after = list(counts)
-    after[at] += by
-    return entropy(after)
-
-
-def _purest(bag: Bag, of_class: Mapping[int, int]) -> int:
-    """The class whose loss leaves the bag purest; of equal ones the one with most rows, then the first."""
-    return min(of_class, key=lambda one: (_changed(bag.classes, one, -1), -bag.classes[one], one))
-
-
-def _swapped(giver: Bag, taker: Bag, required: int) -> tuple[Bag, Bag]:
-    """Both bags after a trial; each row is of the class that leaves the taker purest, if the giver has it."""
-    giver, taker = giver.copy(), taker.copy()
-    for _ in range(required):
-        every = range(len(taker.classes))
-        wanted = min(every, key=lambda one: (_changed(taker.classes, one, 1), -taker.classes[one], one))
-        of_class = giver.of_class()
-        if wanted not in of_class:
-            wanted = _purest(giver, of_class)
-        giver.moved(of_class[wanted], taker)
-    return giver, taker
-
-
-def _selected(giver: Bag, required: int) -> tuple[Bag, Bag]:
-    """A giver without the rows whose loss leaves it purest, and these rows."""
-    giver, taken = giver.copy(), Bag(giver._kinds)
-    for _ in range(required):
-        of_class = giver.of_class()
-        giver.moved(of_class[_purest(giver, of_class)], taken)
-    return giver, taken
-
-
-# -- the repair ------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -202,11 +97,8 @@ class _Repair:
     _emitted: dict[int, Bag] = field(default_factory=dict)
     _draws: int = 0
 
-    def run(self) -> list[Move]:
-        for leaf, counts in self.rows.items():
-            self._bags[leaf] = bag = Bag(self.kinds)
-            for kind, rows in sorted(counts.items()):
-                bag.put(kind, leaf, rows)
+    def run(self) -> Moves:
+        self._bags = {leaf: Bag.of_leaf(leaf, counts, self.kinds) for leaf, counts in self.rows.items()}
         # Children have greater numbers than their parents: this order handles them first.
         for number in range(len(self.nodes) - 1, ROOT, -1):
             if self.nodes[number].children:
@@ -215,41 +107,54 @@ class _Repair:
             self.settle(ROOT)
         else:
             self._settle_roots()
-        return self._moves(self._finish(self._bags.pop(ROOT, Bag(self.kinds))))
+        return self._moves(self._finish(self._bags.pop(ROOT, Bag())))
 
     def complies(self, bag: Bag) -> bool:
-        met = bag.weight >= self.rules.k and bag.size > 0
-        return met and (self.rules.holds is None or self.rules.holds(bag.counts))
+        return self._enough(bag.weight, bag.size) and self._holds(bag.counts)
+
+    def _enough(self, weight: int, size: int) -> bool:
+        return weight >= self.rules.k and size > 0
+
+    def _holds(self, counts: Counts) -> bool:
+        return self.rules.holds is None or self.rules.holds(counts)
 
     def emit(self, bag: Bag, target: int) -> None:
-        self._emitted.setdefault(target, Bag(self.kinds)).add(bag)
+        """The bag is the target's from now on."""
+        if target in self._emitted:
+            self._emitted[target].add(bag)
+        else:
+            self._emitted[target] = bag
 
     def settle(self, parent: int) -> None:
         """Publishes what can be of the leaves below a node; the rest is the node's own, which becomes a leaf."""
-        kids = [child for child in self.nodes[parent].children if child in self._bags and self._bags[child].size]
-        if sum(self._bags[child].weight for child in kids) >= self.rules.k:
-            fine = [child for child in kids if self.complies(self._bags[child])]
-            for child in [child for child in fine if not self.nodes[child].named]:
-                fine.remove(child)
-                self.emit(self._bags.pop(child), parent)  # enough rows, but no value that could be printed
-            small = [child for child in kids if child in self._bags and child not in fine]
+        bags = self._bags
+        kids = [child for child in self.nodes[parent].children if child in bags and bags[child].size]
+        if sum(bags[child].weight for child in kids) >= self.rules.k:
+            fine, small = [], []
+            for child in kids:
+                if not self.complies(bags[child]):
+                    small.append(child)
+                elif self.nodes[child].named:
+                    fine.append(child)
+                else:
+                    self.emit(bags.pop(child), parent)  # enough rows, but no value that could be printed
             if self.rules.informed:
                 small = self.swap(fine, small)
             self._compensate(fine, small, parent)
             for child in fine:
-                self.emit(self._bags.pop(child), child)
-        rest = Bag(self.kinds)
-        for child in (parent, *kids):
-            if child in self._bags:
-                rest.add(self._bags.pop(child))
+                self.emit(bags.pop(child), child)
+        left = [bags.pop(child) for child in (parent, *kids) if child in bags]
+        rest = left[0] if left else Bag()
+        for bag in left[1:]:
+            rest.add(bag)
         if not self._joined(rest, parent):
-            self._bags[parent] = rest
+            bags[parent] = rest
 
     def _settle_roots(self) -> None:
         """The values of the first attribute have no parent to share rows by: each stands for itself."""
-        rest = self._bags.pop(ROOT, Bag(self.kinds))
+        rest = self._bags.pop(ROOT, Bag())
         for child in self.nodes[ROOT].children:
-            bag = self._bags.pop(child, Bag(self.kinds))
+            bag = self._bags.pop(child, Bag())
             if self.nodes[child].named and self.complies(bag):
                 self.emit(bag, child)
             else:
@@ -260,21 +165,21 @@ class _Repair:
         """Option join_existing_group: rows that found no partners join those already printed like this."""
         if not self.rules.join_existing_group or target not in self._emitted:
             return False
-        together = self._emitted[target].copy()
-        together.add(rest)
-        if not self.complies(together):
+        there = self._emitted[target]
+        enough = self._enough(there.weight + rest.weight, there.size + rest.size)
+        if not (enough and self._holds(added(there.counts, rest.counts))):
             return False
-        self._emitted[target] = together
+        there.add(rest)
         return True
 
     # -- kACTUS-2 ----------------------------------------------------------------------------------
 
-    def swap(self, fine: Sequence[int], small: Sequence[int]) -> list[int]:
+    def swap(self, fine: Sequence[int], small: list[int]) -> list[int]:
         """Rows of a large sibling get the value of a small one; gives the small ones that are left."""
         left = []
         most = self.rules.swap_threshold * self.rules.k // 1
         if not most:
-            return list(small)
+            return small
         for child in small:
             required = self.rules.k - self._bags[child].weight
             allowed = 0 < required <= most and self.nodes[child].named
@@ -283,20 +188,21 @@ class _Repair:
         return left
 
     def _swap_into(self, child: int, fine: Sequence[int], required: int) -> bool:
-        best: tuple[float, int, Bag, Bag] | None = None
+        best: tuple[float, Bag, Counts] | None = None
+        taker = self._bags[child]
         for other in fine:
-            spare = self._bags[other].weight - self.rules.k
-            if spare < required + self.rules.strict_swap:
+            giver = self._bags[other]
+            if giver.weight - self.rules.k < required + self.rules.strict_swap:
                 continue
-            giver, taker = _swapped(self._bags[other], self._bags[child], required)
-            mixed = entropy(giver.classes)
-            if (best is None or mixed < best[0]) and self.complies(giver) and self.complies(taker):
-                best = mixed, other, giver, taker
+            mixed, taken = swapped(giver.counts, taker.counts, required, self.kinds)
+            if best is None or mixed < best[0]:
+                both = left_of(giver.counts, taken), added(taker.counts, taken)
+                if all(map(self._holds, both)):
+                    best = mixed, giver, taken
         if best is None:
             return False
-        _, other, self._bags[other], taker = best
-        self.emit(taker, child)
-        del self._bags[child]
+        taker.add(best[1].taken(best[2], self.kinds))
+        self.emit(self._bags.pop(child), child)
         return True
 
     def _compensate(self, fine: Sequence[int], small: Sequence[int], parent: int) -> None:
@@ -306,74 +212,75 @@ class _Repair:
             for lot in filter(None, lots):
                 self._compensate_lot(fine, lot, parent)
             return
-        left = list(small)
+        left = small
         for giver in fine:
-            left = [child for child in left if not self.suppress([giver], [child], parent)]
+            if self._bags[giver].weight > self.rules.k:
+                left = [child for child in left if not self.suppress(giver, [child], parent)]
 
     def _compensate_lot(self, fine: Sequence[int], lot: Sequence[int], parent: int) -> None:
-        pool = self._pool(lot)
-        if self.complies(pool):
-            self._publish_pool(lot, pool, parent)
+        weight, size = (sum(getattr(self._bags[child], what) for child in lot) for what in ("weight", "size"))
+        if self._enough(weight, size) and self._holds(self._pooled(lot)):
+            self._publish_pool(lot, Bag(), parent)
         elif self.rules.informed:
-            self.suppress(fine, lot, parent)
+            any(self.suppress(giver, lot, parent) for giver in fine)
         else:
             self.borrow(fine, lot, parent)
 
-    def _pool(self, lot: Sequence[int]) -> Bag:
-        pool = Bag(self.kinds)
-        for child in lot:
-            pool.add(self._bags[child])
-        return pool
+    def _pooled(self, lot: Sequence[int]) -> Counts:
+        return added(*(self._bags[child].counts for child in lot))
 
-    def _publish_pool(self, lot: Sequence[int], pool: Bag, parent: int) -> None:
-        self.emit(pool, parent)
+    def _publish_pool(self, lot: Sequence[int], helpers: Bag, parent: int) -> None:
         for child in lot:
-            del self._bags[child]
+            self.emit(self._bags.pop(child), parent)
+        self.emit(helpers, parent)
 
-    def suppress(self, fine: Sequence[int], lot: Sequence[int], parent: int) -> bool:
-        """One large sibling helps out with the rows that leave it purest; all of them lose the last value."""
-        required = self.rules.k - sum(self._bags[child].weight for child in lot)
-        if not any(0 < required <= self._bags[other].weight - self.rules.k for other in fine):
+    def suppress(self, giver: int, lot: Sequence[int], parent: int) -> bool:
+        """A large sibling helps out with the rows that leave it purest; all of them lose the last value."""
+        bag = self._bags[giver]
+        required = self.rules.k
+        for child in lot:
+            required -= self._bags[child].weight
+        if not 0 < required <= bag.weight - self.rules.k:
             return False
-        pool = self._pool(lot)
-        for other in fine:
-            if not 0 < required <= self._bags[other].weight - self.rules.k:
-                continue
-            giver, taken = _selected(self._bags[other], required)
-            taken.add(pool)
-            if self.complies(giver) and self.complies(taken):
-                self._bags[other] = giver
-                self._publish_pool(lot, taken, parent)
-                return True
-        return False
+        taken = selected(bag.counts, required, self.kinds)
+        if self.rules.holds is not None:
+            both = left_of(bag.counts, taken), added(self._pooled(lot), taken)
+            if not all(map(self._holds, both)):
+                return False
+        self._publish_pool(lot, bag.taken(taken, self.kinds), parent)
+        return True
 
     # -- kACTUS ------------------------------------------------------------------------------------
 
     def borrow(self, fine: Sequence[int], lot: Sequence[int], parent: int) -> None:
         """Large siblings, one after the other, help out with rows drawn at random, none below k."""
-        pool = self._pool(lot)
-        required = self.rules.k - pool.weight
-        givers = {child: self._bags[child].copy() for child in fine}
-        if not 0 < required <= sum(bag.weight - self.rules.k for bag in givers.values()):
+        required = self.rules.k - sum(self._bags[child].weight for child in lot)
+        spares = [self._bags[giver].weight - self.rules.k for giver in fine]
+        if not 0 < required <= sum(spares):
             return
-        for giver in givers.values():
-            for _ in range(min(required, giver.weight - self.rules.k)):
-                giver.moved(self._drawn(giver), pool)
-                required -= 1
-        if self.complies(pool) and all(map(self.complies, givers.values())):
-            self._bags |= givers
-            self._publish_pool(lot, pool, parent)
+        drawn: dict[int, Counts] = {}
+        for giver, spare in zip(fine, spares, strict=True):
+            drawn[giver] = self._drawn(self._bags[giver], min(required, spare))
+            required -= min(required, spare)
+        pool = added(self._pooled(lot), *drawn.values())
+        left = (left_of(self._bags[giver].counts, taken) for giver, taken in drawn.items())
+        if self._holds(pool) and all(map(self._holds, left)):
+            helpers = Bag()
+            for giver, taken in drawn.items():
+                helpers.add(self._bags[giver].taken(taken, self.kinds))
+            self._publish_pool(lot, helpers, parent)
 
-    def _drawn(self, bag: Bag) -> int:
-        """The kind of a row drawn from those that count for k, each as likely as any other."""
-        self._draws += 1
-        text = f"{self.rules.seed}|{self._draws}".encode()
-        place = int.from_bytes(hashlib.sha256(text).digest()) % bag.weight
-        for kind in sorted(bag.counts):
-            place -= bag.counts[kind] * self.kinds.weights[kind]
-            if place < 0:
-                return kind
-        raise AssertionError("a bag weighs what its kinds weigh")
+    def _drawn(self, bag: Bag, number: int) -> Counts:
+        """The kinds of rows drawn from those that count for k, each as likely as any other."""
+        left = {kind: bag.counts[kind] for kind in sorted(bag.counts) if self.kinds.weights[kind]}
+        found: dict[int, int] = {}
+        for weight in range(bag.weight, bag.weight - number, -1):
+            self._draws += 1
+            text = f"{self.rules.seed}|{self._draws}".encode()
+            kind = _at(left, int.from_bytes(hashlib.sha256(text).digest()) % weight)
+            left[kind] -= 1
+            found[kind] = found.get(kind, 0) + 1
+        return found
 
     # -- the end -----------------------------------------------------------------------------------
 
@@ -384,20 +291,41 @@ class _Repair:
         classes, one after the other, until they do: at the latest the whole table does.
         """
         if not rest.size or self._joined(rest, ROOT):
-            return Bag(self.kinds)
+            return Bag()
         if not self.complies(rest) and rest.size < self.rules.k and self.rules.may_drop:
             return rest
+        others = [(one != ROOT, bag.size, one) for one, bag in self._emitted.items()]
+        heapify(others)
         while not self.complies(rest):
-            smallest = min(self._emitted, key=lambda one: (one != ROOT, self._emitted[one].size, one))
-            rest.add(self._emitted.pop(smallest))
+            rest.add(self._emitted.pop(heappop(others)[2]))
         self.emit(rest, ROOT)
-        return Bag(self.kinds)
+        return Bag()
 
-    def _moves(self, dropped: Bag) -> list[Move]:
-        bags: list[tuple[int | None, Bag]] = [*sorted(self._emitted.items()), (None, dropped)]
-        return [
-            Move(leaf, kind, rows, target)
-            for target, bag in bags
-            for kind, leaves in sorted(bag.rows.items())
-            for leaf, rows in sorted(leaves.items())
+    def _moves(self, dropped: Bag) -> Moves:
+        parts = [
+            (target, kind, leaf, rows)
+            for target, bag in (*self._emitted.items(), (len(self.nodes), dropped))
+            for leaf, counts in bag.chunks
+            for kind, rows in counts.items()
         ]
+        target, kind, leaf, rows = np.array(parts, dtype=np.int64).reshape(-1, 4).T
+        order = np.lexsort((leaf, kind, target))
+        target, kind, leaf, rows = target[order], kind[order], leaf[order], rows[order]
+        new = np.ones(len(order), dtype=bool)  # a leaf may have helped out more than once
+        new[1:] = (np.diff(target) != 0) | (np.diff(kind) != 0) | (np.diff(leaf) != 0)
+        starts = np.flatnonzero(new)
+        target = np.where(target[starts] == len(self.nodes), DROPPED, target[starts])
+        return Moves(leaf[starts], kind[starts], np.add.reduceat(rows, starts) if len(starts) else rows, target)
+
+
+def _at(counts: Counts, place: int) -> int:
+    """The kind of the row at a place, rows being put in a line kind by kind.
+
+    >>> _at({4: 2, 7: 3}, 1), _at({4: 2, 7: 3}, 2)
+    (4, 7)
+    """
+    for kind, rows in counts.items():
+        place -= rows
+        if place < 0:
+            return kind
+    raise AssertionError("a bag weighs what its kinds weigh")

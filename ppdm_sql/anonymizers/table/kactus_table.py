@@ -2,8 +2,10 @@
 
     ppdm_coded        one row per source row: codes, and what is published unchanged
     ppdm_category_*   per quasi-identifier: code -> category, where several codes are one category
-    ppdm_walk_*       distinct combinations of categories and kinds with their counts and the node they are in
-    ppdm_moves        leaf, kind, first and last rank -> class of the release
+    ppdm_branches     node and category -> the next node, and the attribute that is asked there
+    ppdm_placed       one row per source row: the leaf it lies in, its kind, and what the release needs of it
+    ppdm_whole        leaf and kind -> class of the release, where all rows go to one
+    ppdm_divided      leaf, kind, first and last rank -> class, where they do not
     ppdm_labels       class -> what is printed
 
 A category is what a branch of the tree stands for: a text value, an interval of numbers, NULL, NaN.  Values that
@@ -21,8 +23,9 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, Private
 from ppdm_sql.anonymizers.table.axes import Axis, counted_axis
-from ppdm_sql.anonymizers.table.cells import packs
 from ppdm_sql.anonymizers.table.discretize import Categories, categories_of
+from ppdm_sql.anonymizers.table.kactus_repair import DROPPED, ROOT, Moves
+from ppdm_sql.anonymizers.table.kactus_tree import Tree
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
@@ -33,11 +36,12 @@ from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.nominal import Nominal, mixed_radix
 from ppdm_sql.watching import Progress
 
-LABELS, MOVES = own("ppdm_labels"), own("ppdm_moves")
+LABELS, _WHOLE, _DIVIDED = own("ppdm_labels"), own("ppdm_whole"), own("ppdm_divided")
 _CATEGORY, _NODE, _KIND, _N, _WEIGHT, _RANK = (
     f"ppdm_{word}" for word in ("category", "node", "kind", "n", "weight", "rank")
 )
-_SPLITS, _BRANCHES = own("ppdm_splits"), own("ppdm_branches")
+_BRANCHES, _PLACED = own("ppdm_branches"), own("ppdm_placed")
+_ROOT = exp.Literal.number(ROOT)
 _MOST_KINDS = 1 << 62
 
 
@@ -48,7 +52,6 @@ _MOST_KINDS = 1 << 62
 class Walked:
     """Rows by node and kind, and what the kinds are: per code column the code of each kind."""
 
-    table: Name
     node: Ints
     kind: Ints  # which of `keys`
     rows: Ints
@@ -110,121 +113,127 @@ class Table:
         """A kind as one number, its weight last."""
         return mixed_radix([*((column(name, "c"), size) for name, size in self.kind_digits()), (self.weight, 2)])
 
-    def keys(self) -> dict[str, exp.Expr]:
-        """The combination of categories of a row as one number, or as several where one would not hold them."""
-        sizes = {str(number): max(one.size, 1) for number, one in enumerate(self.categories)}
-        return {
-            f"ppdm_k{place}": mixed_radix([(self.category(int(member)), sizes[member]) for member in pack])
-            for place, pack in enumerate(packs(sizes))
-        }
-
     # -- walking -----------------------------------------------------------------------------------
 
-    def walk(self, branches: Sequence[tuple[int, int, int, int]], depth: int) -> Walked:
-        """Sends all rows down the tree, a level per statement.  branches: (node, attribute, category, child)."""
-        node, attribute, category, child = np.array(branches, dtype=np.int64).reshape(-1, 4).T
-        first = np.unique(node, return_index=True)[1]
-        self._load(_SPLITS, {_NODE: node[first], "ppdm_a": attribute[first]})
-        self._load(_BRANCHES, {_NODE: node, _CATEGORY: category, "ppdm_child": child})
-        table = own("ppdm_walk_0")
-        categories = [self.category(number) for number in range(len(self.categories))]
-        names = [f"ppdm_v{number}" for number in range(len(self.categories))]
-        by = [*categories, self.kind()]
-        picked = [aliased(one.copy(), name) for one, name in zip(by, [*names, _KIND], strict=True)]
-        picked += [aliased(key, name) for name, key in self.keys().items()]
-        picked += [aliased(exp.Count(this=exp.Star()), _N), aliased(exp.cast(exp.Literal.number(0), "INT"), _NODE)]
-        self._create(table, self.rows().select(*picked).group_by(*by))
-        for level in range(1, depth + 1):
-            following = own(f"ppdm_walk_{level % 2}")
-            self._create(following, self._step(table, names))
-            table = following
-        return self._counted(table)
+    def walk(self, tree: Tree, private: Private) -> Walked:
+        """Sends all rows down the tree in one statement, a join per level; then one aggregation."""
+        most = max((one.size for one in self.categories), default=1)
+        child = np.arange(1, len(tree.parent))
+        key = tree.parent[1:] * most + tree.category[1:]
+        columns = {"ppdm_key": key, "ppdm_child": child, "ppdm_a": tree.question[1:], "ppdm_level": tree.depth[1:]}
+        self._load(_BRANCHES, columns)
+        query = self.rows()
+        asked: exp.Expr = exp.Literal.number(int(tree.question[0]))
+        node: exp.Expr = _ROOT
+        for level in range(1, tree.levels + 1):
+            b = f"b{level}"
+            here = exp.EQ(this=column("ppdm_key", b), expression=self._branch(asked, node, most))
+            query = query.join(_level(level).subquery(b), on=here, join_type="left", copy=False)
+            asked, node = column("ppdm_a", b), column("ppdm_child", b)
+        ways = [column("ppdm_child", f"b{level}") for level in range(tree.levels, 0, -1)]
+        place = exp.Coalesce(this=ways[0], expressions=[*ways[1:], _ROOT]) if ways else _ROOT
+        query = query.select(*(column(name, "c") for name in self._needed(private)))
+        query = query.select(aliased(self.kind(), _KIND), aliased(exp.cast(place, "BIGINT"), _NODE))
+        self._create(_PLACED, query)
+        return self._counted()
 
-    def _step(self, table: Name, names: Sequence[str]) -> exp.Select:
-        """A row whose node is a leaf, or one that was cut off, stays where it is."""
+    def _branch(self, asked: exp.Expr, node: exp.Expr, most: int) -> exp.Expr:
+        """Node and category as one number; NULL where nothing is asked."""
         ways = [
-            exp.If(
-                this=exp.EQ(this=column("ppdm_a", "s"), expression=exp.Literal.number(number)),
-                true=exp.cast(column(name, "w"), "INT"),
-            )
-            for number, name in enumerate(names)
+            exp.If(this=exp.Literal.number(number), true=exp.cast(self.category(number), "BIGINT"))
+            for number in range(len(self.categories))
         ]
-        kept = [*names, _KIND, *self.keys(), _N]
-        there = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[column(_NODE, "w")])
-        query = exp.Select(expressions=[*(column(name, "w") for name in kept), aliased(there, _NODE)])
-        same = exp.EQ(this=column(_NODE, "s"), expression=column(_NODE, "w"))
-        query = query.from_(table.table("w")).join(_SPLITS.table("s"), on=same, join_type="left")
-        here = exp.EQ(this=column(_NODE, "b"), expression=column(_NODE, "w"))
-        branch = exp.EQ(this=column(_CATEGORY, "b"), expression=exp.Case(ifs=ways))
-        return query.join(_BRANCHES.table("b"), on=exp.And(this=here, expression=branch), join_type="left")
+        first = exp.Mul(this=exp.cast(node.copy(), "BIGINT"), expression=exp.Literal.number(most))
+        return exp.Add(this=first, expression=exp.Case(this=asked.copy(), ifs=ways))
 
-    def _counted(self, table: Name) -> Walked:
+    def _needed(self, private: Private) -> list[str]:
+        """The columns of ppdm_coded that the release prints, keeps or orders rows by."""
+        person = [ENTITY] if self.source.entity is not None else []
+        return list(dict.fromkeys([*self.coded.passed.values(), *person, *private.columns, *self.coded.codes.values()]))
+
+    def _counted(self) -> Walked:
         by = [column(_NODE), column(_KIND)]
-        total = aliased(exp.cast(exp.Sum(this=column(_N)), "BIGINT"), _N)
-        query = exp.Select(expressions=[*by, total]).from_(table.table())
+        query = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), _N)]).from_(_PLACED.table())
         found = self.engine.arrays(query.group_by(*(one.copy() for one in by)))
         keys, kind = np.unique(found[_KIND].astype(np.int64), return_inverse=True)
         codes, left = {}, keys // 2
         for name, size in reversed(self.kind_digits()):
             codes[name], left = left % size, left // size
         node, rows = found[_NODE].astype(np.int64), found[_N].astype(np.int64)
-        return Walked(table, node, kind, rows, keys, codes, keys % 2)
+        return Walked(node, kind, rows, keys, codes, keys % 2)
 
     # -- the release -------------------------------------------------------------------------------
 
-    def release(self, walked: Walked, private: Private, seed: int) -> exp.Select:
-        """All rows that are published, each with the labels of its class, in one statement."""
+    def release(self, private: Private, seed: int) -> exp.Select:
+        """All rows that are published, each with the labels of its class, in one statement.
+
+        Most leaves go to one class as a whole, kind by kind.  Only where they do not, rows are put in order.
+        """
         beside = [*([ENTITY] if self.source.entity is not None else []), *private.columns]
-        passed = list(self.coded.passed.values())
-        order = hash_numbers(
-            self.engine,
-            [column(name, "c") for name in (*private.columns, *self.coded.codes.values(), *passed)],
-            salt=str(seed),
-        )
-        rank = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[column(_NODE, "w"), column(_KIND, "w")],
-            order=exp.Order(expressions=[exp.Ordered(this=part) for part in order]),
-        )
-        pairs = [*self.keys().items(), (_KIND, self.kind())]
-        same = [exp.EQ(this=column(name, "w"), expression=exp.Paren(this=value)) for name, value in pairs]
-        inner = self.rows().join(walked.table.table("w"), on=exp.and_(*same))
-        inner = inner.select(*(aliased(column(name, "c"), name) for name in [*passed, *beside]))
-        inner = inner.select(column(_NODE, "w"), column(_KIND, "w"), aliased(rank, _RANK))
+        kept = [*self.coded.passed.values(), *beside]
+        whole = exp.Select(expressions=[*(column(name, "x") for name in kept), column(PART, "p")])
+        whole = whole.from_(_PLACED.table("x")).join(_WHOLE.table("p"), on=_same("p", "x"))
+        divided = exp.Select(expressions=[*(column(name, "x") for name in kept), column(PART, "p")])
+        divided = divided.from_(self._ranked(kept, private, seed).subquery("x")).join(_DIVIDED.table("p"), on=_moved())
+        rows = exp.Union(this=whole, expression=divided, distinct=False)
         label = {name: f"ppdm_l{number}" for number, name in enumerate(self.source.quasi)}
         picked = [
             aliased(column(label[name], "l") if name in label else self._unchanged(name), name)
             for name in self.source.published
         ]
-        query = exp.Select(expressions=[*picked, aliased(column(PART, "p"), PART)])
-        query = query.select(*(aliased(column(name, "x"), name) for name in beside)).from_(inner.subquery("x"))
-        query = query.join(MOVES.table("p"), on=_moved())
-        return query.join(LABELS.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "p")))
+        query = exp.Select(expressions=[*picked, aliased(column(PART, "x"), PART)])
+        query = query.select(*(aliased(column(name, "x"), name) for name in beside)).from_(rows.subquery("x"))
+        return query.join(LABELS.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "x")))
+
+    def _ranked(self, kept: Sequence[str], private: Private, seed: int) -> exp.Select:
+        """The rows of the leaves and kinds that go to several classes, in the order of a hash."""
+        hashed = [*private.columns, *self.coded.codes.values(), *self.coded.passed.values()]
+        order = hash_numbers(self.engine, [column(name, "x") for name in hashed], salt=str(seed))
+        rank = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[column(_NODE, "x"), column(_KIND, "x")],
+            order=exp.Order(expressions=[exp.Ordered(this=part) for part in order]),
+        )
+        groups = exp.Select(expressions=[column(_NODE), column(_KIND)]).from_(_DIVIDED.table()).distinct()
+        picked = [*(column(name, "x") for name in kept), column(_NODE, "x"), column(_KIND, "x"), aliased(rank, _RANK)]
+        query = exp.Select(expressions=picked).from_(_PLACED.table("x"))
+        return query.join(groups.subquery("g"), on=_same("g", "x"))
 
     def _unchanged(self, name: str) -> exp.Expr:
         """A column that is published as it is; as plain text where its type would list values that do not leave."""
         copy = column(self.coded.passed[name], "x")
         return self.engine.exact_text(copy) if self.source.info(name).kind is Kind.TEXT else copy
 
-    def load_moves(self, walked: Walked, moves: Sequence[tuple[int, int, int, int]]) -> None:
-        """moves: (leaf, kind, rows, class); rows of a leaf and kind go to the classes in this order, by rank."""
-        given: dict[tuple[int, int], int] = {}
-        listed: list[tuple[int, int, int, int, int]] = []
-        for leaf, kind, rows, part in moves:
-            first = given.get((leaf, kind), 0) + 1
-            given[leaf, kind] = first + rows - 1
-            listed.append((leaf, int(walked.keys[kind]), first, first + rows - 1, part))
-        columns = np.array(listed, dtype=np.int64).reshape(-1, 5).T
-        names = (_NODE, _KIND, "ppdm_first", "ppdm_last", PART)
-        self._load(MOVES, dict(zip(names, columns, strict=True)))
+    def load_moves(self, walked: Walked, moves: Moves, part: Ints) -> None:
+        """part: the class of each move that is not dropped.
 
-    def load_labels(self, labels: Sequence[Sequence[str | None]]) -> None:
-        """Per class one text or NULL for every quasi-identifier."""
+        The rows of a leaf and kind go to its classes in their order, by rank; what is dropped comes last.
+        """
+        group = moves.leaf * (len(walked.keys) + 1) + moves.kind
+        order = np.argsort(group, kind="stable")
+        rows, group = moves.rows[order], group[order]
+        starts = np.flatnonzero(np.diff(group, prepend=-1))
+        many = np.diff(starts, append=len(group))
+        last = np.cumsum(rows)
+        last -= np.repeat(last[starts] - rows[starts], many)
+        classes = np.full(len(moves), DROPPED)
+        classes[moves.target != DROPPED] = part
+        classes = classes[order]
+        columns = {_NODE: moves.leaf[order], _KIND: walked.keys[moves.kind[order]]}
+        columns |= {"ppdm_first": last - rows + 1, "ppdm_last": last, PART: classes}
+        divided = np.repeat(many > 1, many)
+        for table, which in ((_WHOLE, ~divided), (_DIVIDED, divided)):
+            self._load(table, {name: values[which & (classes != DROPPED)] for name, values in columns.items()})
+
+    def load_labels(self, shown: Ints) -> None:
+        """shown: (class, quasi-identifier), the category that is printed, or less than 0."""
         import pyarrow as pa
 
-        columns = {PART: pa.array(range(len(labels)), pa.int64())}
-        for number in range(len(self.categories)):
-            columns[f"ppdm_l{number}"] = pa.array([one[number] for one in labels], pa.string())
+        columns = {PART: pa.array(np.arange(len(shown)), pa.int64())}
+        for number, one in enumerate(self.categories):
+            texts = pa.array(one.labels, pa.string())
+            codes = pa.array(shown[:, number], pa.int64(), mask=shown[:, number] < 0)
+            columns[f"ppdm_l{number}"] = texts.take(codes)
         self.engine.load(LABELS, pa.table(columns))
         self.engine.analyze(LABELS)
 
@@ -238,10 +247,20 @@ class Table:
         _load(self.engine, name, columns)
 
 
+def _same(one: str, other: str) -> exp.Expr:
+    """The same leaf and kind."""
+    return exp.and_(*(exp.EQ(this=column(name, one), expression=column(name, other)) for name in (_NODE, _KIND)))
+
+
 def _moved() -> exp.Expr:
-    same = [exp.EQ(this=column(name, "p"), expression=column(name, "x")) for name in (_NODE, _KIND)]
     inside = exp.Between(this=column(_RANK, "x"), low=column("ppdm_first", "p"), high=column("ppdm_last", "p"))
-    return exp.and_(*same, inside)
+    return exp.And(this=_same("p", "x"), expression=inside)
+
+
+def _level(number: int) -> exp.Select:
+    picked = [column(name) for name in ("ppdm_key", "ppdm_child", "ppdm_a")]
+    here = exp.EQ(this=column("ppdm_level"), expression=exp.Literal.number(number))
+    return exp.Select(expressions=picked).from_(_BRANCHES.table()).where(here)
 
 
 def _is_plain(one: Categories) -> bool:

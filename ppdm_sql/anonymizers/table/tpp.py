@@ -26,6 +26,8 @@ from sqlglot import exp
 from ppdm_sql.anonymizers.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.anonymizers.table.tpp_check import TEXT, Classes
 from ppdm_sql.anonymizers.table.tpp_columns import Shown, Splits, splits_of
+from ppdm_sql.anonymizers.table.tpp_live import live_recoding, published, typed
+from ppdm_sql.anonymizers.table.tpp_models import refuse_incomplete
 from ppdm_sql.anonymizers.table.tpp_reading import Options, Table, read, read_options
 from ppdm_sql.anonymizers.table.tpp_trees import Preserved, pattern, told
 from ppdm_sql.engines.base import Engine, Kind
@@ -64,17 +66,21 @@ def tpp(
     table = read(engine, source, policy, hierarchies, private, options, progress)
     search = _Search(engine, source, table, options, progress)
     state, classes = search.run()
-    published = _published(source, table, state, search.closed, options)
+    for tree, expanded in zip(table.trees, state.expanded, strict=True):
+        if tree.model is not None:
+            refuse_incomplete(tree.model, tree.leaves(expanded))
+    told_of = _published(source, table, state, search.closed, options)
     _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, published, state, private),
+        query=_query(engine, source, table, told_of, state, private),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
-        steps=_steps(table, state, published, search.stopped),
-        figures=_figures(table, state, published, classes),
+        steps=_steps(table, state, told_of, search.stopped),
+        figures=_figures(table, state, told_of, classes),
         risks=_risks(table, state),
-        patterns=published.patterns,
+        patterns=told_of.patterns,
+        live=live_recoding(engine, source, table, state.shown, told_of.constants),
     )
 
 
@@ -128,8 +134,15 @@ class _Search:
 
     def _expanded(self, state: _State) -> tuple[tuple[int, ...], ...] | None:
         """The nodes split after one step more; None where no tree can go on."""
-        more = [self._one_more(place, expanded) for place, expanded in enumerate(state.expanded)]
-        return None if more == list(state.expanded) else tuple(more)
+        models = [tree.model is not None for tree in self.table.trees]
+        for wanted in (True, False):  # models first: they are kept whole, the others as far as it goes then
+            more = tuple(
+                self._one_more(place, expanded) if models[place] is wanted else expanded
+                for place, expanded in enumerate(state.expanded)
+            )
+            if more != state.expanded:
+                return more
+        return None
 
     def _one_more(self, place: int, expanded: tuple[int, ...]) -> tuple[int, ...]:
         tree = self.table.trees[place]
@@ -208,11 +221,11 @@ def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> None
 
 
 def _query(
-    engine: Engine, source: Source, table: Table, published: _Published, state: _State, private: Private
+    engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, private: Private
 ) -> exp.Select:
     """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
     used = list(state.shown)
-    picked = [aliased(_column(engine, source, table, published, state, name), name) for name in source.published]
+    picked = [aliased(_column(engine, source, table, told_of, state, name), name) for name in source.published]
     beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
@@ -224,18 +237,16 @@ def _query(
     return query.join(CLASSES.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
-def _column(engine: Engine, source: Source, table: Table, published: _Published, state: _State, name: str) -> exp.Expr:
+def _column(engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, name: str) -> exp.Expr:
     info = source.info(name)
     if name in table.coded.passed:
         copy = column(table.coded.passed[name], "c")
         return engine.exact_text(copy) if info.kind is Kind.TEXT else copy
-    if name in state.shown:
-        value: exp.Expr = column(TEXT, f"g{list(state.shown).index(name)}")
-        keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
-    else:
-        text, keeps = published.constants[name]
-        value = exp.Null() if text is None else exp.cast(exp.Literal.string(text), "TEXT")
-    return exp.Cast(this=value, to=exp.DataType.build(info.declared, dialect=engine.dialect)) if keeps else value
+    if name not in state.shown:
+        return published(engine, info, *told_of.constants[name])
+    value = column(TEXT, f"g{list(state.shown).index(name)}")
+    keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
+    return typed(engine, info, value) if keeps else value
 
 
 # -- what is told ----------------------------------------------------------------------------------------
@@ -289,6 +300,8 @@ def _figures(table: Table, state: _State, published: _Published, classes: Classe
         if tree.builder.inducer != "regression":
             figures[f"training accuracy of tree {number}"] = _accuracy(tree, expanded)
         figures[f"tree {number}"] = told(published.patterns[number - 1])
+        if tree.model is not None:
+            figures[f"model of tree {number}"] = tree.model.record.name
     return figures
 
 

@@ -16,15 +16,16 @@ from ppdm_sql.anonymizers.table.labels import marker
 from ppdm_sql.anonymizers.table.mondrian import secret_of
 from ppdm_sql.anonymizers.table.tpp_check import Checker
 from ppdm_sql.anonymizers.table.tpp_columns import Column
-from ppdm_sql.anonymizers.table.tpp_trees import Preserved, preserved_trees, target_of
+from ppdm_sql.anonymizers.table.tpp_models import builder_of, check_source, is_model
+from ppdm_sql.anonymizers.table.tpp_trees import Preserved, preserved_trees, target_of, wanted_trees
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.policy import Inducer, Policy
+from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.source.encode import Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Word, column
+from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress
 
 _ALL_SUBSETS = 10  # categories up to which a tree of more than two classes tries every subset
@@ -62,6 +63,8 @@ def read_options(policy: Policy) -> Options:
     skip = str(given.get("on_failure", "stop")).lower() == "skip"
     if skip and len(policy.preserve) > 1:
         raise PolicyError("on_failure = skip closes leaves of one tree; with several trees the search stops")
+    if skip and any(map(is_model, policy.preserve)):
+        raise PolicyError("on_failure = skip closes leaves; a model of PRESERVE is kept whole or not at all")
     return Options(
         int(most) if isinstance(most, Fraction) else None,
         skip,
@@ -96,7 +99,8 @@ def read(
     progress: Progress,
 ) -> Table:
     _check_roles(source, hierarchies)
-    targets = list(dict.fromkeys(target_of(inducer, source) for inducer in policy.preserve or (Inducer(Word("")),)))
+    wanted = wanted_trees(engine, policy)
+    targets = list(dict.fromkeys(target_of(one, source) for one in wanted))
     demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
     k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     secret = source.sensitive if demanding else ()
@@ -122,10 +126,12 @@ def read(
     }
     for name in source.quasi:
         columns[name].check_values(coded.rows)
-    trees = preserved_trees(policy, source, {name: axes[name].size for name in targets}, options.max_leaves)
+    trees = preserved_trees(wanted, source, {name: axes[name].size for name in targets}, options.max_leaves)
     for tree in trees:
         tree.may_skip = options.skip
         _check_subsets(tree, columns)
+        if tree.model is not None:
+            check_source(engine, source, tree.model, builder_of(tree.model), progress)
     checker = Checker(engine, coded, k, secrets, source.entity is not None, fixed)
     return Table(coded, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ppdm_sql.anonymizers.table.tpp_models import builder_of, columns_of, find_model, is_model
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
@@ -19,12 +20,15 @@ from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.candidates import Found
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.inducers import INDUCERS, Settings, settings
+from ppdm_sql.trees.library import Model
 from ppdm_sql.trees.nested import Nested, nested
 from ppdm_sql.watching import Progress
 
 MOST_CLASSES = 20  # a numeric target with more values than this is predicted as a number
 _OPTIONS = ("criterion", "max_depth", "min_leaf", "max_leaves", "min_gain")
-_FIRST_LIMIT, _STEP, _LAST_LIMIT = 16, 8, 1 << 13  # leaves grown at first, how much more, and at most
+# Leaves grown at first, how much more, and at most.  A growth takes time in proportion to its leaves, and starts anew
+# when it has to go on: by doubling, all of them together take at most about four times what one to the end would.
+_FIRST_LIMIT, _STEP, _LAST_LIMIT = 16, 2, 1 << 13
 
 
 @dataclass
@@ -36,6 +40,7 @@ class Preserved:
     attributes: tuple[ColumnInfo, ...]
     may_skip: bool = False
     growth: Nested | None = field(default=None, repr=False)
+    model: Model | None = field(default=None, repr=False)  # the one it must be, whole
 
     @property
     def multiway(self) -> bool:
@@ -85,10 +90,20 @@ class Preserved:
 # -- reading PRESERVE ------------------------------------------------------------------------------------
 
 
-def preserved_trees(policy: Policy, source: Source, values: Mapping[str, int], most: int | None) -> list[Preserved]:
-    """The trees a policy asks for.  values: how many distinct values a column has, of every numeric target."""
-    wanted = policy.preserve or (Inducer(Word(""), {}),)
-    found = [_one(inducer, source, values, most) for inducer in wanted]
+Wanted = Inducer | Model
+
+
+def wanted_trees(engine: Engine, policy: Policy) -> list[Wanted]:
+    """What PRESERVE lists, models found by their names; without it one tree for the TARGET."""
+    listed = policy.preserve or (Inducer(Word(""), {}),)
+    return [find_model(engine, one) if is_model(one) else one for one in listed]
+
+
+def preserved_trees(
+    wanted: Sequence[Wanted], source: Source, values: Mapping[str, int], most: int | None
+) -> list[Preserved]:
+    """The trees that were asked for.  values: how many distinct values a column has, of every numeric target."""
+    found = [_kept(one, source, most) if isinstance(one, Model) else _one(one, source, values, most) for one in wanted]
     for tree in found:
         if tree.target.name in source.sensitive:
             raise PolicyError(
@@ -98,9 +113,11 @@ def preserved_trees(policy: Policy, source: Source, values: Mapping[str, int], m
     return found
 
 
-def target_of(inducer: Inducer, source: Source) -> str:
+def target_of(wanted: Wanted, source: Source) -> str:
     """The response of a preserved tree: its own, or the policy's TARGET."""
-    own = (inducer.options or {}).get("target")
+    if isinstance(wanted, Model):
+        return columns_of(wanted, source)[0].name
+    own = (wanted.options or {}).get("target")
     if own is None:
         if source.target is None:
             raise PolicyError("ALGORITHM tpp preserves a tree for a response: name it in TARGET (...)")
@@ -122,6 +139,14 @@ def _one(inducer: Inducer, source: Source, values: Mapping[str, int], most: int 
     builder = _builder(name, {key: value for key, value in (inducer.options or {}).items() if key != "target"})
     limits = [limit for limit in (builder.max_leaves, most) if limit is not None]
     return Preserved(replace(builder, max_leaves=min(limits, default=None)), target, attributes)
+
+
+def _kept(model: Model, source: Source, most: int | None) -> Preserved:
+    leaves = len(model.tree.leaves)
+    if most is not None and leaves > most:
+        raise PolicyError(f'model "{model.record.name}" has {leaves} leaves, and max_leaves of ALGORITHM tpp is {most}')
+    target, attributes = columns_of(model, source)
+    return Preserved(replace(builder_of(model), max_leaves=leaves), target, attributes, model=model)
 
 
 def _builder(name: str, options: Mapping[str, OptionValue]) -> Settings:

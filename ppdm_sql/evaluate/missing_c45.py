@@ -1,9 +1,12 @@
-"""A C4.5 over nominal columns that treats a missing value as C4.5 does: the row goes down every branch, in shares.
+"""A C4.5 over codes that treats a missing value as Quinlan's does: the row goes down every branch, in shares.
 
-The inducers of ppdm_sql take NULL for a value of its own, which is right for data in which it is one.  A release of
-kACTUS is full of cells that are merely withheld, and the papers' C4.5 (Weka's J48) reads them as unknown.  Rows come
-collapsed, with weights, so that this is quick enough in plain numpy.  Unpruned trees, then error-based pruning at 0.25,
-at least two rows in two branches, gain ratio among attributes of at least average gain.
+The inducers of trees/ take NULL for a value of its own, which is right for data in which it is one.  A release of
+kACTUS is full of cells that are merely withheld, and the papers' C4.5 (Weka's J48) reads them as unknown.
+
+It runs on encoded rows in Python, because a row in shares is no row of a table any more: every level would write
+every spread row once per branch.  What comes is one line per distinct row with its weight (encoded.py), so that this is
+quick enough in plain numpy.  Unpruned trees, then error-based pruning at 0.25, at least two rows in two branches,
+gain ratio among attributes of at least average gain.
 """
 
 from __future__ import annotations
@@ -30,12 +33,28 @@ class Tree:
     children: dict[int, Tree] = field(default_factory=dict)
 
     def predict(self, codes: Codes) -> Codes:
-        """The class of each row; a value without a branch is answered by the node itself."""
-        found = np.full(len(codes), int(self.counts.argmax()))
+        """The likeliest class of each row; of equally likely ones the first."""
+        return np.asarray(self.shares(codes).argmax(axis=1), dtype=np.int64)
+
+    def shares(self, codes: Codes) -> Weights:
+        """How likely each row is of each class.  A value without a branch is answered by the node itself.
+
+        A missing value is answered by all branches, in the shares of the training rows that went there.
+        """
+        total = max(float(self.counts.sum()), _TINY)
+        found = np.tile(self.counts / total, (len(codes), 1))
+        if not self.children:
+            return found
+        column = codes[:, self.attribute]
+        spread = np.flatnonzero(column < 0)
+        found[spread] = 0.0
+        weights = {code: float(child.counts.sum()) for code, child in self.children.items()}
         for code, child in self.children.items():
-            here = np.flatnonzero(codes[:, self.attribute] == code)
+            here = np.flatnonzero(column == code)
             if len(here):
-                found[here] = child.predict(codes[here])
+                found[here] = child.shares(codes[here])
+            if len(spread):
+                found[spread] += weights[code] / sum(weights.values()) * child.shares(codes[spread])
         return found
 
 
@@ -48,7 +67,7 @@ def learn(codes: Codes, classes: Codes, weights: Weights, number: int, *, prune:
 
 
 def _grow(codes: Codes, classes: Codes, weights: Weights, number: int, left: frozenset[int]) -> Tree:
-    node = Tree(np.bincount(classes, weights, number))
+    node = Tree(np.bincount(classes, weights, number).astype(np.float64))
     if weights.sum() < 2 * _LEAST or (node.counts > _TINY).sum() < 2:
         return node
     node.attribute = _chosen(codes, classes, weights, number, sorted(left))
@@ -75,7 +94,7 @@ def _chosen(codes: Codes, classes: Codes, weights: Weights, number: int, left: S
             continue
         size = int(column.max()) + 1
         flat = np.bincount(column[known] * number + classes[known], weights[known], size * number)
-        table = flat.reshape(size, number)
+        table = flat.astype(np.float64).reshape(size, number)
         sizes = table.sum(axis=1)
         if (sizes >= _LEAST).sum() < 2:
             continue
@@ -113,7 +132,8 @@ def _prune(node: Tree) -> float:
 
 def _extra(rows: float, errors: float) -> float:
     """Like extra_errors, between whole numbers of errors as C4.5 does it for rows in shares."""
-    if errors < 1:
-        none = rows * (1 - _CONFIDENCE ** (1 / rows)) if rows > 0 else 0.0
-        return none if errors <= 0 else none + errors * (extra_errors(rows, 1, _CONFIDENCE) - none)  # type: ignore[arg-type]
-    return extra_errors(rows, errors, _CONFIDENCE)  # type: ignore[arg-type]
+    some = extra_errors(rows, max(errors, 1.0), _CONFIDENCE)  # type: ignore[arg-type]
+    if errors >= 1:
+        return some
+    none = rows * float(1 - _CONFIDENCE ** (1 / rows)) if rows > 0 else 0.0
+    return none if errors <= 0 else none + errors * (some - none)

@@ -1,0 +1,105 @@
+"""ppdm advise: which method, which k, and the statement to paste."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.markup import escape
+
+from ppdm_sql.commands.evaluate_command import how, points_table, read_statement, watched
+from ppdm_sql.commands.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from ppdm_sql.evaluate.advise import Advice
+    from ppdm_sql.policy.policy import Publish
+    from ppdm_sql.session import Session
+
+_columns = "COLUMN,COLUMN"
+
+
+@click.command("advise")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.option("--release", metavar="NAME", help="Which release of a file that has several.")
+@click.option("--table", metavar="TABLE", help="Instead of a file: a table, its columns by role.")
+@click.option("--quasi", default="", metavar=_columns, help="What somebody may know about a person.")
+@click.option("--sensitive", default="", metavar=_columns, help="What nobody may find out.")
+@click.option("--target", metavar="COLUMN", help="What will be predicted from the release.")
+@click.option("--insensitive", default="", metavar=_columns, help="What is published as it is.")
+@click.option("--entity", metavar="COLUMN", help="Whose row it is: k then counts people.")
+@click.option("--k", type=click.IntRange(min=2), default=10, show_default=True, help="With --table: the least k.")
+@click.option("--sample", type=click.IntRange(min=1000), default=20_000, show_default=True,
+              help="Rows that everything is tried on.")  # fmt: skip
+@click.option("--learner", metavar="L", help="What is learned from the releases; none: nothing.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of sample and test rows.  [default: that of the policy]")
+@json_option
+@pass_options
+def command(options: Options, /, file: str | None, as_json: bool, **asked: Any) -> int:
+    """Find a method and a k for a table: try what fits on a sample, then the best three on all rows.
+
+    The policy's requirements are the least that is tried.  Printed are the points that no other one beats in
+    accuracy, loss and risk, and the statement to paste, with the reason.  Publishes nothing.
+
+    \b
+    $ ppdm --db census.duckdb advise adult.sql
+    $ ppdm --db census.duckdb advise --table adult --quasi age,sex,race,education --target income --k 10
+
+    Exit status: 0 done; 1 nothing that was tried can be published; 2 the call or the policy is wrong.
+    """
+    from ppdm_sql.commands import show
+
+    if (file is None) == (asked["table"] is None):
+        raise click.UsageError("ppdm advise takes a policy file, or --table with the roles of its columns")
+    with options.session(progress=False) as session, watched() as watching:
+        statement = _statement(session, file, asked)
+        found = session.advise(
+            statement, sample=asked["sample"], learner=asked["learner"], seed=asked["seed"], told=watching
+        )
+    if as_json:
+        show.print_json(_json(found))
+    else:
+        _show(found)
+    return 0
+
+
+def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> Publish:
+    from ppdm_sql.evaluate.from_table import statement_for
+
+    if file is not None:
+        return read_statement(session, file, asked["release"])
+    return statement_for(
+        session.engine, asked["table"], quasi=_names(asked["quasi"]), sensitive=_names(asked["sensitive"]),
+        target=asked["target"], insensitive=_names(asked["insensitive"]), entity=asked["entity"], k=asked["k"],
+    )  # fmt: skip
+
+
+def _names(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _show(found: Advice) -> None:
+    from ppdm_sql.commands import show
+
+    evaluation = found.evaluation
+    where = "" if found.sampled is None else f"{len(found.tried)} tried on {found.sampled:,} rows, then "
+    many = f"{len(evaluation.points)} on all {evaluation.rows:,} rows"
+    show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
+    first = [] if evaluation.baseline is None else [evaluation.baseline]
+    points_table([*first, *found.front], evaluation)
+    show.console.print(f"\n{escape(found.reason)}\n")
+    show.console.print(found.best.statement or "", markup=False)
+
+
+def _json(found: Advice) -> dict[str, Any]:
+    from ppdm_sql.evaluate import told
+
+    return {
+        "statement": found.best.statement,
+        "reason": found.reason,
+        "best": told.point_json(found.best),
+        "front": [told.point_json(point) for point in found.front],
+        "evaluation": told.as_json(found.evaluation),
+        "sample": None if found.sampled is None else {
+            "rows": found.sampled, "points": [told.point_json(point) for point in found.tried],
+        },
+    }  # fmt: skip

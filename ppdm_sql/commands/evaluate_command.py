@@ -1,0 +1,300 @@
+"""ppdm evaluate: what each method would keep, cost and risk, before anything is published."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.markup import escape
+
+from ppdm_sql.commands.options import Options, json_option, pass_options
+
+if TYPE_CHECKING:
+    from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+    from ppdm_sql.evaluate.papers.tables import PaperTable
+    from ppdm_sql.evaluate.run import Standing, Told
+    from ppdm_sql.policy.policy import Publish
+    from ppdm_sql.session import Session
+
+_file = click.Path(dir_okay=False, writable=True)
+
+
+@click.command("evaluate")
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--grid", multiple=True, metavar="WORD=V,V", help="Requirements to try, as in k=5,10,50; several multiply."
+)
+@click.option("--method", default="", metavar="M,M", help="Methods to try.  [default: the policy's own]")
+@click.option("--release", metavar="NAME", help="Which release of a file that has several.")
+@click.option("--protocol", default="holdout", show_default=True, metavar="P",
+              help="How accuracy is tested: holdout (a third), kfold:N, 5x2.")  # fmt: skip
+@click.option(
+    "--learner", metavar="L", help="What is learned: c45_spread (default), c45, cart, naive_bayes, ..., none."
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Of the folds.  [default: that of the policy]")
+@click.option("--workload", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
+              help="The analysts' own queries, of a relation called data.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Measure anew what was measured before.")
+@click.option("--csv", "csv_file", type=_file, metavar="FILE", help="Write the points as CSV.")
+@click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
+@click.option("--paper", metavar="NUMBER", help="Instead: the tables of a paper, run again (000, 001, 002, 004).")
+@click.option("--data", envvar="PPDM_DATA", type=click.Path(file_okay=False), metavar="FOLDER",
+              help="The papers' public tables (or PPDM_DATA).  [default: ../shared/data]")  # fmt: skip
+@click.option("--quick", is_flag=True, help="With --paper: fewer repeats and sizes.")
+@json_option
+@pass_options
+def command(options: Options, /, file: str | None, paper: str | None, as_json: bool, **asked: object) -> int:
+    """Try methods and requirements on the table of a policy; publishes nothing.
+
+    Every point is planned and judged as for publishing, on working tables, and kept in the catalog when it is
+    measured.  The same call goes on where a stopped one was, and prints at once what is all there.
+
+    \b
+    $ ppdm --db census.duckdb evaluate adult.sql --grid k=5,10,50 --method kactus2,tpp,mondrian
+    $ ppdm --db census.duckdb evaluate adult.sql --grid k=5,10 --grid simple_l=2,3 --protocol kfold:5 --csv grid.csv
+    $ ppdm --db census.duckdb evaluate adult.sql --method tpp,mondrian --workload asked.sql
+    $ ppdm evaluate --paper 004 --quick
+
+    Exit status: 0 done, also when some points are refused; 2 the call or the policy is wrong; 3 stopped or failed.
+    """
+    if paper is not None:
+        return _paper(paper, asked, as_json)
+    if file is None:
+        raise click.UsageError("which policy? ppdm evaluate policy.sql (or --paper NUMBER)")
+    return _policy(options, file, asked, as_json)
+
+
+# -- a policy ----------------------------------------------------------------------------------------------
+
+
+def _policy(options: Options, file: str, asked: Mapping[str, object], as_json: bool) -> int:
+    from ppdm_sql.commands import show
+    from ppdm_sql.evaluate import told
+
+    for name in ("csv_file", "svg_file"):
+        _check_folder(asked[name])
+    with options.session(progress=False) as session, watched() as watching:
+        statement = read_statement(session, file, asked["release"])
+        found = session.evaluate(
+            statement,
+            methods=[word for word in str(asked["method"]).split(",") if word.strip()],
+            grid=asked["grid"],  # type: ignore[arg-type]
+            protocol=str(asked["protocol"]),
+            learner=asked["learner"],  # type: ignore[arg-type]
+            seed=asked["seed"],  # type: ignore[arg-type]
+            workload=asked["workload"],  # type: ignore[arg-type]
+            again=bool(asked["again"]),
+            told=watching,
+        )
+    _write(asked["csv_file"], told.as_csv(found))
+    drawn = told.as_svg(found) if asked["svg_file"] else None
+    _write(asked["svg_file"], drawn)
+    if as_json:
+        show.print_json(told.as_json(found))
+    else:
+        evaluation(found)
+        if asked["svg_file"] and drawn is None:
+            show.console.print("nothing to draw: no point has a k and a figure")
+    return 0
+
+
+def read_statement(session: Session, file: str, release: object) -> Publish:
+    """The statement of a policy file that is meant."""
+    from ppdm_sql.evaluate.grid import chosen
+    from ppdm_sql.policy import grammar
+
+    statements = grammar.read(file, dialect=session.engine.dialect)
+    return chosen(statements, None if release is None else str(release), file)
+
+
+def _check_folder(path: object) -> None:
+    """Before anything is measured: a grid must not be lost because its file cannot be written."""
+    if path is not None and not Path(str(path)).absolute().parent.is_dir():
+        raise click.UsageError(f"there is no folder for {path}")
+
+
+def _write(path: object, text: str | None) -> None:
+    if path is not None and text is not None:
+        Path(str(path)).write_text(text, encoding="utf-8")
+
+
+# -- watching ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def watched() -> Iterator[Told]:
+    """A bar with the time left, on stderr; nothing when that is no terminal."""
+    from ppdm_sql.evaluate.run import nobody
+
+    if not sys.stderr.isatty():
+        yield nobody
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.fields[left]}"),
+        TextColumn("{task.description}"),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
+        task = drawn.add_task("", total=None, left="")
+
+        def tell(standing: Standing) -> None:
+            left = "" if standing.seconds_left is None else f"{duration(standing.seconds_left)} left"
+            drawn.update(task, description=standing.doing, completed=standing.done, total=standing.total, left=left)
+
+        yield tell
+
+
+def duration(seconds: float) -> str:
+    """About how long.
+
+    >>> duration(42.4), duration(95), duration(4000)
+    ('42 s', '1 min 35 s', '1 h 6 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+# -- showing -----------------------------------------------------------------------------------------------
+
+
+def evaluation(found: Evaluation) -> None:
+    """The points for people."""
+    from ppdm_sql.commands import show
+    from ppdm_sql.evaluate.compared import in_words
+
+    show.console.print(f"[bold]{escape(str(found.name))}[/]: {found.rows:,} rows; {how(found)}")
+    points_table([*([found.baseline] if found.baseline is not None else []), *found.points], found)
+    ways = {point.tested for point in found.points if point.tested is not None}
+    for way in sorted(ways):
+        methods = ", ".join(dict.fromkeys(str(p.algorithm) for p in found.points if p.tested == way))
+        show.console.print(f"  tested {way} ({methods}): {_WAYS[way]}", style="dim")
+    for line in in_words(found):
+        show.console.print(f"  {escape(line)}", style="dim")
+    for (method, reason), asked in _reasons(found.points).items():
+        show.console.print(f"  {escape(method)} ({escape('; '.join(asked))}): {escape(reason)}", style="dim")
+
+
+def _reasons(points: Sequence[EvaluationPoint]) -> dict[tuple[str, str], list[str]]:
+    """Why something was refused, told once for all the requirements it is the same for."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for point in points:
+        if point.reason is not None:
+            found.setdefault((str(point.algorithm), point.reason), []).append(point.asked)
+    return found
+
+
+_WAYS = {
+    "outside": "learned from a release of the training rows, tested on rows nobody published",
+    "published": "all rows released together, the targets of the test rows withheld from the method",
+    "model": "the model of the training rows itself, tested on rows it was not learned from",
+    "seen": "all rows released together; the method saw the targets of the test rows, so the figure is optimistic",
+}
+
+
+def how(found: Evaluation) -> str:
+    if found.learner is None:
+        return "no TARGET beside the quasi-identifiers, or no learner: accuracy is left out"
+    divided = {"holdout": "a third of the rows held out", "5x2": "five times two halves"}
+    way = divided.get(found.protocol, f"{found.protocol.removeprefix('kfold:')} folds")
+    return f"{found.learner}, {way}, seed {found.seed}"
+
+
+def points_table(points: Sequence[EvaluationPoint], found: Evaluation) -> None:
+    from ppdm_sql.commands import show
+
+    heads = ["method", "asked", "holds", "rows", "classes", "suppressed", "loss", "worst risk"]
+    learned = found.learner is not None
+    score = "R squared" if found.learner == "regression" else "accuracy"
+    asked = any(point.workload_error is not None for point in points)
+    rows = [
+        [*_cells(point), *([_score(point)] if learned else []), *(_workload(point) if asked else []),
+         f"{point.seconds:.1f} s"]
+        for point in points
+    ]  # fmt: skip
+    show.rows([*heads, *([score] if learned else []), *(["query error", "answered"] if asked else []), "took"], rows)
+
+
+def _cells(point: EvaluationPoint) -> list[str]:
+    verdict = {"baseline": "-", "refused": "refused"}.get(point.status, "yes" if point.holds else "NO")
+    return [
+        point.algorithm or "(as they are)",
+        point.asked or "-",
+        verdict,
+        _number(point.rows, "{:,}"),
+        _number(point.classes, "{:,}"),
+        _number(point.suppressed_cells, "{:.1%}"),
+        _number(point.information_loss, "{:.3f}"),
+        _number(point.risk_max, "{:.3%}"),
+    ]
+
+
+def _workload(point: EvaluationPoint) -> list[str]:
+    return [_number(point.workload_error, "{:.1%}"), _number(point.workload_answered, "{:.0%}")]
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else form.format(value)
+
+
+def _score(point: EvaluationPoint) -> str:
+    if point.accuracy is None:
+        return _number(point.r_squared, "{:.3f}")
+    spread = "" if point.accuracy_spread is None else f" +- {point.accuracy_spread:.2%}"
+    return f"{point.accuracy:.2%}{spread}"
+
+
+# -- papers ------------------------------------------------------------------------------------------------
+
+
+def _paper(paper: str, asked: Mapping[str, object], as_json: bool) -> int:
+    from ppdm_sql.commands import show
+    from ppdm_sql.commands.progress import bar
+    from ppdm_sql.evaluate.papers import tables_of
+    from ppdm_sql.watching import silent
+
+    _check_folder(asked["csv_file"])
+    folder = Path(str(asked["data"])) if asked["data"] else _data_folder()
+    progress = bar() or silent
+    try:
+        tables = tables_of(paper, folder, progress, quick=bool(asked["quick"]))
+    finally:
+        progress("done", 1, 1)
+    _write(asked["csv_file"], _tables_csv(tables))
+    if as_json:
+        show.print_json({"paper": paper, "quick": bool(asked["quick"]), "tables": [vars(one) for one in tables]})
+        return 0
+    for one in tables:
+        show.console.print(f"[bold]{escape(one.title)}[/]")
+        show.rows(one.columns, one.rows)
+        for line in one.legend:
+            show.console.print(f"  {escape(line)}", style="dim")
+    return 0
+
+
+def _data_folder() -> Path:
+    """Where a checkout has the public tables beside it."""
+    return Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+
+def _tables_csv(tables: Sequence[PaperTable]) -> str:
+    """All tables below each other, each cell a line: table, row, column, value."""
+    import csv
+    import io
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("paper", "table", "row", "column", "value"))
+    for one in tables:
+        for number, row in enumerate(one.rows, start=1):
+            writer.writerows((one.paper, one.title, number, *cell) for cell in zip(one.columns, row, strict=True))
+    return text.getvalue()

@@ -1,0 +1,244 @@
+"""Which method and which k for a table: a bounded grid on a sample, the best of it on all rows, and one statement.
+
+    the grid        every method that can publish rows of this table, with the policy's k, twice and five times that
+    the short list  at most three points that no other one beats in accuracy, loss and risk, one per method first
+    the advice      of the points whose accuracy is within one standard error of the best, the one with the least loss
+
+A policy's own requirements are the least that is tried: nothing weaker is ever advised.  On a sample the same k is
+harder to reach than on all rows, so that a sample misleads about figures and less about their order; the figures that
+are told are those of all rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from ppdm_sql.anonymizers import registry
+from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.evaluate import folds
+from ppdm_sql.evaluate.grid import Point, points_of
+from ppdm_sql.evaluate.points import measured
+from ppdm_sql.evaluate.protocol import Protocol, read_protocol
+from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
+from ppdm_sql.evaluate.shared import Bench, Opened, chosen_learner, open_table
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.source.kept import keeping
+from ppdm_sql.statements.names import column, own
+from ppdm_sql.watching import silent
+
+SAMPLE = 20_000
+SHORT_LIST = 3
+_FACTORS = (1, 2, 5)  # of the policy's k
+_SAMPLED, _DEALT = own("ppdm_bench_sample"), own("ppdm_bench_sample_dealt")
+_R_SQUARED_STEP = 0.01  # R squared has no simple standard error: a hundredth is taken for the same
+_GUIDED = frozenset({"kactus", "kactus2", "tpp"})  # need a target
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to publish, and what it was chosen from."""
+
+    best: EvaluationPoint
+    reason: str
+    front: tuple[EvaluationPoint, ...]  # of what was measured on all rows
+    evaluation: Evaluation  # on all rows
+    tried: tuple[EvaluationPoint, ...]  # on the sample; empty where the table is small enough to try all on it
+    sampled: int | None
+
+
+def advise(
+    engine: Engine,
+    statement: Publish,
+    *,
+    sample: int = SAMPLE,
+    learner: str | None = None,
+    seed: int | None = None,
+    told: Told = nobody,
+    show_values: bool = False,
+) -> Advice:
+    """Tries what fits the table, and says what to publish."""
+    engine.check_writable()
+    opened = open_table(engine, statement, show_values=show_values)
+    chosen = chosen_learner(engine, opened, learner)
+    protocol, drawn = read_protocol("holdout"), statement.policy.seed if seed is None else seed
+    points = candidates(opened, engine.dialect)
+    small = _sampled(engine, opened, sample, drawn)
+    tried: list[EvaluationPoint] = []
+    if small is not None:
+        tried = _tried(Bench(engine, small, protocol, chosen, drawn), points, told)
+        positions = {point.position for point in short_list(tried, _tested_rows(small, protocol))}
+        points = [point for point in points if point.position in positions]
+    found = evaluate(engine, opened, _asked(points, protocol, chosen, drawn), told=told)
+    best = the_best(found.points, _tested_rows(opened, protocol), [*found.points, *tried])
+    return Advice(
+        best=best,
+        reason=reason_of(best, found, _tested_rows(opened, protocol)),
+        front=pareto_front(found.points),
+        evaluation=found,
+        tried=tuple(tried),
+        sampled=None if small is None else small.rows,
+    )
+
+
+# -- what is tried -----------------------------------------------------------------------------------------
+
+
+def candidates(opened: Opened, dialect: str) -> list[Point]:
+    """Every method that can publish rows of this table, with the policy's k and larger ones."""
+    statement = opened.statement
+    methods = [name for name in registry.table_methods() if opened.source.target is not None or name not in _GUIDED]
+    least = next((item.k for item in statement.policy.requirements if isinstance(item, KAnonymity)), 5)
+    asked = [KAnonymity(least * factor) for factor in _FACTORS]
+    fitting = [one for one in asked if one.k * 2 <= opened.rows] or asked[:1]
+    publish = replace(statement, kind="TABLE" if statement.kind == "MODEL" else statement.kind)
+    return points_of(publish, methods, {KAnonymity.word: tuple(fitting)}, dialect)
+
+
+def _sampled(engine: Engine, opened: Opened, sample: int, seed: int) -> Opened | None:
+    """About so many rows of the source; None where it has hardly more."""
+    parts = opened.rows // max(sample, 1)
+    if parts < 2:
+        return None
+    source = opened.source
+    by = [source.entity] if source.entity is not None else []
+    folds.deal(engine, source.relation, _DEALT, parts=parts, seed=seed, by=by)
+    first = exp.EQ(this=column(folds.FOLD), expression=exp.Literal.number(0))
+    query = exp.Select(expressions=[column(name) for name in source.columns]).from_(_DEALT.table()).where(first)
+    engine.create_table(_SAMPLED, query, temporary=True)
+    engine.analyze(_SAMPLED)
+    engine.drop_table(_DEALT, temporary=True)
+    count = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(_SAMPLED.table())
+    return replace(opened, source=replace(source, relation=_SAMPLED), rows=int(engine.fetch_one(count)[0]))
+
+
+def _tried(bench: Bench, points: Sequence[Point], told: Told) -> list[EvaluationPoint]:
+    """The grid on the sample; its figures are not kept."""
+    made: list[EvaluationPoint] = []
+    try:
+        with keeping(bench.engine, bench.unchanging):
+            bench.deal(silent)
+            for point in points:
+                doing = f"on {bench.opened.rows:,} rows: {point.algorithm}, {', '.join(point.requirements)}"
+                left = sum(one.seconds for one in made) / len(made) * (len(points) - len(made)) if made else None
+                told(Standing(doing, len(made), len(points), left))
+                made.append(measured(bench, point))
+    finally:
+        bench.clear()
+        bench.engine.drop_table(_SAMPLED, temporary=True)
+    return made
+
+
+def _asked(points: Sequence[Point], protocol: Protocol, learner: str | None, seed: int) -> Asked:
+    values = dict.fromkeys(str(KAnonymity(point.k)) for point in points if point.k is not None)
+    methods = tuple(dict.fromkeys(point.algorithm for point in points))
+    return Asked(tuple(points), methods, {KAnonymity.word: list(values)}, protocol, learner, seed)
+
+
+def _tested_rows(opened: Opened, protocol: Protocol) -> int:
+    return max(opened.rows // protocol.parts, 1)
+
+
+# -- what is chosen ----------------------------------------------------------------------------------------
+
+
+def usable(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
+    """Those that can be published."""
+    return [point for point in points if point.status == "measured" and point.holds]
+
+
+def pareto_front(points: Sequence[EvaluationPoint]) -> tuple[EvaluationPoint, ...]:
+    """The points that no other one beats: at least as good in score, loss and risk, and better in one of them."""
+    found = usable(points)
+    return tuple(one for one in found if not any(_beats(other, one) for other in found))
+
+
+def _beats(one: EvaluationPoint, other: EvaluationPoint) -> bool:
+    mine, theirs = _goods(one), _goods(other)
+    return mine != theirs and all(a >= b for a, b in zip(mine, theirs, strict=True))
+
+
+def _goods(point: EvaluationPoint) -> tuple[float, float, float]:
+    """More is better; what was not measured counts as the worst."""
+    return (
+        -math.inf if point.score is None else point.score,
+        -math.inf if point.loss is None else -point.loss,
+        -math.inf if point.risk is None else -point.risk,
+    )
+
+
+def near_best(points: Sequence[EvaluationPoint], tested: int) -> list[EvaluationPoint]:
+    """The points whose score is within one standard error of the best; all of them where none has a score."""
+    found = usable(points)
+    scores = [point.score for point in found if point.score is not None]
+    if not scores:
+        return found
+    least = max(scores) - tolerance(max(scores), tested, is_share=any(point.accuracy is not None for point in found))
+    return [point for point in found if point.score is not None and point.score >= least]
+
+
+def tolerance(best: float, tested: int, *, is_share: bool) -> float:
+    """One standard error of a share that was counted in so many rows."""
+    return math.sqrt(max(best * (1 - best), 0) / tested) if is_share else _R_SQUARED_STEP
+
+
+def _preferred(points: Sequence[EvaluationPoint], tested: int) -> EvaluationPoint | None:
+    """Of those near the best the one with the least loss, then the least risk, then the first."""
+    order = sorted(near_best(points, tested), key=lambda one: (-_goods(one)[1], -_goods(one)[2], one.position))
+    return order[0] if order else None
+
+
+def short_list(points: Sequence[EvaluationPoint], tested: int, most: int = SHORT_LIST) -> list[EvaluationPoint]:
+    """The preferred point, then that of every other method, then the rest of the front."""
+    first = _preferred(points, tested)
+    if first is None:
+        return _least_refused(points)
+    front = pareto_front(points)
+    others = [name for name in dict.fromkeys(point.algorithm for point in front) if name != first.algorithm]
+    by_method = [_preferred([point for point in front if point.algorithm == name], tested) for name in others]
+    ranked = sorted((one for one in by_method if one is not None), key=lambda one: [-part for part in _goods(one)])
+    listed = {one.position: one for one in (first, *ranked, *front)}
+    return list(listed.values())[:most]
+
+
+def _least_refused(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
+    """Nothing can be published of a sample: what asks least may still be possible on all rows."""
+    lowest = min((point.k or 0 for point in points), default=0)
+    return [point for point in points if (point.k or 0) == lowest][:SHORT_LIST]
+
+
+def the_best(points: Sequence[EvaluationPoint], tested: int, tried: Sequence[EvaluationPoint] = ()) -> EvaluationPoint:
+    """What to publish; where nothing can be, why."""
+    found = _preferred(points, tested)
+    if found is None:
+        why = dict.fromkeys(f"{one.algorithm}: {one.reason}" for one in (*points, *tried) if one.reason is not None)
+        told = "; ".join(why) or "a requirement is breached in everything that was tried"
+        raise RequirementBreached(f"no method can publish this table as required: {told}")
+    return found
+
+
+def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
+    """One sentence with the figures that decided."""
+    who = f"{best.algorithm} with {best.asked}"
+    danger = "" if best.risk is None else f" and a worst-case risk of {100 * best.risk:.3g} %"
+    lost = f"an information loss of {best.loss:.3f}" if best.loss is not None else "an unknown loss"
+    if best.score is None:
+        return f"{who} loses the least of what was tried: {lost}{danger}."
+    top = max(point.score for point in usable(found.points) if point.score is not None)
+    raw = found.baseline.score if found.baseline is not None else None
+    share = best.accuracy is not None
+    kept = f"{best.score:.2%} accuracy" if share else f"an R squared of {best.score:.3f}"
+    beside = "" if raw is None else f" ({raw:.2%} from the rows as they are)" if share else f" ({raw:.3f} as they are)"
+    step = tolerance(top, tested, is_share=share)
+    near = [one for one in usable(found.points) if one.score is not None and one.score >= top - step]
+    rank = "the best" if best.score == top else f"within one standard error ({step:.2%}) of the best"
+    if not share and best.score != top:
+        rank = f"within {step:.2f} of the best"
+    also = ", and of those the least loss," if len(near) > 1 else ","
+    return f"{who} keeps {kept}{beside}, {rank}{also} with {lost}{danger}."

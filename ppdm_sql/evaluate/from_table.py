@@ -1,0 +1,66 @@
+"""A policy for a table that has none yet: its columns by role, and k; the method is what is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.policy import Place, Policy, Publish, Roles
+from ppdm_sql.policy.render import rendered
+from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.source.relation import match
+from ppdm_sql.statements.names import Name, Word, column
+from ppdm_sql.trees import library
+
+
+def statement_for(
+    engine: Engine,
+    table: str,
+    *,
+    quasi: Sequence[str],
+    sensitive: Sequence[str] = (),
+    target: str | None = None,
+    insensitive: Sequence[str] = (),
+    entity: str | None = None,
+    k: int = 10,
+) -> Publish:
+    """CREATE TABLE <table>_open AS the columns that have a role; those without one are not selected."""
+    name = library.name_of(engine, table)
+    there = {info.name: info for info in engine.columns(name)}
+    if not there:
+        raise PolicyError(f"there is no table {shown(table)}")
+    if not quasi:
+        raise PolicyError("--quasi: which columns may somebody know? name at least one")
+
+    def found(option: str, names: Sequence[str]) -> tuple[Word, ...]:
+        return tuple(_word(there, option, one) for one in names)
+
+    roles = Roles(
+        quasi=found("--quasi", quasi),
+        sensitive=found("--sensitive", sensitive),
+        target=next(iter(found("--target", [target] if target else [])), None),
+        insensitive=found("--insensitive", insensitive),
+        entity=next(iter(found("--entity", [entity] if entity else [])), None),
+    )
+    named = [*roles.quasi, *roles.sensitive, roles.target, *roles.insensitive, roles.entity]
+    picked = dict.fromkeys(word.text for word in named if word is not None)
+    query = exp.Select(expressions=[column(one) for one in picked]).from_(name.table()).sql(engine.dialect)
+    words = tuple(Word(part, quoted=True) for part in _open_name(name).parts)
+    policy = Policy("mondrian", (KAnonymity(k),), roles)
+    made = Publish("TABLE", words, query, policy, "", Place(1, 1))
+    return Publish("TABLE", words, query, policy, rendered(made, engine.dialect), Place(1, 1))
+
+
+def _word(there: Mapping[str, object], option: str, name: str) -> Word:
+    exact = match(Word(name), there)
+    if exact is None:
+        raise PolicyError(f"{option} {shown(name)}: there is no such column: {did_you_mean(name, there)}")
+    return Word(exact, quoted=True)
+
+
+def _open_name(name: Name) -> Name:
+    return Name(*name.parts[:-1], f"{name.last}_open")

@@ -1,0 +1,193 @@
+"""A grid over methods and requirements: which statements are to be tried.
+
+A point is the policy's own statement with another method and other requirements in it; everything else of it stays,
+except what the other method would refuse (options, PRESERVE, the hierarchies of quasi-identifiers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from ppdm_sql.anonymizers import registry
+from ppdm_sql.errors import NotAvailable, PolicyError
+from ppdm_sql.policy.policy import Policy, Publish, Statement
+from ppdm_sql.policy.render import rendered
+from ppdm_sql.policy.requirements import WORDS, KAnonymity, Requirement
+from ppdm_sql.policy.reread import requirement
+from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, shown
+
+MOST_POINTS = 1000
+# Methods that group or suppress values by themselves: a HIERARCHY of a quasi-identifier is a mistake there.
+_WITHOUT_HIERARCHIES = frozenset({"kactus", "kactus2", "tpp"})
+
+Grid = Mapping[str, tuple[Requirement, ...]]  # what is required, by its word
+
+
+@dataclass(frozen=True)
+class Point:
+    """One statement of the grid.  Positions count from 1; 0 is kept for the rows as they are."""
+
+    position: int
+    statement: Publish
+    left_out: tuple[str, ...] = field(default=())  # clauses of the policy that this method would refuse
+
+    @property
+    def keeps_hierarchies(self) -> bool:
+        """Whether the method generalizes along the hierarchies of quasi-identifiers."""
+        return self.algorithm not in _WITHOUT_HIERARCHIES
+
+    @property
+    def algorithm(self) -> str:
+        return self.statement.policy.algorithm
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        return tuple(map(str, self.statement.policy.requirements))
+
+    @property
+    def k(self) -> int | None:
+        asked = self.statement.policy.requirements
+        return next((item.k for item in asked if isinstance(item, KAnonymity)), None)
+
+
+# -- what was asked ----------------------------------------------------------------------------------------
+
+
+def read_grid(texts: Sequence[str]) -> dict[str, tuple[Requirement, ...]]:
+    """The axes of a grid, each as word=value,value; a word may come once.
+
+    >>> {word: [str(one) for one in asked] for word, asked in read_grid(["k=5,10", "recursive_l=(3, 2),(2,2)"]).items()}
+    {'k': ['k = 5', 'k = 10'], 'recursive_l': ['recursive_l = (3, 2)', 'recursive_l = (2, 2)']}
+    """
+    axes: dict[str, tuple[Requirement, ...]] = {}
+    for text in texts:
+        word, equals, values = (part.strip() for part in text.partition("="))
+        word = word.lower()
+        if not equals or not word:
+            raise PolicyError(f"--grid {shown(text)}: a grid is written word=value,value, as in k=5,10,50")
+        if word not in WORDS:
+            raise PolicyError(f"--grid {shown(word)}: unknown requirement: {did_you_mean(word, WORDS)}")
+        if word in axes:
+            raise PolicyError(f"--grid {word}: given twice; write all its values in one, as in {word}=5,10")
+        axes[word] = tuple(dict.fromkeys(_value(word, value) for value in _split(values)))
+    return axes
+
+
+def _value(word: str, value: str) -> Requirement:
+    try:
+        return requirement(f"{word} = {value}")
+    except PolicyError as error:
+        raise PolicyError(*(f"--grid {word}: {mistake.message}" for mistake in error.mistakes)) from None
+
+
+def _split(values: str) -> list[str]:
+    """The values between commas, brackets kept together.
+
+    >>> _split("(3, 2),(2,2), 5")
+    ['(3, 2)', '(2,2)', '5']
+    """
+    found, depth = [""], 0
+    for sign in values:
+        depth += {"(": 1, ")": -1}.get(sign, 0)
+        if sign == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [one.strip() for one in found]
+
+
+def read_methods(text: str) -> tuple[str, ...]:
+    """Methods between commas; each is known, and this version has it."""
+    found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
+    for name in found:
+        if name not in ALGORITHMS:
+            raise PolicyError(f"--method {shown(name)}: unknown method: {did_you_mean(name, ALGORITHMS)}")
+        if name not in available():
+            raise NotAvailable(f"--method {name}: not in this version; there is: {', '.join(available())}")
+    return found
+
+
+def available() -> tuple[str, ...]:
+    """The methods this version has, tables first."""
+    return (*registry.table_methods(), *registry.model_methods())
+
+
+def chosen(statements: Sequence[Statement], release: str | None = None, file: str | None = None) -> Publish:
+    """The statement of a file that is meant: the only one, or that of this name."""
+    found = [one for one in statements if isinstance(one, Publish)]
+    names = [".".join(word.text for word in one.name) for one in found]
+    if not found:
+        raise PolicyError("the file publishes nothing: no CREATE ... WITH ANONYMIZATION in it", file=file)
+    if release is not None:
+        found = [one for one, name in zip(found, names, strict=True) if name == release]
+        if len(found) != 1:
+            told = f"the file has {len(found) or 'no'} release {shown(release)}; it has {', '.join(map(shown, names))}"
+            raise PolicyError(f"--release: {told}", file=file)
+    elif len(found) > 1:
+        listed = ", ".join(map(shown, names))
+        raise PolicyError(f"the file has {len(found)} releases ({listed}): choose one with --release", file=file)
+    return found[0]
+
+
+# -- the statements ----------------------------------------------------------------------------------------
+
+
+def points_of(statement: Publish, methods: Sequence[str], grid: Grid, dialect: str) -> list[Point]:
+    """Every method with every combination of requirements, the last axis moving fastest."""
+    _check_sensitive(statement.policy, grid)
+    count = len(methods)
+    for values in grid.values():
+        count *= len(values)
+    if count > MOST_POINTS:
+        raise PolicyError(f"the grid has {count:,} points, more than {MOST_POINTS:,}: give it fewer values")
+    made = [
+        _point(position, statement, method, combination, dialect)
+        for position, (method, combination) in enumerate(product(methods, product(*grid.values())), start=1)
+    ]
+    return made
+
+
+def _check_sensitive(policy: Policy, grid: Grid) -> None:
+    about_values = [word for word in grid if word != KAnonymity.word]
+    if about_values and not policy.roles.sensitive:
+        raise PolicyError(f"--grid {about_values[0]}: it protects SENSITIVE columns, and the policy names none")
+
+
+def _point(position: int, statement: Publish, method: str, asked: Sequence[Requirement], dialect: str) -> Point:
+    policy = replace(statement.policy, requirements=_required(statement.policy.requirements, asked))
+    policy, left_out = _for_method(policy, method)
+    kind: ReleaseKind = statement.kind if statement.kind in ALGORITHMS[method] else _only_kind(method)
+    live = statement.live and method == statement.policy.algorithm
+    if statement.live and not live:
+        left_out = (*left_out, "LIVE")
+    made = replace(statement, policy=policy, kind=kind, live=live)
+    return Point(position, replace(made, text=rendered(made, dialect)), left_out)
+
+
+def _only_kind(method: str) -> ReleaseKind:
+    return "MODEL" if "MODEL" in ALGORITHMS[method] else "TABLE"
+
+
+def _required(former: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[Requirement, ...]:
+    """Those of the policy, with the asked ones in place of their kind."""
+    by_word = {item.word: item for item in former} | {item.word: item for item in asked}
+    return tuple(by_word.values())
+
+
+def _for_method(policy: Policy, method: str) -> tuple[Policy, tuple[str, ...]]:
+    """The policy with another method in it, and what of it that method would refuse."""
+    left_out = []
+    if policy.options and method != policy.algorithm:
+        left_out.append(f"the options of {policy.algorithm}")
+        policy = replace(policy, options={})
+    if policy.preserve and method not in PRESERVING:
+        left_out.append("PRESERVE")
+        policy = replace(policy, preserve=())
+    if method in _WITHOUT_HIERARCHIES:
+        kept = {word: one for word, one in policy.roles.hierarchies.items() if word not in policy.roles.quasi}
+        if len(kept) < len(policy.roles.hierarchies):
+            left_out.append("the HIERARCHY of quasi-identifiers")
+            policy = replace(policy, roles=replace(policy.roles, hierarchies=kept))
+    return replace(policy, algorithm=method), tuple(left_out)

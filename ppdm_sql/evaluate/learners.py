@@ -1,0 +1,216 @@
+"""Learn from one relation, test on another: what somebody gets out of a release who tries to predict a column.
+
+    c45, cart       the project's own trees; NULL is a value of its own
+    c45_spread      Quinlan's handling of missing values: a row with a suppressed cell goes down every branch
+    naive_bayes     the project's own; NULL says nothing
+    regression      a regression tree, for a target that is a number
+    logistic, svm, sk_naive_bayes, sk_tree   from scikit-learn (extra `evaluate`), see outside.py
+
+Both relations have the same columns with the same kinds.  Where a release prints intervals or labels, the rows to
+test with have to be told in the same words first (words.py).  Rows to test with that have no class are not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.classifiers import naive_bayes
+from ppdm_sql.classifiers.choice import PREDICTED
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.evaluate import outside, spread
+from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
+from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.trees.comparing import category, compared
+from ppdm_sql.trees.expression import MEAN, NODE
+from ppdm_sql.trees.inducers import induce, settings
+from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.tree import Attribute, Tree, Value
+
+OWN = ("c45", "cart", "c45_spread", "naive_bayes", "regression")
+OUTSIDE = outside.LEARNERS
+LEARNERS = (*OWN, *OUTSIDE)
+
+_TOLD, _NODES, _TEST = own("ppdm_told"), own("ppdm_told_nodes"), own("ppdm_told_test")
+_DIGITS = exp.DataType.build("DECIMAL(18, 12)", dialect="duckdb")
+
+
+@dataclass(frozen=True)
+class Score:
+    """What was tested.  auc: None where the test has one class only; r_squared: of a regression alone."""
+
+    rows: int
+    right: int
+    auc: Fraction | None = None
+    r_squared: Fraction | float | None = None
+
+    @property
+    def accuracy(self) -> Fraction:
+        """The share of rows whose class was told; of a regression nothing is right or wrong, and this is 0."""
+        return Fraction(self.right, self.rows) if self.rows else Fraction(0)
+
+
+@dataclass(frozen=True)
+class _Task:
+    engine: Engine
+    train: Name
+    test: Name  # its rows have a class
+    target: ColumnInfo
+    attributes: tuple[ColumnInfo, ...]
+    options: Mapping[str, Any]
+
+
+def learn_and_test(
+    engine: Engine,
+    *,
+    train: Name,
+    test: Name,
+    target: str,
+    attributes: Sequence[str],
+    learner: str = "c45",
+    options: Mapping[str, Any] | None = None,
+) -> Score:
+    """Learns from one relation and counts on the other how often it is right; only counts leave the database."""
+    if learner not in LEARNERS:
+        raise PolicyError(f"there is no learner {shown(learner)}: {did_you_mean(learner, LEARNERS)}")
+    infos = _columns(engine, train, test, [target, *attributes])
+    known = exp.Not(this=exp.Is(this=column(target), expression=exp.Null()))
+    picked = exp.Select(expressions=[column(name) for name in (target, *attributes)]).from_(test.table()).where(known)
+    engine.create_table(_TEST, picked, temporary=True)
+    engine.analyze(_TEST)
+    task = _Task(engine, train, _TEST, infos[0], tuple(infos[1:]), options or {})
+    try:
+        return _RUN.get(learner, _outside)(task, learner)
+    finally:
+        for name in (_TEST, _TOLD, _NODES):
+            engine.drop_table(name, temporary=True)
+
+
+def _columns(engine: Engine, train: Name, test: Name, names: Sequence[str]) -> list[ColumnInfo]:
+    there = {relation: {info.name: info for info in engine.columns(relation)} for relation in (train, test)}
+    for relation, columns in there.items():
+        missing = [f'"{name}"' for name in names if name not in columns]
+        if missing:
+            raise PolicyError(f"{relation} has no column {', '.join(missing)}")
+    for name in names:
+        kinds = [_alike(there[relation][name].kind) for relation in (train, test)]
+        if kinds[0] != kinds[1]:
+            raise PolicyError(
+                f'column "{name}" is {there[train][name].kind.value} where it is learned from and '
+                f"{there[test][name].kind.value} where it is tested: tell both in the same words"
+            )
+    return [there[train][name] for name in names]
+
+
+def _alike(kind: Kind) -> Kind:
+    return Kind.FLOAT if kind in (Kind.INTEGER, Kind.DECIMAL) else Kind.TEXT if kind is Kind.UUID else kind
+
+
+# -- the project's own ------------------------------------------------------------------------------------
+
+
+def _tree(task: _Task, learner: str) -> Score:
+    """Nothing is published here, so every category may be named, unless the options say otherwise."""
+    chosen = settings(learner, {"rare": 1, **task.options})
+    tree = induce(task.engine, task.train, task.attributes, task.target, chosen).tree
+    return score_of_tree(task.engine, tree, task.test)
+
+
+def score_of_tree(engine: Engine, tree: Tree, test: Name) -> Score:
+    """What a tree that is there already says of rows, all of which have a class."""
+    query = predict(engine, tree, test, [tree.target.name])
+    if tree.is_regression:
+        told = [(exp.cast(column(tree.target.name, "p"), "DOUBLE"), TRUTH), (column(MEAN, "p"), TOLD)]
+        picked = exp.Select(expressions=[aliased(*one) for one in told]).from_(query.subquery("p", copy=False))
+    else:
+        _load_nodes(engine, tree)
+        names = [TOLD, *(f"{SHARE}{place}" for place in range(len(tree.classes)))]
+        truth = aliased(_class_number(engine, tree.target, tree.classes, "p"), TRUTH)
+        picked = exp.Select(expressions=[truth, *(column(name, "n") for name in names)])
+        same = exp.EQ(this=column(NODE, "n"), expression=column(NODE, "p"))
+        picked = picked.from_(query.subquery("p", copy=False)).join(_NODES.table("n"), on=same)
+    engine.create_table(_TOLD, picked, temporary=True)
+    clear(engine, tree)
+    return _regression_score(engine) if tree.is_regression else _score(engine, len(tree.classes))
+
+
+def _load_nodes(engine: Engine, tree: Tree) -> None:
+    """What every node says: its class, and Laplace's share of each class, as trees vote with."""
+    import pyarrow as pa
+
+    table: dict[str, Any] = {
+        NODE: pa.array([node.number for node in tree.nodes], pa.int32()),
+        TOLD: pa.array([node.majority for node in tree.nodes], pa.int32()),
+    }
+    for place in range(len(tree.classes)):
+        shares = [(node.counts[place] + 1) / (node.rows + len(tree.classes)) for node in tree.nodes]
+        table[f"{SHARE}{place}"] = pa.array(shares, pa.float64())
+    engine.load(_NODES, pa.table(table))
+
+
+def _class_number(engine: Engine, target: Attribute, classes: Sequence[Value], table: str) -> exp.Expr:
+    """The place of a row's class among those of the training; UNKNOWN for any other."""
+    written = [category(target, value) for value in classes]
+    ifs = [
+        exp.If(this=literal, true=exp.Literal.number(place))
+        for place, literal in enumerate(written)
+        if literal is not None
+    ]
+    unknown = exp.Neg(this=exp.Literal.number(-UNKNOWN))
+    return exp.Case(this=compared(engine, target, table), ifs=ifs, default=unknown) if ifs else unknown
+
+
+def _naive_bayes(task: _Task, learner: str) -> Score:
+    model = naive_bayes.learn(task.engine, task.train, task.attributes, task.target, **{"rare": 1, **task.options})
+    keep = task.target.name
+    query = naive_bayes.predict_query(model, task.test, [keep], engine=task.engine, shares=True)
+    told = replace(model.target, name=PREDICTED)
+    picked: list[exp.Expr] = [
+        aliased(_class_number(task.engine, model.target, model.classes, "p"), TRUTH),
+        aliased(_class_number(task.engine, told, model.classes, "p"), TOLD),
+    ]
+    for place in range(len(model.classes)):
+        # twelve digits: what an engine's EXP does behind them must not break a tie
+        share = exp.Cast(this=column(f"{SHARE}{place}", "p"), to=_DIGITS.copy())
+        picked.append(aliased(exp.cast(share, "DOUBLE"), f"{SHARE}{place}"))
+    task.engine.create_table(
+        _TOLD, exp.Select(expressions=picked).from_(query.subquery("p", copy=False), copy=False), temporary=True
+    )
+    return _score(task.engine, len(model.classes))
+
+
+def _c45_spread(task: _Task, learner: str) -> Score:
+    classes = spread.tell(task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options)
+    return _score(task.engine, classes)
+
+
+def _outside(task: _Task, learner: str) -> Score:
+    classes = outside.tell(
+        task.engine, task.train, task.test, task.attributes, task.target, _TOLD, learner, task.options
+    )
+    return _score(task.engine, classes)
+
+
+_RUN: Mapping[str, Callable[[_Task, str], Score]] = {
+    "c45": _tree,
+    "cart": _tree,
+    "regression": _tree,
+    "naive_bayes": _naive_bayes,
+    "c45_spread": _c45_spread,
+}
+
+
+def _score(engine: Engine, classes: int) -> Score:
+    rows, right = rows_and_right(confusion(engine, _TOLD))
+    return Score(rows, right, auc(engine, _TOLD, classes))
+
+
+def _regression_score(engine: Engine) -> Score:
+    rows, explained = r_squared(engine, _TOLD)
+    return Score(rows, 0, None, explained)

@@ -1,0 +1,168 @@
+"""A run of the experiments of Tian et al.: local trees, pseudo-rows or votes from them, what is told of test rows.
+
+ppdm_paper_train, ppdm_paper_test   nine parts and the tenth
+ppdm_paper_dealt_*                  the training rows, dealt to the sources
+ppdm_paper_pool                     pseudo-rows of all sources
+ppdm_paper_said_*                   row and class as a model tells it, or as it is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.model.atp import atp
+from ppdm_sql.anonymizers.model.ldm import ldm
+from ppdm_sql.classifiers.choice import PREDICTED
+from ppdm_sql.classifiers.votes import majority_query
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.evaluate import folds
+from ppdm_sql.evaluate.papers.data import ROW
+from ppdm_sql.policy.policy import OptionValue, Policy, Roles
+from ppdm_sql.policy.requirements import Requirement
+from ppdm_sql.pseudodata.domains import Bounds
+from ppdm_sql.sharing.collect import SOURCE, Shared, pool
+from ppdm_sql.source.relation import resolve
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import Name, Word, aliased, column, own
+from ppdm_sql.trees.expression import CLASS
+from ppdm_sql.trees.inducers import induce, settings
+from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.watching import silent
+
+TRAIN, TEST, POOL = (own(f"ppdm_paper_{word}") for word in ("train", "test", "pool"))
+_DEALT, _VOTES = own("ppdm_paper_votes"), own("ppdm_paper_ballots")
+_METHODS = {"atp": atp, "ldm": ldm}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table of the paper: its columns without the row number, which of them is the class, and the learner."""
+
+    name: str
+    relation: Name
+    columns: tuple[ColumnInfo, ...]
+    target: str
+    min_leaf: int
+    bounds: dict[str, Bounds]  # of numbers: as they would be declared
+
+    @property
+    def attributes(self) -> list[ColumnInfo]:
+        return [info for info in self.columns if info.name != self.target]
+
+    @property
+    def names(self) -> list[str]:
+        return [info.name for info in self.columns]
+
+
+def bounds_of(engine: Engine, relation: Name, columns: Sequence[ColumnInfo]) -> dict[str, Bounds]:
+    """The ends of the numbers of a public table, taken for what its publisher would declare."""
+    found = {}
+    for info in columns:
+        if info.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT):
+            ends = [exp.Min(this=column(info.name)), exp.Max(this=column(info.name))]
+            low, high = engine.fetch_one(exp.Select(expressions=ends).from_(relation.table()))
+            found[info.name] = (Fraction(low), Fraction(high) + 1)
+    return found
+
+
+# -- learning --------------------------------------------------------------------------------------------
+
+
+def learned(engine: Engine, task: Task, relation: Name) -> Tree:
+    """The paper's learner: ID3 without pruning, for local, base and global trees alike."""
+    there = {info.name: info for info in engine.columns(relation)}
+    attributes = [there[info.name] for info in task.attributes if info.name in there]
+    chosen = settings("id3", {"rare": 1, "min_leaf": task.min_leaf})
+    return induce(engine, relation, attributes, there[task.target], chosen).tree
+
+
+def anonymous(
+    engine: Engine, task: Task, relation: Name, method: str, asked: Requirement, options: dict[str, OptionValue]
+) -> Tree | None:
+    """A tree whose leaves meet a requirement; None where the method finds none."""
+    quasi = tuple(Word(info.name) for info in task.attributes)
+    target = Word(task.target)
+    policy = Policy(method, (asked,), Roles(quasi=quasi, sensitive=(target,), target=target), options=options)
+    infos = [info for info in engine.columns(relation) if info.name in task.names]
+    source = replace(resolve(infos, policy, (task.name,)), relation=relation)
+    try:
+        tree = _METHODS[method](engine, source, policy, {}, silent).tree
+    except RequirementBreached:
+        return None
+    return None if tree.root.is_leaf else tree
+
+
+def dealt(engine: Engine, task: Task, number: int, seed: int) -> list[Name]:
+    """The training rows at so many sources."""
+    return folds.sources(engine, TRAIN, number=number, seed=seed, columns=task.names)
+
+
+def pooled(engine: Engine, task: Task, trees: Sequence[Tree], algorithm: str, seed: int) -> Tree:
+    """The global tree: pseudo-rows from every tree, as many as it was learned from, and the learner over them."""
+    engine.drop_table(POOL)
+    shared = [Shared(f"source {place}", f"source {place}", tree, ()) for place, tree in enumerate(trees)]
+    named = {attribute.name for tree in trees for attribute in tree.attributes}
+    bounds = {name: ends for name, ends in task.bounds.items() if name in named}
+    pool(engine, shared, POOL, seed=seed, algorithm=algorithm, domains=bounds)
+    assert SOURCE not in task.names
+    tree = learned(engine, task, POOL)
+    engine.drop_table(POOL)
+    return tree
+
+
+# -- what is told of the test rows -------------------------------------------------------------------------
+
+
+def said(engine: Engine, tree: Tree, word: str) -> Name:
+    """What a tree tells of every test row."""
+    into = own(f"ppdm_paper_said_{word}")
+    _store(engine, predict(engine, tree, TEST, [ROW]), CLASS, into)
+    clear(engine, tree)
+    return into
+
+
+def truth(engine: Engine, task: Task) -> Name:
+    into = own("ppdm_paper_said_truth")
+    _store(engine, exp.Select(expressions=[column(ROW), column(task.target)]).from_(TEST.table()), task.target, into)
+    return into
+
+
+def voted(engine: Engine, task: Task, trees: Sequence[Tree]) -> Name:
+    """Bagging as the paper has it: the class that most local trees tell."""
+    query = exp.Select(expressions=[column(ROW, "r")]).from_(TEST.table("r"))
+    members = [f"ppdm_v{place}" for place in range(len(trees))]
+    for place, (name, tree) in enumerate(zip(members, trees, strict=True)):
+        ballot = own(f"{_VOTES.last}_{place}")
+        told = predict(engine, tree, TEST, [ROW])
+        engine.create_table(ballot, told, temporary=True)
+        clear(engine, tree)
+        same = exp.EQ(this=column(ROW, f"b{place}"), expression=column(ROW, "r"))
+        query = query.join(ballot.table(f"b{place}"), on=same)
+        query = query.select(aliased(column(CLASS, f"b{place}"), name))
+    engine.create_table(_DEALT, query, temporary=True)
+    lists = [tree.classes for tree in trees]
+    into = own("ppdm_paper_said_votes")
+    _store(engine, majority_query(trees[0].target, lists, _DEALT, members, [ROW], engine=engine), PREDICTED, into)
+    for place in range(len(trees)):
+        engine.drop_table(own(f"{_VOTES.last}_{place}"), temporary=True)
+    engine.drop_table(_DEALT, temporary=True)
+    return into
+
+
+def _store(engine: Engine, query: exp.Select, told: str, into: Name) -> None:
+    text = engine.exact_text(exp.cast(column(told, "p"), "TEXT"))
+    picked = exp.Select(expressions=[aliased(column(ROW, "p"), "ppdm_row"), aliased(text, "ppdm_text")])
+    engine.create_table(into, picked.from_(query.subquery("p", copy=False), copy=False), temporary=True)
+
+
+def same(engine: Engine, first: Name, second: Name) -> float:
+    """The share of test rows of which both say the same: accuracy if one is the truth, else class match."""
+    sides: dict[str, exp.Expr] = {"first": first.table("first"), "second": second.table("second")}
+    rows, alike = engine.fetch_one(statement("evaluate/class_match", sides))
+    return int(alike) / int(rows)

@@ -1,0 +1,223 @@
+"""A live view: the source as it is now, recoded by the rules of a release, its classes measured at every read.
+
+    ppdm.ppdm_live_source_<id>    view    the statement's query, its tables by their full names
+    ppdm.ppdm_live_rule<n>_<id>   table   what the values of one column are shown as
+    ppdm.ppdm_live_rows_<id>      view    the rows recoded, without those of a class that breaks a requirement now
+    the release's name            view    the published columns of it, one by one, in keyed-hash order
+
+The classes are found by the statements of sql/checks/: a check returns breaches, and what is breached is not shown.
+It takes two layers (recode, then count and filter), because a condition on a recoded column of the same name means
+the raw one on some engines.  No text of a view holds a value of the source: those are in the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp, parse_one
+from sqlglot.optimizer.scope import traverse_scope
+
+from ppdm_sql.anonymizers.live import GROUP, SHOWN, Live, takes
+from ppdm_sql.anonymizers.plan import ENTITY, Risk
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import sha256_of
+from ppdm_sql.checks.breaches import breach_query
+from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.errors import Mistake, PolicyError, PpdmError
+from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
+from ppdm_sql.release.stage import published_query
+from ppdm_sql.source.encode import canonical
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, own
+from ppdm_sql.verify.content import content_hash
+
+METHODS = ("tpp",)
+PREFIX = "ppdm_live_"
+RISK = Risk(
+    "live",
+    "a live view shows every change of its source: who reads it before and after one can tell what changed",
+    refuses=True,
+)
+_RECODED = own("ppdm_recoded")
+_UNSURE = (exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Rand, exp.Randn, exp.Uuid)
+
+
+def rows_name(release_id: str) -> Name:
+    """The private view of what is shown, with the person of every row where the policy names one."""
+    return Name(SCHEMA, f"{PREFIX}rows_{release_id}")
+
+
+def is_live(record: ReleaseRecord) -> bool:
+    return bool(record.manifest.get("live", False))
+
+
+# -- what is refused -------------------------------------------------------------------------------------
+
+
+def check_live(statement: Publish) -> None:
+    """Refuses, before anything is read, a method or a requirement that cannot be kept at query time."""
+    problem = _problem(statement.policy)
+    if problem:
+        place = statement.place
+        raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
+
+
+def _problem(policy: Policy) -> str | None:
+    if policy.algorithm not in METHODS:
+        return (
+            f"LIVE is for ALGORITHM {', '.join(METHODS)}, whose rules also say what becomes of new rows; for "
+            f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
+        )
+    for item in policy.requirements:
+        if isinstance(item, Closeness):
+            return (
+                f"{item}: a LIVE view cannot keep t, because hiding a class changes what the others are compared with"
+            )
+        if isinstance(item, EntropyDiversity):
+            return f"{item}: a view cannot decide entropy exactly; use distinct_l, simple_l or recursive_l with LIVE"
+    return None
+
+
+# -- making ----------------------------------------------------------------------------------------------
+
+
+def build_rows(engine: Engine, release_id: str, query: str, source: Source, policy: Policy, live: Live) -> Name:
+    """The rules and the two private views; gives the one that shows what may be shown."""
+    origin = Name(SCHEMA, f"{PREFIX}source_{release_id}")
+    engine.create_view(origin, _lasting(engine, query))
+    tables = {}
+    for number, (name, rules) in enumerate(live.rules.items()):
+        tables[name] = Name(SCHEMA, f"{PREFIX}rule{number}_{release_id}")
+        engine.create_table(tables[name], rules.query.copy())
+        engine.analyze(tables[name])
+    recoded = _recoded(engine, origin, source, live, tables)
+    shown = _guarded(engine, source, policy.requirements, [_key(number) for number in range(len(tables))])
+    rows = rows_name(release_id)
+    engine.create_view(rows, shown.with_(identifier(_RECODED.last), as_=recoded))
+    return rows
+
+
+def build_view(engine: Engine, name: Name, release_id: str, columns: Sequence[str], seed: int) -> None:
+    """What people read."""
+    engine.create_view(name, published_query(engine, rows_name(release_id), columns, seed), replace=True)
+
+
+def _lasting(engine: Engine, query: str) -> exp.Query:
+    """The query with the schema of every table: inside schema ppdm a bare name could mean one of ours."""
+    tree = parse_one(query, dialect=engine.dialect)
+    assert isinstance(tree, exp.Query)
+    unsure = tree.find(*_UNSURE)
+    if unsure is not None:
+        raise PolicyError(f"a LIVE view cannot use {unsure.key.upper()}: every read would show other rows")
+    (schema,) = engine.fetch_one(statement("catalog/current_schema"))
+    for table in _tables(tree):
+        if table.args.get("db") is None and engine.relation_kind(Name(schema, table.name)) is not None:
+            table.set("db", identifier(schema))
+    return tree
+
+
+def _tables(tree: exp.Expr) -> list[exp.Table]:
+    """Tables proper: a name that a WITH defines is none."""
+    found = {id(one): one for scope in traverse_scope(tree) for one in scope.sources.values()}
+    return [one for one in found.values() if isinstance(one, exp.Table)]
+
+
+def _key(number: int) -> str:
+    return f"ppdm_g{number}"
+
+
+def _recoded(engine: Engine, origin: Name, source: Source, live: Live, tables: Mapping[str, Name]) -> exp.Select:
+    """First layer: every row that the rules take, as it would be shown, with the numbers of its groups."""
+    alias = {name: f"g{number}" for number, name in enumerate(tables)}
+    query = exp.Select(
+        expressions=[aliased(_shown(engine, source, live, alias, name), name) for name in source.published]
+    )
+    query = query.select(*(aliased(column(GROUP, one), _key(number)) for number, one in enumerate(alias.values())))
+    if source.entity is not None:
+        query = query.select(aliased(canonical(engine, source.info(source.entity), "r"), ENTITY))
+    query = query.from_(origin.table("r"))
+    for name, table in tables.items():
+        taken = takes(engine, live.rules[name], column(name, "r"), alias[name])
+        query = query.join(table.table(alias[name]), on=taken)
+    return query
+
+
+def _shown(engine: Engine, source: Source, live: Live, alias: Mapping[str, str], name: str) -> exp.Expr:
+    if name in live.constants:
+        return live.constants[name].copy()
+    if name in alias:
+        return column(SHOWN, alias[name])
+    plain = column(name, "r")
+    return engine.exact_text(plain) if source.info(name).kind is Kind.TEXT else plain
+
+
+def _guarded(engine: Engine, source: Source, requirements: Sequence[Requirement], keys: Sequence[str]) -> exp.Select:
+    """Second layer: the rows whose class breaks no requirement now."""
+    beside = [ENTITY] if source.entity is not None else []
+    query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in (*source.published, *beside)])
+    query = query.from_(_RECODED.table("s"))
+    for requirement in requirements:
+        about = [None] if isinstance(requirement, KAnonymity) else list(source.sensitive)
+        for name in about:
+            query = query.where(exp.Not(this=exp.Exists(this=_breached(engine, source, requirement, name, keys))))
+    return query
+
+
+def _breached(
+    engine: Engine, source: Source, requirement: Requirement, sensitive: str | None, keys: Sequence[str]
+) -> exp.Select:
+    """The class of a row, if it is among those that break a requirement."""
+    counts_persons = isinstance(requirement, KAnonymity) and source.entity is not None
+    text = ColumnInfo(ENTITY, source.info(source.entity).kind, "") if source.entity is not None else None
+    query, given = breach_query(
+        engine,
+        _RECODED,
+        requirement,
+        quasi=[ColumnInfo(key, Kind.INTEGER, "INTEGER") for key in keys],
+        sensitive=None if sensitive is None else Sensitive(source.info(sensitive)),
+        entity=text if counts_persons else None,
+    )
+    for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):  # a view takes no parameters
+        hole.replace(exp.convert(given[hole.name]))
+    broken = exp.Subquery(this=query, alias=exp.TableAlias(this=identifier("b")))
+    same = [exp.EQ(this=column(key, "b"), expression=column(key, "s")) for key in keys]
+    found = exp.Select(expressions=[exp.Literal.number(1)]).from_(broken)
+    return found.where(*same) if same else found
+
+
+# -- what belongs to it ----------------------------------------------------------------------------------
+
+
+def parts(engine: Engine, release_id: str) -> list[Name]:
+    """What lies behind a live view, what depends on others first."""
+    order = {"rows": 0, "source": 1}
+    mine = [name for name in engine.relations(SCHEMA) if name.startswith(PREFIX) and name.endswith(f"_{release_id}")]
+    mine.sort(key=lambda name: (order.get(name.removeprefix(PREFIX).split("_")[0], 2), name))
+    return [Name(SCHEMA, name) for name in mine]
+
+
+def drop_parts(engine: Engine, release_id: str) -> None:
+    for name in parts(engine, release_id):
+        if engine.relation_kind(name) == "view":
+            engine.drop_view(name)
+        else:
+            engine.drop_table(name)
+
+
+def fingerprint(engine: Engine, name: Name, release_id: str) -> dict[str, Any]:
+    """What every part says, so that a later edit of the view or of a rule is found."""
+    return {one.last: _said(engine, one) for one in parts(engine, release_id)} | {"view": _said(engine, name)}
+
+
+def _said(engine: Engine, name: Name) -> str:
+    text = engine.view_query(name)
+    if text is not None:
+        return sha256_of(text)
+    columns = [info.name for info in engine.columns(name)]
+    if not columns:
+        raise PpdmError(f"{name} is gone")
+    return content_hash(engine, name, columns)

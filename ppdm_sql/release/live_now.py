@@ -1,0 +1,160 @@
+"""What a live release shows now: verified and exported from one copy of it, taken at that moment.
+
+That its rows are others than at its publication is what it is for, and told as a note.  That a requirement does not
+hold, or that the view or one of its rules was edited, is a problem as with every release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.anonymizers.plan import ENTITY
+from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
+from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.release import live
+from ppdm_sql.release.export import export
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.manifest import finding_json, typed
+from ppdm_sql.release.publish import check_rows
+from ppdm_sql.release.recheck import sensitive_columns
+from ppdm_sql.release.results import Exported, FindingShown, Verified
+from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.relation import Judgement, judge
+from ppdm_sql.verify.same_model import tree_differences
+from ppdm_sql.watching import Progress
+
+NOW, _PERSONS = own("ppdm_live_now"), own("ppdm_live_persons")
+
+
+@dataclass(frozen=True)
+class _State:
+    """One copy of what is shown, measured."""
+
+    judgement: Judgement
+    content_hash: str
+    different_trees: tuple[str, ...]
+
+
+def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
+    """Measures what the view shows now and notes the outcome in the catalog, if that can be written."""
+    problems = _edits(engine, record)
+    state = None
+    if not problems:
+        try:
+            state = _taken(engine, record)
+        except EngineError:
+            problems.append("it cannot be read: its source is not what it was when it was published")
+    found = () if state is None or not state.judgement.rows else state.judgement.findings
+    outcome = Verified(
+        shown_name(record),
+        tuple(FindingShown.of_json(finding_json(finding)) for finding in found),
+        tuple(problems),
+        state.judgement.rows if state else 0,
+        state.judgement.classes if state else 0,
+        _notes(record, state) if state else (),
+    )
+    if not engine.read_only:
+        with engine.transaction():
+            event: releases.Event = "verified" if outcome.holds else "tampered"
+            detail = "; ".join([*problems, *outcome.notes]) or None
+            releases.add_event(engine, record.release_id, event, detail, check_rows(found))
+    return outcome
+
+
+def export_live(
+    engine: Engine, record: ReleaseRecord, path: str, options: Mapping[str, Any], *, out: Path, progress: Progress
+) -> Exported:
+    """Writes what the view shows now into a new file, with a manifest that speaks of these rows."""
+    problems = _edits(engine, record)
+    if problems:
+        raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
+    state = _taken(engine, record)
+    if not state.judgement.holds:
+        raise RequirementBreached(f"{record.name}: what it shows now does not pass; nothing was exported")
+    return export(engine, _as_of_now(record, state), path, options, out=out, progress=progress, rows=NOW)
+
+
+def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
+    """How the view and what lies behind it differ from what was published."""
+    problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
+    if engine.relation_kind(record.name) is None:
+        return [*problems, "the relation is gone"]
+    try:
+        found = live.fingerprint(engine, record.name, record.release_id)
+    except PpdmError:
+        return [*problems, "its definition cannot be read"]
+    if found != record.roles["live"]:
+        return [*problems, "its definition or its rules are not those that were published"]
+    if record.content_hash != record.manifest.get("content_hash"):
+        problems.append("its manifest and its record disagree")
+    return problems
+
+
+def _taken(engine: Engine, record: ReleaseRecord) -> _State:
+    """A copy of the view's rows, and every measure on it; k by persons on the same rows with their persons."""
+    published, roles = typed(record.columns), record.roles
+    _copy(engine, NOW, record.name, list(published))
+    if {info.name: info.declared for info in engine.columns(NOW)} != published:
+        raise EngineError(f"{record.name}: its columns are not those that were published")
+    asked = requirements(record.requirements)
+    judgement = judge(
+        engine,
+        NOW,
+        quasi=roles["quasi"],
+        sensitive=sensitive_columns(roles["sensitive"], roles["levels"]),
+        requirements=asked,
+    )
+    content = content_hash(engine, NOW, list(published))
+    if roles["entity"] is not None and judgement.rows:
+        _copy(engine, _PERSONS, live.rows_name(record.release_id), [*published, ENTITY])
+        if content_hash(engine, _PERSONS, list(published)) != content:
+            raise PpdmError(f"{record.name} changed while it was measured: do it again")
+        k = [item for item in asked if isinstance(item, KAnonymity)]
+        persons = judge(engine, _PERSONS, quasi=roles["quasi"], sensitive=[], requirements=k, entity=ENTITY)
+        others = [finding for finding in judgement.findings if not isinstance(finding.requirement, KAnonymity)]
+        judgement = replace(judgement, findings=(*persons.findings, *others))
+    trees = tree_differences(engine, NOW, record.manifest.get("patterns", [])) if judgement.rows else []
+    return _State(judgement, content, tuple(trees))
+
+
+def _copy(engine: Engine, into: Name, relation: Name, columns: list[str]) -> None:
+    picked = exp.Select(expressions=[aliased(column(name), name) for name in columns]).from_(relation.table())
+    engine.create_table(into, picked, temporary=True)
+    engine.analyze(into)
+
+
+def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
+    if state.content_hash == record.content_hash:
+        return state.different_trees
+    now = f"{state.judgement.rows} rows are shown, {record.rows} were when it was published"
+    if not state.judgement.rows:
+        return (f"its source changed: {now}",)
+    trees = "its trees are the same" if not state.different_trees else "REFRESH makes rules and trees for it"
+    return (f"its source changed: {now}; {trees}", *state.different_trees)
+
+
+def _as_of_now(record: ReleaseRecord, state: _State) -> ReleaseRecord:
+    """The record with the figures of the copy; trees that its rows no longer give are not promised."""
+    judged, content = state.judgement, dict(record.manifest)
+    content |= {
+        "rows": judged.rows,
+        "classes": judged.classes,
+        "findings": [finding_json(finding) for finding in judged.findings],
+        "content_hash": state.content_hash,
+    }
+    if state.content_hash != record.content_hash:
+        content["figures"] = {}  # they speak of the rows at publication
+        content["suppressed_rows"] = content["k_when_null_matches_all"] = None  # not measured again
+    if state.different_trees:
+        content.pop("patterns", None)
+    return replace(record, rows=judged.rows, classes=judged.classes, content_hash=state.content_hash, manifest=content)

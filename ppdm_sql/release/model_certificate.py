@@ -1,0 +1,220 @@
+"""What goes beside a model file: the certificate for a recipient, and the audit for somebody who has the source.
+
+A recipient has the file and no people.  From its counts he can tell what the tests that everybody can follow
+promise: the people of a node that public tests alone lead to are as many as the file says.  Where public tests come
+below private ones the groups are finer, and only the source can tell.  So there are two files of plain SQL:
+
+    <name>.json.certificate.sql   reads <name>.json in a bare DuckDB; every row it prints must say 'holds'
+    <name>.json.audit.sql         the groups that the model lets somebody form among the people of ppdm_source; it
+                                  must return no row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.checks.breaches import breach_query
+from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.policy.requirements import EntropyDiversity, KAnonymity, Requirement
+from ppdm_sql.release.certificate import proof, written
+from ppdm_sql.release.files import RELEASE
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.trees.tree_json import tree_to_dict
+from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
+from ppdm_sql.verify.spans import reached_nodes
+
+_COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
+_PERSON = "ppdm_person"
+_GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
+_TOLERANCE = 1e-9  # of an entropy: a class nearer to the bound than this passes
+
+
+def model_certificate(
+    record: ReleaseRecord, tree: Tree, asked: Sequence[Requirement], *, file: str, sha256: str
+) -> str:
+    """The text of <name>.json.certificate.sql."""
+    public, known = _public(record), _class_is_public(record)
+    groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
+    with open_engine(":memory:") as engine:
+        counts = _bound(statement("release/model_counts"), {"file": file})
+        members = _members(groups)
+        engine.create_table(RELEASE, _empty(), temporary=True)  # the statements look its columns up
+        proofs = [
+            proof(engine, str(requirement), "", query, params, isinstance(requirement, EntropyDiversity))
+            for requirement, _, query, params in measuring_statements(
+                engine,
+                RELEASE,
+                quasi=[_GROUP, _CLASS] if known else [_GROUP],
+                sensitive=[SensitiveColumn(_CLASS, Kind.INTEGER)],
+                requirements=[item for item in asked if isinstance(item, KAnonymity)] if known else asked,
+            )
+        ]
+    sums = statement("release/model_sums", {"counts": _COUNTS.table()})
+    parts = [
+        _head(record, tree, public, file),
+        written(_bound(statement("release/model_file"), {"file": file, "sha256": sha256})),
+        written(_temporary(_COUNTS.table(), counts)),
+        written(_bound(sums, {"rows": tree.root.rows})),
+        written(_temporary(_GROUPS.table(), members)),
+        written(_temporary(RELEASE.table(), _people())),
+        *proofs,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str) -> str:
+    names = ", ".join(sorted(public)) or "none"
+    lines = [
+        f"Certificate of model {record.manifest['release']['name']} ({record.release_id})",
+        f"    duckdb < {file}.certificate.sql        (in the folder of the file)",
+        "Every row it prints must say 'holds'.",
+        f"Columns that an attacker is taken to know: {names}",
+    ]
+    if _has_finer_groups(tree, public):
+        lines += [
+            "Below questions about columns he does not know the model asks about columns he knows: the groups are",
+            f"finer than those counted here, and only the people of the source can tell them: {file}.audit.sql.",
+        ]
+    if record.roles["entity"] is not None:
+        lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
+    risks = record.manifest["residual_risks"]
+    lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
+    return _comment(lines)
+
+
+def _comment(lines: Sequence[str]) -> str:
+    return "\n".join(f"-- {' '.join(line.splitlines())}" for line in lines)
+
+
+def _public(record: ReleaseRecord) -> set[str]:
+    return {name for name in record.roles["quasi"] if name != record.roles["target"]}
+
+
+def _class_is_public(record: ReleaseRecord) -> bool:
+    return record.roles["target"] in record.roles["quasi"]
+
+
+def _asks(tree: Tree, number: int, public: Collection[str]) -> bool | None:
+    """Whether a node asks about a public column; None: it is a leaf."""
+    split = tree.nodes[number].split
+    return None if split is None else tree.attributes[split.attribute].name in public
+
+
+def _group(tree: Tree, leaf: int, public: Collection[str]) -> int:
+    """The node on the way to a leaf that is the last one which public tests alone lead to."""
+    way = [leaf]
+    while (parent := tree.nodes[way[-1]].parent) is not None:
+        way.append(parent)
+    return next(number for number in reversed(way) if not _asks(tree, number, public))
+
+
+def _has_finer_groups(tree: Tree, public: Collection[str]) -> bool:
+    """Whether some public test is below a private one."""
+    below = [False] * len(tree.nodes)
+    for node in tree.nodes:  # a child's number is greater than its parent's
+        asks = _asks(tree, node.number, public)
+        if asks and below[node.number]:
+            return True
+        for child in node.children:
+            below[child] = below[node.number] or asks is False
+    return False
+
+
+# -- the counts as people ----------------------------------------------------------------------------------
+
+
+def _members(groups: Mapping[int, int]) -> exp.Select:
+    rows = [exp.Tuple(expressions=[exp.Literal.number(leaf), exp.Literal.number(to)]) for leaf, to in groups.items()]
+    names = ["ppdm_number", _GROUP]
+    listed = exp.Values(
+        expressions=rows, alias=exp.TableAlias(this=identifier("v"), columns=[identifier(name) for name in names])
+    )
+    return exp.Select(expressions=[aliased(exp.cast(column(name), "BIGINT"), name) for name in names]).from_(listed)
+
+
+def _people() -> exp.Select:
+    """One row per row that the model was learned from: its group and the number of its class."""
+    times = exp.Anonymous(this="range", expressions=[column("ppdm_rows", "c")])
+    rows = exp.Select(
+        expressions=[
+            column(_GROUP, "g"),
+            column(_CLASS, "c"),
+            aliased(exp.Anonymous(this="unnest", expressions=[times]), "ppdm_turn"),
+        ]
+    )
+    same = exp.EQ(this=column("ppdm_number", "g"), expression=column("ppdm_number", "c"))
+    rows = rows.from_(_COUNTS.table("c")).join(_GROUPS.table("g"), on=same)
+    return exp.Select(expressions=[column(_GROUP), column(_CLASS)]).from_(rows.subquery("p"))
+
+
+def _empty() -> exp.Select:
+    nothing = [aliased(exp.cast(exp.Literal.number(0), "BIGINT"), name) for name in (_GROUP, _CLASS)]
+    return exp.Select(expressions=nothing).where(exp.false())
+
+
+# -- the audit ---------------------------------------------------------------------------------------------
+
+
+def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequence[Requirement]) -> str:
+    """The text of <name>.json.audit.sql, in the dialect of the database that has the source."""
+    by_person = record.roles["entity"] is not None
+    spans = exp.Create(
+        this=_SPANS.table(),
+        kind="TABLE",
+        properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
+        expression=_span_query(engine, record, tree, by_person=by_person),
+    )
+    checks = [_breaches(engine, requirement, by_person=by_person) for requirement in asked]
+    needed = sorted({*_public(record), str(record.roles["target"])})
+    head = [
+        f"Audit of model {record.manifest['release']['name']} ({record.release_id})",
+        "For somebody who has the source: the groups that the model lets an attacker form among its people.",
+        f"Make the rows that were asked for readable as ppdm_source, with the columns {', '.join(needed)}"
+        + (f", and the person as {_PERSON}." if by_person else "."),
+        "Every SELECT returns the groups that break a requirement: no row means that it holds.",
+    ]
+    return "\n\n".join([_comment(head), written(spans, engine.dialect), *checks]) + "\n"
+
+
+def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person: bool) -> exp.Select:
+    told = engine.exact_text(exp.cast(column(str(record.roles["target"]), "r"), "TEXT"))
+    span = reached_nodes(engine, tree_to_dict(tree), _public(record), "r")
+    if _class_is_public(record):
+        known = exp.Coalesce(this=told.copy(), expressions=[exp.Literal.string("")])
+        span = exp.DPipe(
+            this=exp.DPipe(this=exp.Paren(this=span), expression=exp.Literal.string("| ")), expression=known
+        )
+    picked: list[exp.Expr] = [aliased(span, _SPAN), aliased(told, _CLASS)]
+    if by_person:
+        picked.append(column(_PERSON, "r"))
+    return exp.Select(expressions=picked).from_(_SOURCE.table("r"))
+
+
+def _breaches(engine: Engine, requirement: Requirement, *, by_person: bool) -> str:
+    text = [ColumnInfo(name, Kind.TEXT, "TEXT") for name in (_SPAN, _CLASS, _PERSON)]
+    sensitive = None if isinstance(requirement, KAnonymity) else Sensitive(text[1])
+    person = text[2] if by_person and isinstance(requirement, KAnonymity) else None
+    query, params = breach_query(engine, _SPANS, requirement, quasi=text[:1], sensitive=sensitive, entity=person)
+    if isinstance(requirement, EntropyDiversity):
+        params["tolerance"] = _TOLERANCE
+    return f"-- {requirement}\n{written(_bound(query, params), engine.dialect)}"
+
+
+def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
+    """The statement with its parameters written in."""
+    for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):
+        hole.replace(exp.convert(params[hole.name]))
+    return query
+
+
+def _temporary(name: exp.Table, query: exp.Query) -> exp.Create:
+    kept = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return exp.Create(this=name, kind="TABLE", replace=True, properties=kept, expression=query)

@@ -1,0 +1,156 @@
+"""The charts of a report, drawn by Vega-Lite to SVG: no browser, no network, no script on the page.
+
+Texts of the data are values here, never names of fields or expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from ppdm_sql.report.safe import shown
+from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embedded
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_WIDTH = 450
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+_LONGEST = 24  # characters of a label
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def grouped_bars(
+    key: str, title: str, described: str, rows: Rows, *, across: str, up: str, whole: bool = True
+) -> Markup:
+    """Bars that stand, one for each of (group, kind): rows of group, kind, value."""
+    import altair as alt
+
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    chart = _chart(rows).mark_bar().encode(
+        x=alt.X("group:N", sort=groups, title=across, axis=alt.Axis(labelAngle=-35 if len(groups) > 6 else 0)),
+        xOffset=alt.XOffset("kind:N", sort=kinds),
+        y=alt.Y("value:Q", title=up, axis=alt.Axis(tickCount=5, format=",d" if whole else "")),
+        color=_kinds(kinds),
+    )  # fmt: skip
+    return _drawn(chart.properties(width=_WIDTH, height=230), key, title, described)
+
+
+def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, most: float | None = None) -> Markup:
+    """Bars that lie, with long names at their left: rows of group, kind, value; most: where the scale ends."""
+    import altair as alt
+
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    groups = list(dict.fromkeys(row["group"] for row in rows))
+    room = min(200.0, 8.4 * max(map(len, groups)))  # the reader's font may be wider than ours
+    scale = alt.Scale(domain=[0, most]) if most is not None else alt.Undefined
+    chart = _chart(rows).mark_bar().encode(
+        y=alt.Y("group:N", sort=groups, title=None, axis=alt.Axis(domain=False, ticks=False, minExtent=room)),
+        yOffset=alt.YOffset("kind:N", sort=kinds),
+        x=alt.X("value:Q", title=along, scale=scale, axis=alt.Axis(tickCount=5)),
+        color=_kinds(kinds),
+    )  # fmt: skip
+    height = 46 + len(groups) * (18 + 14 * len(kinds))
+    return _drawn(chart.properties(width=_WIDTH, height=height), key, title, described)
+
+
+def curves(
+    key: str, title: str, described: str, rows: Rows, *, across: str, up: str, level: float | None, chosen: Rows
+) -> Markup:
+    """A line for each method: rows of x, y, kind; a level that is dashed, and the point that was chosen."""
+    import altair as alt
+
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    x = alt.X("x:O", title=across, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=_room(rows, level), nice=False), axis=alt.Axis(tickCount=5))
+    legend = alt.Legend(orient="bottom", title=None, columns=3, symbolType="circle")
+    colour = alt.Color("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(SERIES, kinds)))
+    shape = alt.Shape("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(_SHAPES, kinds)))
+    lines = _chart(rows).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
+    points = _chart(rows).mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
+    layers: list[Any] = [lines, points]
+    if level is not None:
+        layers.insert(0, _chart([{"y": level}]).mark_rule(stroke=MUTED, strokeDash=[5, 4]).encode(y=y))
+    if chosen:
+        ring = _chart(chosen).mark_point(
+            size=260, strokeWidth=3, stroke=CHOSEN, filled=False, shape="circle", opacity=1
+        )
+        layers.append(ring.encode(x=x, y=y))
+    return _drawn(alt.layer(*layers).properties(width=_WIDTH, height=260), key, title, described)
+
+
+def _room(rows: Rows, level: float | None) -> list[float]:
+    """From below the least to above the greatest; figures that are all alike are not drawn as a cliff.
+
+    >>> _room([{"y": 80.0}, {"y": 90.0}], 92.0), _room([{"y": 0.5}], None)
+    ([78.16, 93.84], [0.49, 0.51])
+    """
+    values = [float(row["y"]) for row in rows] + ([] if level is None else [level])
+    low, high = min(values), max(values)
+    margin = max((high - low) / 10, abs(high) / 50)
+    return [round(low - margin, 4), round(high + margin, 4)]
+
+
+def _chart(rows: Rows) -> alt.Chart:
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
+def percent_value(share: float | Fraction | None, rounded: bool) -> float:
+    """A share as the length of a bar; rounded so far that nobody can measure the drawing for more."""
+    part = 100 * float(share or 0)
+    return float(round(part)) if rounded else round(part, 2)
+
+
+def labels(texts: Sequence[str]) -> list[str]:
+    r"""Names as labels: hidden characters shown, cut where they would push the bars aside, and still different.
+
+    >>> labels(["a\nb", "x" * 40, "x" * 50])
+    ['a b', 'xxxxxxxxxxxxxxxxxxxxxxx…', 'xxxxxxxxxxxxxxxxxxx… (2)']
+    """
+    told: list[str] = []
+    for text in texts:
+        whole = shown(text).replace("\n", " ")
+        label = whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 1]}…"
+        turn = 1
+        while label in told:
+            turn += 1
+            label = f"{whole[: _LONGEST - 5]}… ({turn})"
+        told.append(label)
+    return told
+
+
+def _kinds(kinds: Sequence[str]) -> alt.Color:
+    """Two kinds at most: what was before, and what is there now."""
+    import altair as alt
+
+    colours = [AFTER] if len(kinds) == 1 else [BEFORE, AFTER]
+    legend = None if len(kinds) == 1 else alt.Legend(orient="top", title=None, symbolType="square")
+    return alt.Color("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=list(kinds), range=colours))
+
+
+def _cycle(values: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    return [values[place % len(values)] for place in range(len(kinds))]
+
+
+def _drawn(chart: Any, key: str, title: str, described: str) -> Markup:
+    import altair as alt
+    import vl_convert
+
+    ready = (
+        chart.properties(background="transparent", autosize=alt.AutoSizeParams(type="fit", contains="padding"))
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=TEXT, titleColor=TEXT, gridColor=GRID, domainColor=MUTED, tickColor=MUTED,
+            labelFontSize=14, titleFontSize=14, titleFontWeight="normal", titlePadding=8, labelLimit=195,
+        )
+        .configure_axisX(grid=isinstance(chart, alt.Chart) and "yOffset" in chart.encoding.to_dict())
+        .configure_legend(labelColor=TEXT, labelFontSize=14, labelLimit=200, symbolSize=110)
+    )  # fmt: skip
+    return embedded(vl_convert.vegalite_to_svg(ready.to_dict()), key, title, described)

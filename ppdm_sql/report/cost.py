@@ -1,0 +1,159 @@
+"""What the protection costs: how coarse the columns became, and what a learner keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from markupsafe import Markup
+
+from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.evaluate.loss import ColumnLoss, Loss
+from ppdm_sql.report import charts
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import Facts
+from ppdm_sql.report.parts import Cell, Figure, Section, Table, prose, table
+
+_MOST_COLUMNS = 20  # that are drawn; the table has them all
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+
+def column_loss(facts: Facts, audience: Audience) -> Section | None:
+    """How coarse each quasi-identifier became."""
+    if facts.loss is None:
+        return None
+    quasi = facts.record.roles["quasi"]
+    found = [one for one in facts.loss.columns if one.column in quasi]
+    if not found:
+        return None
+    lost = [(one.column, float(one.generalization)) for one in found]
+    told = table("What each column lost", *_loss_rows(facts.loss, found, audience))
+    drawn = sorted(lost, key=lambda item: -item[1])[:_MOST_COLUMNS]
+    bars = [
+        {"group": name, "kind": "lost", "value": charts.percent_value(share, audience.public)}
+        for name, (_, share) in zip(charts.labels([name for name, _ in drawn]), drawn, strict=True)
+    ]
+    described = "; ".join(f"{name}: {audience.percent(share)}" for name, share in drawn)
+    picture = charts.lying_bars("loss", "What each column lost", described, bars, along="lost in %", most=100)
+    words = (
+        "0 % means that every value was left as it was, 100 % that nothing of it is left. A range or a group counts by "
+        f"how many of the column's values it leaves open. Over all cells {audience.percent(_whole(facts))} were lost."
+    )
+    if any(one.unread for one in found):
+        words += " Labels that could not be read count as lost."
+    return Section(
+        "loss", "What the columns lost", (prose(words),), (Figure("Information lost by column", picture, told),)
+    )
+
+
+def _whole(facts: Facts) -> float:
+    assert facts.loss is not None
+    return float(facts.loss.information_loss)
+
+
+def _loss_rows(
+    loss: Loss, found: Sequence[ColumnLoss], audience: Audience
+) -> tuple[list[str], list[list[Cell | str]], list[int]]:
+    """Head, rows and numeric columns; how many values the source has stays inside."""
+    head = ["column", "lost", *([] if audience.public else ["empty cells", "values in the source", "in the release"])]
+    rows: list[list[Cell | str]] = []
+    for one in found:
+        share: list[Cell | str] = [Cell(one.column), audience.percent(float(one.generalization))]
+        figures = (one.suppressed_cells, one.distinct_before, one.distinct_after)
+        rows.append([*share, *([] if audience.public else [f"{figure:,}" for figure in figures])])
+    return head, rows, list(range(1, len(head)))
+
+
+# -- accuracy against k ------------------------------------------------------------------------------------
+
+
+def trade_off(facts: Facts, audience: Audience) -> Section | None:
+    """What a learner keeps under each requirement that was tried."""
+    if facts.pseudo is not None:
+        return None
+    found, title = facts.evaluation, "What the protection costs a learner"
+    if found is None or not found.points:
+        return Section("evaluation", title, (prose(_NO_EVALUATION),)) if not audience.public else None
+    scored = [point for point in found.points if point.score is not None and point.k is not None]
+    what = "accuracy" if any(point.accuracy is not None for point in scored) else "R squared"
+    told = _points_table(facts, found, audience, what)
+    words = prose(
+        "Tried on the source on {day} ({protocol}{learner}); figures of test rows that the learner had not seen.",
+        day=f"{found.started_at:%Y-%m-%d}",
+        protocol=found.protocol,
+        learner=f", {found.learner}" if found.learner else "",
+    )
+    if not scored:
+        return Section("evaluation", title, (words,), tables=(told,))
+    drawn = _curves(facts, found, scored, what)
+    caption = f"{what.capitalize()} against k; the ring is this release, the dashed line the rows as they are"
+    return Section("evaluation", title, (words,), (Figure(caption, drawn, told),))
+
+
+_NO_EVALUATION = (
+    "Nothing was tried for this release yet. <code>ppdm evaluate policy.sql --grid k=5,10,50</code> measures what a "
+    "learner keeps under several k, and this section then shows where the release stands."
+)
+
+
+def is_chosen(facts: Facts, point: EvaluationPoint) -> bool:
+    same = set(point.requirements) == set(map(str, facts.record.requirements))
+    return point.algorithm == facts.record.algorithm and same
+
+
+def _curves(facts: Facts, found: Evaluation, scored: Sequence[EvaluationPoint], what: str) -> Markup:
+    scale = 100 if what == "accuracy" else 1
+    names = _curve_names(scored)
+    dots = [_dot(point, scale, names) for point in sorted(scored, key=lambda point: point.k or 0)]
+    level = found.baseline.score if found.baseline else None
+    here = [_dot(point, scale, names) for point in scored if is_chosen(facts, point)]
+    return charts.curves(
+        "tradeoff", f"{what.capitalize()} against k",
+        "; ".join(f"{dot['kind']}, k = {dot['x']}: {dot['y']:.4g}" for dot in dots),
+        dots, across="k", up="accuracy in %" if what == "accuracy" else what,
+        level=None if level is None else level * scale, chosen=here,
+    )  # fmt: skip
+
+
+def _curve_names(points: Sequence[EvaluationPoint]) -> dict[int, str]:
+    """By position: the method, and what else was asked beside k where that differs."""
+    beside = {point.position: [item for item in point.requirements if not item.startswith("k = ")] for point in points}
+    differ = len({tuple(asked) for asked in beside.values()}) > 1
+    told = [", ".join([str(point.algorithm), *(beside[point.position] if differ else [])]) for point in points]
+    unique = dict(zip(dict.fromkeys(told), charts.labels(list(dict.fromkeys(told))), strict=True))
+    return {point.position: unique[name] for point, name in zip(points, told, strict=True)}
+
+
+def _dot(point: EvaluationPoint, scale: int, names: Mapping[int, str]) -> dict[str, object]:
+    return {"x": point.k, "y": round(scale * float(point.score or 0), 3), "kind": names[point.position]}
+
+
+def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str) -> Table:
+    def cells(point: EvaluationPoint, name: Cell) -> tuple[Cell | str, ...]:
+        loss = "–" if point.loss is None else f"{100 * point.loss:.3g} %"
+        return name, _score(point, what), loss, "–" if point.risk is None else audience.worst(point.risk)
+
+    rows = [] if found.baseline is None else [cells(found.baseline, Cell("as they are"))]
+    for point in found.points:
+        note = ", ".join(_notes(facts, point, audience))
+        rows.append(cells(point, Cell(f"{point.algorithm}: {point.asked}", note)))
+    return table("What was tried", ("method", what, "information lost", "worst risk"), rows, (1, 2, 3))
+
+
+def _notes(facts: Facts, point: EvaluationPoint, audience: Audience) -> Iterator[str]:
+    if is_chosen(facts, point):
+        yield "this release"
+    if point.tested:
+        yield _TESTED.get(point.tested, point.tested)
+    if point.status == "refused":
+        yield "refused" if audience.public else f"refused: {point.reason}"
+
+
+_TESTED = {"outside": "tested on rows nobody published", "published": "tested on rows released with the others"}
+
+
+def _score(point: EvaluationPoint, what: str) -> str:
+    if point.score is None:
+        return "–"
+    return f"{100 * point.score:.1f} %" if what == "accuracy" else f"{point.score:.3f}"

@@ -1,0 +1,146 @@
+"""Everything a report says of a release, found out once: nothing here is shown, and nothing is written."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from ppdm_sql.catalog import evaluations, releases
+from ppdm_sql.catalog.evaluations import Evaluation
+from ppdm_sql.catalog.releases import ReleaseEvent, ReleaseRecord
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.engines.duckdb import DuckDBEngine
+from ppdm_sql.errors import EngineError, PolicyError, PpdmError
+from ppdm_sql.evaluate.loss import Loss, loss_of
+from ppdm_sql.policy.requirements import Closeness
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.release.certificate import certificate
+from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.manifest import typed
+from ppdm_sql.release.request import Planner
+from ppdm_sql.release.results import Verified
+from ppdm_sql.report.sizes import Before, Classes, classes_of, source_today
+from ppdm_sql.statements.names import column
+from ppdm_sql.trees import library
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.verify.relation import SensitiveColumn
+from ppdm_sql.watching import Progress
+
+FILE = "release.duckdb"  # how the certificate calls the file a recipient has
+
+
+@dataclass(frozen=True)
+class Facts:
+    record: ReleaseRecord
+    verified: Verified
+    classes: Classes | None
+    before: Before | None
+    loss: Loss | None
+    evaluation: Evaluation | None
+    tree: Tree | None
+    certificate: str | None
+    exports: tuple[ReleaseEvent, ...]
+    k: int | None  # promised of people, by the release or by the model it was made from
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return self.record.manifest
+
+    @property
+    def is_model(self) -> bool:
+        return self.record.kind == "MODEL"
+
+    @property
+    def pseudo(self) -> Mapping[str, Any] | None:
+        """What pseudo-rows were made from; None for everything else."""
+        found: Mapping[str, Any] | None = self.manifest.get("pseudo_data")
+        return found
+
+    @property
+    def intact(self) -> bool:
+        """Whether what is stored is what was published."""
+        return not self.verified.problems
+
+
+def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified], progress: Progress) -> Facts:
+    """Measures a release, and its source as it is today."""
+    progress("verifying", 0, None)
+    verified = _verified(record, verify)
+    intact, pseudo = not verified.problems, record.manifest.get("pseudo_data")
+    progress("measuring", 0, None)
+    classes = None if pseudo else _classes(engine, record, intact=intact)
+    before = None if pseudo else source_today(engine, record, classes.counted if classes else "rows")
+    return Facts(
+        record=record,
+        verified=verified,
+        classes=classes,
+        before=before,
+        loss=_loss(engine, record, before) if before and record.kind != "MODEL" and intact else None,
+        evaluation=evaluations.latest_for(engine, record.name),
+        tree=library.load(engine, record.relation_name).tree if record.kind == "MODEL" and intact else None,
+        certificate=_certificate(engine, record) if record.kind != "MODEL" and intact else None,
+        exports=tuple(item for item in releases.events(engine, record.release_id) if item.event == "exported"),
+        k=record.k_promised if not pseudo else _k_of_model(engine, pseudo),
+    )
+
+
+def _verified(record: ReleaseRecord, verify: Callable[[], Verified]) -> Verified:
+    """The release measured again; what cannot even be measured does not hold."""
+    try:
+        return verify()
+    except PolicyError as error:
+        return Verified(shown_name(record), (), (str(error),), 0, 0)
+
+
+def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> Classes | None:
+    try:
+        return classes_of(engine, record, unchanged=intact)
+    except EngineError:  # a live view whose source is gone
+        return None
+
+
+def _loss(engine: Engine, record: ReleaseRecord, before: Before) -> Loss | None:
+    """What the columns lost; None when a hierarchy is gone, or the source is smaller than what was made from it."""
+    try:
+        hierarchies = Planner(engine).hierarchies(before.statement, before.source)
+        return loss_of(engine, before.source, before.source.relation, record.name, hierarchies)
+    except PpdmError:
+        return None
+
+
+def _k_of_model(engine: Engine, pseudo: Mapping[str, Any]) -> int | None:
+    model = releases.by_id(engine, pseudo["model_release"])
+    return model.k_promised if model else None
+
+
+def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
+    """What lies beside the release when it is exported as a DuckDB file; it names no value and no hierarchy."""
+    picked = exp.Select(expressions=[column(name) for name in typed(record.columns)]).from_(record.name.table())
+    first = next(iter(engine.batches(picked.limit(1))), None)
+    if first is None:
+        return None
+    told = [
+        item
+        for item in (requirements(record.requirements) if record.requirements else ())
+        if not (isinstance(item, Closeness) and item.distance == "hierarchical")
+    ]
+    sensitive = [SensitiveColumn(name, Kind(kind)) for name, kind in record.roles["sensitive"].items()]
+    if any(record.roles["levels"].values()):  # a distance along a hierarchy is known to the publisher only
+        told = [item for item in told if not isinstance(item, Closeness)]
+    with contextlib.closing(DuckDBEngine.open(":memory:")) as empty:
+        empty.load(RELEASE, pa.Table.from_batches([], schema=first.schema))
+        return certificate(
+            empty,
+            record.manifest,
+            form="duckdb",
+            file=FILE,
+            table=record.relation_name,
+            asked=told,
+            sensitive=sensitive,
+        )

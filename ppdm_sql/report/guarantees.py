@@ -1,0 +1,136 @@
+"""What was asked and what was achieved, in the policy's words and in plain ones."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+    decimal,
+)
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.release.manifest import achieved_text
+from ppdm_sql.release.results import FindingShown
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import Facts
+from ppdm_sql.report.parts import Cell, Section, prose, table
+
+GONE = "The source can no longer be read as the statement reads it, so this cannot be compared with it."
+
+
+def guarantees(facts: Facts, audience: Audience) -> Section:
+    """What was asked, how the source stands, and what the release achieves."""
+    if facts.pseudo is not None:
+        return _of_the_model(facts, audience)
+    rows = [_guarantee(facts, audience, finding) for finding in facts.verified.findings]
+    paragraphs = [prose(_HOW[facts.is_model])]
+    if facts.record.roles["entity"] is not None and not facts.is_model and not facts.manifest.get("live"):
+        paragraphs.append(prose(_PERSONS))
+    if facts.before is not None:
+        paragraphs.append(prose(f"The source was measured as it is today, with {_rows_today(facts, audience)}."))
+    elif not facts.is_model or rows:
+        paragraphs.append(prose(GONE))
+    found = table("Requirements", ("asked", "source", "release", "verdict"), rows)
+    return Section("guarantees", "What was asked and what was achieved", tuple(paragraphs), tables=(found,))
+
+
+_HOW = {
+    False: "Measured again for this page, on the rows as they are stored, by code that shares nothing with the code "
+    "that made them.",
+    True: "A model is measured by the groups of people it lets somebody form. That was counted when it was published; "
+    "for this page it was checked that the model is, to the byte, the one that was measured.",
+}
+_PERSONS = (
+    "Here k counts people, whom the stored rows do not name. It stands as it was measured when the release was "
+    "published, for as long as the rows are the same; the sizes below are counted from the catalog's private links."
+)
+
+
+def _rows_today(facts: Facts, audience: Audience) -> str:
+    """How many rows the source has.  In public that would tell, by the difference, how many were left out."""
+    assert facts.before is not None
+    return "all its rows" if audience.public else f"{facts.before.measures.rows:,} rows"
+
+
+def _guarantee(facts: Facts, audience: Audience, finding: FindingShown) -> tuple[Cell, ...]:
+    who = "people" if facts.record.roles["entity"] is not None else "rows"
+    alike = "that the model cannot tell apart" if facts.is_model else "that read alike"
+    meaning = _meaning(finding.requirement, f"{who} {alike}")
+    where = f"{meaning} (column {finding.column})" if finding.column else meaning
+    known = facts.before.of(finding.requirement, finding.column) if facts.before else None
+    was = "–" if known is None else _achieved(finding.requirement, achieved_text(known.achieved), audience)
+    now = _achieved(finding.requirement, finding.achieved, audience)
+    if finding.holds:
+        verdict = Cell("holds", tone="good")
+    else:
+        broken = f"{audience.count(finding.breaching_classes)} classes, {audience.count(finding.breaching_rows)} rows"
+        verdict = Cell("BROKEN", broken, "bad")
+    return Cell(finding.requirement, where), Cell(was), Cell(now), verdict
+
+
+def _achieved(requirement: str, figure: str | None, audience: Audience) -> str:
+    """A figure beside its requirement; a class that is too small is not counted out in public."""
+    if figure is None:
+        return "–"
+    if requirement.startswith("k = ") and figure.isdigit():
+        return audience.count(int(figure))
+    return figure
+
+
+def _meaning(text: str, whom: str) -> str:
+    try:
+        (found,) = requirements([text])
+    except PolicyError:  # a catalog that was edited
+        return ""
+    return _in_words(found, whom)
+
+
+def _in_words(asked: Requirement, whom: str) -> str:
+    match asked:
+        case KAnonymity():
+            return f"everybody is one of at least {asked.k} {whom}"
+        case DistinctDiversity():
+            return f"every class has at least {asked.l} different values"
+        case SimpleDiversity():
+            return f"no value has more than {share_text(1 / asked.l)} of a class"
+        case RecursiveDiversity():
+            return f"the most frequent value stays below {decimal(asked.c)} times the rest from the {asked.l}. on"
+        case EntropyDiversity():
+            return f"the values of a class are as uncertain as {decimal(asked.l)} equally frequent ones"
+        case ConfidenceLimit():
+            return f"no value can be guessed with more than {share_text(asked.limit)} confidence"
+        case Closeness():
+            return f"the values of a class are spread like all values, up to a distance of {decimal(asked.t)}"
+
+
+def share_text(part: Fraction) -> str:
+    return f"{float(part):.3g}" if part > 1 else f"{float(100 * part):.3g} %"
+
+
+def _of_the_model(facts: Facts, audience: Audience) -> Section:
+    """Pseudo-rows have no guarantee of their own."""
+    assert facts.pseudo is not None
+    told = prose(
+        "These rows are pseudo-data: made from the model {model}, they describe nobody. No k, l or t is claimed of "
+        "them. What protects people is what was measured of the model:",
+        model=facts.pseudo["model"],
+    )
+    findings = [FindingShown.of_json(item) for item in facts.pseudo["model_findings"]]
+    rows = [
+        (
+            Cell(item.requirement, f"column {item.column}" if item.column else ""),
+            Cell(_achieved(item.requirement, item.achieved, audience)),
+            Cell("holds", tone="good") if item.holds else Cell("BROKEN", tone="bad"),
+        )
+        for item in findings
+    ]
+    found = table("Requirements of the model, when it was published", ("asked", "model", "verdict"), rows)
+    return Section("guarantees", "What is promised: that of the model", (told,), tables=(found,))

@@ -1,0 +1,151 @@
+"""How many look alike, and how likely somebody is found among them: of the release, and of its source today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from ppdm_sql.checks.class_size import Bucket, histogram
+from ppdm_sql.checks.risk import Risk, risk
+from ppdm_sql.report import charts
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import Facts
+from ppdm_sql.report.guarantees import GONE, share_text
+from ppdm_sql.report.parts import Cell, Figure, Section, prose, table
+
+# -- class sizes -------------------------------------------------------------------------------------------
+
+
+def class_sizes(facts: Facts, audience: Audience) -> Section | None:
+    """How many rows are hidden among how many."""
+    if facts.classes is None or facts.classes.sizes.total_rows == 0:
+        return None
+    who = "people" if facts.classes.counted == "persons" else "rows"
+    now = histogram(facts.classes.sizes)
+    before = facts.before.measures.histogram if facts.before and not audience.public else ()
+    longest = now if len(now) >= len(before) else before
+    buckets = [(bucket.low, bucket.high) for bucket in longest]
+    rows = [_size_row(place, size, now, before, audience) for place, size in enumerate(buckets)]
+    words = f"{_WHAT[facts.is_model]} Sizes are counted in {who}."
+    head = ["class size", *(["rows of the source"] if before else []), "rows of the release", "classes of the release"]
+    told = table("Rows by the size of their class", head, rows, range(1, len(head)))
+    drawn = charts.grouped_bars(
+        "sizes", "Rows by the size of their class", _sizes_told(buckets, now, audience),
+        [*_bars("source", before, buckets, audience), *_bars("release", now, buckets, audience)],
+        across=f"{who} in the class", up="rows",
+    )  # fmt: skip
+    caption = "Rows by the size of their class" + (", in the source and in the release" if before else "")
+    return Section("sizes", "How many look alike", (prose(words),), (Figure(caption, drawn, told),))
+
+
+_WHAT = {
+    False: "A class is what reads alike in every quasi-identifier: the rows among which somebody is hidden.",
+    True: "A class is everybody the model cannot tell apart, for somebody who knows the quasi-identifiers of people.",
+}
+
+
+def size_text(low: int, high: int | None) -> str:
+    """A size or a range of sizes.
+
+    >>> size_text(1, 1), size_text(10, 19), size_text(1000, None)
+    ('1', '10–19', '1,000 or more')
+    """
+    if high is None:
+        return f"{low:,} or more"
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _size_row(
+    place: int, size: tuple[int, int | None], now: Sequence[Bucket], before: Sequence[Bucket], audience: Audience
+) -> list[str]:
+    def told(buckets: Sequence[Bucket], part: Callable[[Bucket], int]) -> str:
+        return audience.count(part(buckets[place])) if place < len(buckets) else "0"
+
+    was = [told(before, lambda bucket: bucket.rows)] if before else []
+    return [size_text(*size), *was, told(now, lambda bucket: bucket.rows), told(now, lambda bucket: bucket.classes)]
+
+
+def _bars(
+    kind: str, found: Sequence[Bucket], sizes: Sequence[tuple[int, int | None]], audience: Audience
+) -> list[dict[str, object]]:
+    """A bar of each size; one that may not be told has the height of k."""
+    heights = [audience.k if audience.hides(bucket.rows) else bucket.rows for bucket in found]
+    heights += [0] * (len(sizes) - len(heights)) if found else []
+    return [
+        {"group": size_text(*size).replace(" or more", "+"), "kind": kind, "value": height}
+        for size, height in zip(sizes, heights, strict=False)
+    ]
+
+
+def _sizes_told(sizes: Sequence[tuple[int, int | None]], now: Sequence[Bucket], audience: Audience) -> str:
+    parts = [
+        f"{audience.count(bucket.rows)} rows in classes of {size_text(*size)}"
+        for size, bucket in zip(sizes, now, strict=False)
+        if bucket.rows
+    ]
+    return f"Bars of the release: {'; '.join(parts)}."
+
+
+# -- risk --------------------------------------------------------------------------------------------------
+
+_ATTACKERS: tuple[tuple[str, str, Callable[[Risk], float | Fraction | None]], ...] = (
+    ("prosecutor, at worst", "knows that the person is in the table", lambda found: found.prosecutor_max),
+    ("prosecutor, on average", "the same, for a row taken by chance", lambda found: found.prosecutor_mean),
+    ("journalist, at worst", "wants to find anybody, to show that it can be done", lambda found: found.journalist_max),
+    ("journalist, on average", "the same, of the classes or of the rows", lambda found: found.journalist_mean),
+    ("marketer", "wants as many as possible: the share of rows found", lambda found: found.marketer),
+)
+_WORST = (0, 2)
+_DRAWN = (0, 3, 4)  # the others say the same as these, or lie between them
+
+
+def chances(facts: Facts, audience: Audience) -> Section | None:
+    """Re-identification risk before and after."""
+    if facts.classes is None or facts.classes.sizes.total_rows == 0:
+        return None
+    now = risk(facts.classes.sizes)
+    was = facts.before.measures.risk if facts.before else None
+    words = (
+        "How likely somebody who knows the quasi-identifiers of a person finds that person's row. The table stands "
+        "for its own population, which overstates the risk where it is a sample."
+    )
+    rows: list[tuple[Cell | str, ...]] = [
+        (Cell(name, what), *(_chance(place, found, audience) for found in (was, now)))
+        for place, (name, what, _) in enumerate(_ATTACKERS)
+    ]
+    rows += _exact_rows(was, now, audience) if not audience.public else []
+    told = table("Chance to be found", ("attacker", "source", "release"), rows, (1, 2))
+    title = "Chance to be found, before and after" if was else "Chance to be found"
+    bars = [
+        {
+            "group": _ATTACKERS[place][0],
+            "kind": kind,
+            "value": charts.percent_value(_ATTACKERS[place][2](found), audience.public),
+        }
+        for place in _DRAWN
+        if not (audience.public and place in _WORST)
+        for kind, found in (("source", was), ("release", now))
+        if found is not None
+    ]
+    described = "; ".join(f"{bar['group']}, {bar['kind']}: {bar['value']:g} %" for bar in bars)
+    drawn = charts.lying_bars("risk", title, described, bars, along="chance in %", most=100 if was else None)
+    paragraphs = [prose(words)] if was or facts.before else [prose(words), prose(GONE)]
+    return Section("risk", "How likely somebody is found", tuple(paragraphs), (Figure(title, drawn, told),))
+
+
+def _exact_rows(was: Risk | None, now: Risk, audience: Audience) -> list[tuple[Cell | str, ...]]:
+    """Counts, for the publisher's own eyes."""
+    unique = Cell("rows alone in their class", "whoever knows the quasi-identifiers has found them")
+    rows: list[tuple[Cell | str, ...]] = [(unique, f"{was.unique_rows:,}" if was else "–", f"{now.unique_rows:,}")]
+    above = dict(was.rows_at_risk) if was else {}
+    for limit, share in now.rows_at_risk:
+        known = audience.percent(float(above[limit]) if limit in above else None)
+        rows.append((Cell(f"rows with a chance above {share_text(limit)}"), known, audience.percent(float(share))))
+    return rows
+
+
+def _chance(place: int, found: Risk | None, audience: Audience) -> str:
+    value = None if found is None else _ATTACKERS[place][2](found)
+    if value is None:
+        return "–"
+    return audience.worst(float(value)) if place in _WORST else audience.percent(float(value))

@@ -1,0 +1,87 @@
+"""The page: one file that needs nothing but itself.
+
+It holds no script at all and forbids every other source by its Content-Security-Policy; the only style is the one whose
+hash the policy names.  Everything printed by the template is escaped, and hidden characters are shown (safe.finished).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+import jinja2
+from markupsafe import Markup
+
+from ppdm_sql.report import cost, guarantees, hiding, told
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import Facts
+from ppdm_sql.report.parts import Page, Section
+from ppdm_sql.report.safe import finished
+
+GENERATOR = "ppdm_sql report"
+
+
+def page_of(facts: Facts, audience: Audience) -> Page:
+    """What the page says to these readers; what they may not know is not in it at all."""
+    sections = (
+        guarantees.guarantees(facts, audience),
+        hiding.class_sizes(facts, audience),
+        hiding.chances(facts, audience),
+        cost.column_loss(facts, audience),
+        cost.trade_off(facts, audience),
+        told.tree(facts, audience),
+        told.not_promised(facts, audience),
+        told.columns(facts, audience),
+        told.statement(facts, audience),
+        told.certificate(facts, audience),
+    )
+    return Page(
+        name=facts.verified.name,
+        kind=told.kind_text(facts),
+        audience=audience.name,
+        holds=facts.verified.holds,
+        verdict=told.verdict(facts),
+        problems=told.problems(facts, audience),
+        lines=told.lines(facts, audience),
+        tiles=told.tiles(facts, audience),
+        sections=tuple(_paired([section for section in sections if section is not None])),
+        note=f"Counts below {audience.k} are given as “fewer than {audience.k}”." if audience.public else "",
+    )
+
+
+def _paired(sections: Sequence[Section]) -> Iterator[Section]:
+    """Sections with a chart stand in pairs; one that is left alone takes the whole width."""
+    left = list(sections)
+    while left:
+        pair = [section for section in left[:2] if section.id in _HALVES]
+        for section in left[: len(pair) or 1]:
+            yield replace(section, half=len(pair) == 2)
+        left = left[len(pair) or 1 :]
+
+
+_HALVES = ("sizes", "risk", "loss", "evaluation")
+
+
+def rendered(page: Page) -> str:
+    """The page as HTML."""
+    style = _style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    return _template().render(page=page, style=Markup(style), policy=policy, generator=GENERATOR)  # noqa: S704 - ours
+
+
+@cache
+def _style() -> str:
+    return files("ppdm_sql.report").joinpath("style.css").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, finalize=finished, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(files("ppdm_sql.report").joinpath("page.html.j2").read_text(encoding="utf-8"))

@@ -1,0 +1,14 @@
+"""Texts of others on a page of ours: escaped, hidden characters shown, and directions kept where they belong."""
+
+from __future__ import annotations
+
+from markupsafe import Markup, escape
+
+from ppdm_sql.release.in_html import isolated, shown
+
+__all__ = ["finished", "isolated", "shown"]
+
+
+def finished(value: object) -> object:
+    """What the template does to everything it prints; what is markup already was made by us."""
+    return value if isinstance(value, Markup) else escape(shown(str(value)))

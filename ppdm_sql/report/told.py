@@ -1,0 +1,261 @@
+"""The sections that are told rather than measured: the head, the columns, the tree, the statement, the certificate."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+
+from markupsafe import Markup
+
+from ppdm_sql import __version__, resources
+from ppdm_sql.catalog.store import now
+from ppdm_sql.checks.risk import risk
+from ppdm_sql.release.manifest import typed
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import FILE, Facts
+from ppdm_sql.report.parts import Cell, Code, Figure, Section, Tile, prose, table
+from ppdm_sql.report.svg import embedded
+from ppdm_sql.trees.picture import as_svg
+from ppdm_sql.trees.show import as_text
+
+_LONGEST_TREE = 400  # lines of the tree as a text
+
+
+# -- head --------------------------------------------------------------------------------------------------
+
+
+def kind_text(facts: Facts) -> str:
+    if facts.pseudo is not None:
+        return "pseudo-data, describes nobody"
+    return "live view" if facts.manifest.get("live") else facts.record.kind.lower()
+
+
+def verdict(facts: Facts) -> Markup:
+    """The whole page in one sentence."""
+    name, found = facts.verified.name, facts.verified
+    if not found.holds:
+        what = "is not what was published" if found.problems else "breaks what was asked of it"
+        return prose(f"{{name}} does NOT hold: it {what}. Do not hand it over.", name=name)
+    if facts.pseudo is not None:
+        return prose(
+            "{name} is what was made: its rows describe nobody, and promise no more than its model.", name=name
+        )
+    if facts.is_model:
+        return prose(
+            "{name} holds: it is the model that was measured, and it met everything that was asked.", name=name
+        )
+    rows = (
+        "what it shows now meets" if facts.manifest.get("live") else "its rows are those that were published, and meet"
+    )
+    return prose(f"{{name}} holds: {rows} everything that was asked.", name=name)
+
+
+def problems(facts: Facts, audience: Audience) -> tuple[str, ...]:
+    """What is wrong, and what is worth knowing; in public only that something is."""
+    return () if audience.public else (*facts.verified.problems, *facts.verified.notes)
+
+
+def lines(facts: Facts, audience: Audience) -> tuple[tuple[str, str], ...]:
+    content, at = facts.manifest, now()
+    made = content["made_by"]
+    found = [
+        ("published", f"{content['release']['published_at'].replace('T', ' ').replace('Z', ' UTC')}"),
+        ("method", facts.record.algorithm + ("" if audience.public else f", seed {facts.record.seed}")),
+        ("made by", f"ppdm_sql {made['ppdm_sql']} on {made['engine']}"),
+        ("this page", f"{at:%Y-%m-%d %H:%M:%S} UTC, by ppdm_sql {__version__}"),
+        ("readers", _READERS[audience.public]),
+    ]
+    if not audience.public:
+        model = f"model {facts.pseudo['model']}" if facts.pseudo is not None else ""
+        found.insert(1, ("made from", model or ", ".join(facts.record.sources)))
+    return tuple(found)
+
+
+_READERS = {
+    True: "anybody",
+    False: "the publisher's own: the page holds the statement, names of tables and exact counts",
+}
+
+
+def tiles(facts: Facts, audience: Audience) -> tuple[Tile, ...]:
+    return tuple(_tiles(facts, audience))
+
+
+def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
+    found, record = facts.verified, facts.record
+    yield Tile("rows learned from" if facts.is_model else "rows", audience.count(found.rows))
+    if facts.pseudo is not None:
+        return
+    yield Tile("groups it can tell" if facts.is_model else "classes", audience.count(found.classes))
+    if facts.classes is not None and facts.classes.sizes.k is not None:
+        who = "people" if facts.classes.counted == "persons" else "rows"
+        comparable = (facts.classes.counted == "persons") == (record.roles["entity"] is not None)
+        asked = f"asked: {facts.k}" if facts.k and comparable else ""
+        yield Tile(f"{who} in the smallest class", audience.count(facts.classes.sizes.k), asked)
+        yield Tile("worst chance to be found", *_worst(facts, audience))
+    if record.suppressed_rows:
+        yield Tile("rows left out", audience.count(record.suppressed_rows))
+
+
+def _worst(facts: Facts, audience: Audience) -> tuple[str, str]:
+    assert facts.classes is not None
+    after = risk(facts.classes.sizes).prosecutor_max
+    before = facts.before.measures.risk.prosecutor_max if facts.before else None
+    was = f"in the source: {audience.worst(float(before))}" if before is not None else ""
+    return ("–" if after is None else audience.worst(float(after))), was
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+_ROLES = {
+    "quasi-identifier": "what somebody may know of a person: made coarser",
+    "sensitive": "what nobody may learn of a person",
+    "target": "what is to be predicted",
+    "insensitive": "passed on as it is",
+    "identifier": "names a person: left out",
+    "entity": "says whose row it is: counted, and left out",
+    "pseudo": "made from the model",
+}
+
+
+def columns(facts: Facts, audience: Audience) -> Section:
+    policy, roles = facts.manifest["policy"], facts.record.roles
+    given: dict[str, list[str]] = {}
+    for role, names in (
+        ("quasi-identifier", policy["quasi_identifiers"]),
+        ("sensitive", policy["sensitive"]),
+        ("target", [policy["target"]] if policy["target"] else []),
+        ("pseudo" if facts.pseudo is not None else "insensitive", policy["insensitive"]),
+        *((("identifier", roles["identifiers"]), ("entity", [roles["entity"]] if roles["entity"] else []))
+          if not audience.public else ()),
+    ):  # fmt: skip
+        for name in names:
+            given.setdefault(name, []).append(role)
+    published = typed(facts.manifest["columns"])
+    types = None if facts.is_model else published
+    rows: list[tuple[Cell | str, ...]] = [
+        (Cell(name), ", ".join(given.get(name, [])), *([types.get(name, "not published")] if types is not None else []))
+        for name in [*published, *(name for name in given if name not in published)]
+    ]
+    used = {role for found in given.values() for role in found}
+    head = ("column", "role") if facts.is_model else ("column", "role", "type")
+    told = table("Columns and their roles", head, rows)
+    terms = tuple((role, what) for role, what in _ROLES.items() if role in used)
+    return Section("columns", "Which column is what", tables=(told,), terms=terms)
+
+
+# -- the tree ----------------------------------------------------------------------------------------------
+
+
+def tree(facts: Facts, audience: Audience) -> Section | None:
+    """A published model as a picture with its counts."""
+    if not facts.is_model:
+        return None
+    title = "The model"
+    if audience.public:
+        return Section("tree", title, (prose(_NOT_DRAWN),))
+    if facts.tree is None:
+        return Section("tree", title, (prose("The stored tree is not the published one, and is not drawn."),))
+    found = facts.tree
+    lines = as_text(found).split("\n")
+    more = [f"… {len(lines) - _LONGEST_TREE:,} more lines"] if len(lines) > _LONGEST_TREE else []
+    described = (
+        f"A tree of {len(found.nodes):,} nodes, {len(found.leaves):,} leaves and {found.depth} levels; the same as a "
+        "text is below."
+    )
+    drawn = embedded(as_svg(found, title=facts.verified.name), "tree", "The published tree", described, keep_size=True)
+    figure = Figure("The published tree; each box says how many rows the model learned it from", drawn, wide=True)
+    text = Code("The tree as a text", "\n".join([*lines[:_LONGEST_TREE], *more]))
+    return Section("tree", title, (), (figure,), codes=(text,))
+
+
+_NOT_DRAWN = (
+    "The tree with its values and counts is in the model file, for those who are given it. This page, which anybody "
+    "may read, does not repeat them."
+)
+
+
+# -- statement, risks, certificate -------------------------------------------------------------------------
+
+
+def statement(facts: Facts, audience: Audience) -> Section | None:
+    """What was asked, as it was written; it can name tables and values, so it stays inside."""
+    if audience.public:
+        return None
+    written = Code("The statement", facts.record.policy_text, opened=True)
+    words = [prose("The release is what this statement asked for; nothing else decided what left.")]
+    if facts.exports:
+        files = ", ".join(dict.fromkeys(item.detail or "" for item in facts.exports))
+        words.append(prose("Copies were handed over: {files}. They cannot be taken back.", files=files))
+    return Section("statement", "The policy", tuple(words), codes=(written,))
+
+
+def not_promised(facts: Facts, audience: Audience) -> Section:
+    """What a reader must not take for granted."""
+    terms = tuple((name, message) for name, message in sorted(facts.manifest["residual_risks"].items()))
+    if audience.public:  # a count in a message is one of few
+        terms = tuple((name, _UNCOUNTED if any(map(str.isdigit, text)) else text) for name, text in terms)
+    words = [prose("A guarantee says what it says, and no more. The publisher knew these limits.")]
+    accepted = facts.manifest["policy"]["accepted_risks"]
+    if accepted and not audience.public:
+        words.append(prose("Accepted by name in the statement: {names}.", names=", ".join(accepted)))
+    joint = facts.manifest["joint"]
+    if joint:
+        words.append(prose(_JOINT[all(item["holds"] for item in joint)]))
+    return Section("limits", "What is not promised", tuple(words), terms=terms)
+
+
+_JOINT = {
+    True: "It was judged together with what else is out of the same tables: somebody who holds them all finds no "
+    "smaller class.",
+    False: "Together with what else is out of the same tables it has smaller classes, or that cannot be told; this was "
+    "accepted.",
+}
+_UNCOUNTED = "the publisher knows of such a case and accepted it"
+
+
+def certificate(facts: Facts, audience: Audience) -> Section:
+    """How somebody else finds out that all this is true."""
+    record = facts.record
+    hashes = [
+        ("release id", record.release_id),
+        ("content hash", str(record.content_hash)),
+        *(() if audience.public else (("manifest sha256", record.manifest_sha256),)),
+    ]
+    tables = [table("Hashes", ("of", "value"), [(Cell(name), value) for name, value in hashes])]
+    used = [
+        (
+            Cell(item["requirement"], item["column"] or ""),
+            Cell(_file(item["statement_sha256"]), item["statement_sha256"]),
+        )
+        for item in facts.manifest["findings"]
+    ]
+    if used:
+        tables.append(table("Statements that measured it", ("asked", "statement, and its sha256"), used))
+    codes: tuple[Code, ...] = ()
+    if facts.is_model:
+        words = prose("The sha256 of the exported model file is the content hash: <code>sha256sum model.json</code>.")
+    elif facts.certificate is None:
+        words = prose("There is no certificate: what is stored is not what was published.")
+    else:
+        words = prose(
+            f"With the release as a DuckDB file, here called {FILE}, these statements measure the promises again, "
+            "without ppdm_sql. Every row they print must say <q>holds</q>."
+        )
+        codes = (Code("The statements a recipient runs", facts.certificate),)
+    return Section("certificate", "How to check it yourself", (words,), tables=tuple(tables), codes=codes)
+
+
+def _file(sha256: str) -> str:
+    return _statements().get(sha256, "of another version")
+
+
+@cache
+def _statements() -> dict[str, str]:
+    """The reviewed statements of this version by their hash."""
+    folder = resources.folder("sql")
+    return {
+        hashlib.sha256(file.read_text(encoding="utf-8").encode()).hexdigest(): f"sql/verify/{file.name}"
+        for file in sorted((folder / "verify").glob("*.sql"))
+    }

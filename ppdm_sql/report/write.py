@@ -1,0 +1,93 @@
+"""The page as a file: below the folder it may go to, whole or not at all, and never over something else's file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import escape
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.results import Verified
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import gather
+from ppdm_sql.report.page import GENERATOR, page_of, rendered
+from ppdm_sql.report.safe import shown
+from ppdm_sql.watching import Progress
+
+_HEAD = 4096  # bytes in which a report says what it is
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A report that was written; holds says whether the release still does."""
+
+    name: str
+    path: str
+    audience: str
+    holds: bool
+    problems: tuple[str, ...]
+    bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        told = {key: value for key, value in vars(self).items() if key not in ("name", "problems")}
+        return {"statement": "report", "release": self.name, **told, "problems": list(self.problems)}
+
+
+def report(
+    engine: Engine,
+    record: ReleaseRecord,
+    path: str,
+    *,
+    verify: Callable[[], Verified],
+    out: Path,
+    readers: str,
+    force: bool,
+    progress: Progress,
+) -> Reported:
+    """Measures a release and writes the page about it."""
+    Audience.of(readers, None)  # a wrong word is told before anything is measured
+    target = read_place(path, out, "a report")
+    if not force:
+        _refuse_foreign(target, shown_name(record), readers)
+    facts = gather(engine, record, verify, progress)
+    page = page_of(facts, Audience.of(readers, facts.k))
+    text = rendered(page)
+    with private_folder(target) as work, mapped_errors(target):
+        _written(work / target.name, text)
+        put_in_place(work, [target])
+    progress("done", 1, 1)
+    return Reported(page.name, str(target), page.audience, page.holds, facts.verified.problems, len(text.encode()))
+
+
+def _refuse_foreign(target: Path, name: str, readers: str) -> None:
+    """Overwrites an earlier report of the same release for the same readers, and nothing else."""
+    if not target.exists():
+        return
+    if target.is_file():
+        with target.open("rb") as file:
+            head = file.read(_HEAD).decode("utf-8", errors="replace")
+        known = {"generator": GENERATOR, "ppdm-release": name, "ppdm-audience": readers}
+        if all(f'<meta name="{key}" content="{_attribute(value)}">' in head for key, value in known.items()):
+            return
+    raise PolicyError(
+        f"{target.name} is there already and is no {readers} report of this release: --force overwrites it"
+    )
+
+
+def _attribute(value: str) -> str:
+    """A text as the template writes it into an attribute."""
+    return str(escape(shown(value)))
+
+
+def _written(path: Path, text: str) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)

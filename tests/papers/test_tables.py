@@ -1,0 +1,145 @@
+"""The papers' tables: what a wrong call is told, and small runs of every paper whose data is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from sqlglot import exp
+
+from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.evaluate.papers import PAPERS, tables_of
+from ppdm_sql.evaluate.papers import kactus_004 as kactus
+from ppdm_sql.evaluate.papers import tpp_002 as tpp
+from ppdm_sql.evaluate.papers.data import ROW, load
+from ppdm_sql.evaluate.papers.kactus_runs import WHOLE, Run, Runs, in_words
+from ppdm_sql.evaluate.papers.tables import PaperTable
+from ppdm_sql.statements.names import column
+from ppdm_sql.watching import silent
+
+DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+needs_data = pytest.mark.skipif(not (DATA / "MANIFEST.json").exists(), reason="../shared/data is absent")
+PERCENT = re.compile(r"\d+\.\d\d")
+
+
+# -- the registry ----------------------------------------------------------------------------------------
+
+
+def test_a_paper_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    with pytest.raises(PolicyError, match=f"no tables of a paper 007; there are: {', '.join(PAPERS)}"):
+        tables_of("007", tmp_path, silent, quick=True)
+
+
+def test_a_folder_that_is_not_there_is_told_with_what_it_should_hold(tmp_path):
+    with pytest.raises(PolicyError, match=r"need a folder with MANIFEST.json, adult_train.csv: there is none"):
+        tables_of("002", tmp_path / "nowhere", silent, quick=True)
+
+
+def test_every_missing_file_is_named_and_no_other(tmp_path):
+    (tmp_path / "MANIFEST.json").write_text('{"datasets": []}')
+    (tmp_path / "glass.csv").write_text("ri\n")
+    with pytest.raises(PolicyError) as told:
+        tables_of("004", tmp_path, silent, quick=True)
+    assert "adult_train.csv, adult_test.csv, german_credit.csv, tic_tac_toe.csv, waveform40.csv in" in str(told.value)
+
+
+def test_a_file_the_manifest_does_not_describe_is_refused(tmp_path):
+    for name in tpp.FILES:
+        (tmp_path / name).write_text('{"datasets": []}')
+    with pytest.raises(PolicyError, match=r"MANIFEST.json does not describe adult_train.csv"):
+        tables_of("002", tmp_path, silent, quick=True)
+
+
+def test_rows_of_a_table_have_a_cell_for_every_column():
+    with pytest.raises(ValueError, match="a row has not 2 cells"):
+        PaperTable("004", "a table", ("a", "b"), (("1", "2"), ("1",)), ())
+
+
+# -- the pieces ------------------------------------------------------------------------------------------
+
+
+def test_the_mean_over_k_is_the_area_by_its_length_and_has_the_error_of_the_parts():
+    runs = Runs({5: [Run(0.8), Run(0.9)], 10: [Run(0.7), Run(0.8)], 20: [Run(0.7), Run(0.8)]})
+    assert runs.area() == pytest.approx(5 * 80 + 10 * 75)
+    assert runs.over_k("accuracy") == pytest.approx((5 * 0.8 + 10 * 0.75) / 15)
+    assert runs.error() == pytest.approx(0.05)  # the two parts differ by 0.1 at every k
+
+
+@pytest.mark.duckdb
+def test_numbers_are_told_in_the_words_of_the_release(duckdb_engine, make_table):
+    made = make_table(duckdb_engine, "t", {"x": "DOUBLE"}, [(29.5,), (30.0,), (44.0,), (45.0,)])
+    told = in_words(column("x"), [">= 45", "< 30"])
+    rows = duckdb_engine.fetch(exp.Select(expressions=[told]).from_(made.table()))
+    assert sorted(row[0] for row in rows) == ["< 30", ">= 45", "other", "other"]
+
+
+@pytest.mark.duckdb
+def test_rows_with_missing_values_and_rows_beyond_the_most_are_left_out(tmp_path, duckdb_engine):
+    columns = '{"name": "a", "sql_type": "BIGINT"}, {"name": "b", "sql_type": "VARCHAR"}'
+    (tmp_path / "MANIFEST.json").write_text(f'{{"datasets": [{{"file": "t.csv", "columns": [{columns}]}}]}}')
+    (tmp_path / "t.csv").write_text("a,b\n1,x\n,y\n3,\n4,no\n5,z\n")
+    every = exp.Select(expressions=[column("a"), column("b"), column(ROW)]).from_(WHOLE.table())
+    assert load(duckdb_engine, tmp_path, ["t.csv"], WHOLE, known=["a"]) == ["a", "b"]
+    assert sorted(duckdb_engine.fetch(every)) == [(1, "x", 0), (3, None, 1), (4, "no", 2), (5, "z", 3)]
+    load(duckdb_engine, tmp_path, ["t.csv"], WHOLE, known=["a", "b"], most=2)
+    assert sorted(duckdb_engine.fetch(every)) == [(1, "x", 0), (5, "z", 1)]
+
+
+# -- small runs ------------------------------------------------------------------------------------------
+
+
+@needs_data
+@pytest.mark.duckdb
+def test_kactus_tables(monkeypatch):
+    """The smallest table stands for the five; the shapes and what stands beside are those of the paper."""
+    small = tuple(one for one in kactus.PRINTED if one.name == "Glass")
+    monkeypatch.setattr(kactus, "PRINTED", small)
+    monkeypatch.setattr(kactus, "_QUICK_ROWS", 120)
+    seen = []
+    found = tables_of("004", DATA, lambda step, done, total: seen.append((step, done, total)), quick=True)
+    accuracies, by_k, arx, explained = found
+    assert {table.paper for table in found} == {"004"}
+    assert [row[:2] for row in accuracies.rows] == [
+        (one.name, learned) for one in small for learned in ("original rows", "kactus2 (min_leaf = 2)")
+    ]
+    assert [row[4] for row in accuracies.rows] == ["67.63", "54.89"]
+    assert all(PERCENT.fullmatch(row[2]) and 20 < float(row[2]) <= 100 for row in accuracies.rows)
+    assert [row[2] for row in by_k.rows] == ["5", "10"]
+    assert all(0 < float(row[4]) < 1 for row in by_k.rows)
+    assert arx.rows[-1] == ("ARX, best global recoding", "published rows", "82.5")
+    assert [row[1] for row in explained.rows] == ["training half published alone", "paper", "paper"]
+    assert all(done < total for _, done, total in seen)
+
+
+@needs_data
+@pytest.mark.duckdb
+def test_adult_by_number_of_leaves():
+    """The paper's K at four leaves is 120 (its table I); L lies between 2 and 3."""
+    expected = {2: (14139, 1156, "5.58", ".751"), 3: (3531, 463, "2.46", ".8156"), 4: (120, 2, "2.26", ".8249")}
+    with open_engine(":memory:") as engine:
+        tpp.load_adult(engine, DATA)
+        for leaves, (k, k_with_response, l, accuracy) in expected.items():
+            found = tpp.measured(engine, leaves)
+            assert (found.k, found.k_with_response, found.same_trees) == (k, k_with_response, True)
+            assert f"{found.l:.2f}" == l
+            assert found.accuracy == pytest.approx(float(accuracy), abs=0.0005)
+
+
+@needs_data
+@pytest.mark.duckdb
+@pytest.mark.parametrize("paper", ["001", "002"])
+def test_quick_tables_of_adult(paper):
+    (table,) = tables_of(paper, DATA, silent, quick=True)
+    assert table.rows
+    assert table.legend
+    assert table.markdown().count("\n|") == len(table.rows) + 2
+    if paper == "001":
+        assert [row[:2] for row in table.rows] == [
+            (form, k) for name in ("id3", "c45") for form, k in ((f"{name}, plain", ""), (name, "50"), (name, "100"))
+        ]
+        assert all(int(row[5]) >= int(row[1]) for row in table.rows if row[1])  # k of the model
+    else:
+        assert [row[0] for row in table.rows] == ["2", "3"]
+        assert {row[7] for row in table.rows} == {"yes"}
