@@ -12,6 +12,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import Any, Literal
 
+from markupsafe import Markup
+
 from ppdm_sql import __version__
 from ppdm_sql.catalog import migrate
 from ppdm_sql.catalog.store import append, new_id, next_number, now, ordered_json_text
@@ -105,6 +107,35 @@ class Evaluation:
         """The positions that need not be measured any more."""
         found = {point.position for point in self.points}
         return frozenset(found if self.baseline is None else found | {self.baseline.position})
+
+    def _repr_html_(self) -> str:
+        """The points as a table, for notebooks."""
+        heads = ("method", "asked", "verdict", "rows", "classes", "loss", "worst risk", "accuracy")
+        row, head, cell = Markup("<tr>{}</tr>"), Markup('<th scope="col">{}</th>'), Markup("<td><bdi>{}</bdi></td>")
+        lines = [row.format(Markup().join(head.format(word) for word in heads))]
+        for point in (*([] if self.baseline is None else [self.baseline]), *self.points):
+            lines.append(row.format(Markup().join(cell.format(text) for text in _in_words(point))))
+        told = Markup("<p><b><bdi>{}</bdi></b> {} rows, {}</p>").format(str(self.name), f"{self.rows:,}", self.protocol)
+        return str(Markup("{}<table>{}</table>").format(told, Markup().join(lines)))
+
+
+def _in_words(point: EvaluationPoint) -> tuple[str, ...]:
+    """A point as the cells of a table."""
+
+    def number(value: float | None, form: str) -> str:
+        return "" if value is None else format(value, form)
+
+    verdict = "" if point.holds is None else "holds" if point.holds else "breached"
+    return (
+        point.algorithm or "(as they are)",
+        point.asked,
+        "refused" if point.status == "refused" else verdict,
+        number(point.rows, ","),
+        number(point.classes, ","),
+        number(point.loss, ".3f"),
+        number(point.risk, ".3%"),
+        number(point.score, ".2%"),
+    )
 
 
 _POINT = (

@@ -51,6 +51,8 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
 @click.option("--rows", type=click.IntRange(min=1), help="How many in all [as many as the models were learned from].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
+@click.option("--classes", type=click.Choice(["quota", "counts"]), default="quota", show_default=True,
+              help="Of a leaf's rows: the majority exactly, the others evenly; or all as counted.")  # fmt: skip
 @click.option("--name-sources", is_flag=True, help="Add column ppdm_source: 0, 1, ... in the order of the files.")
 @json_option
 @pass_options
@@ -61,6 +63,7 @@ def collect(
     rows: int | None,
     seed: int,
     algorithm: str,
+    classes: str,
     name_sources: bool,
     as_json: bool,
 ) -> int:
@@ -80,8 +83,9 @@ def collect(
         shared = [read_shared(Path(file)) for file in files]
         target = name_of(session.engine, into)
         done = pool(
-            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, name_sources=name_sources
-        )
+            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, by_counts=classes == "counts",
+            name_sources=name_sources,
+        )  # fmt: skip
     if as_json:
         show.print_json({"table": done.relation, "rows": done.rows, "sources": done.sources})
     else:

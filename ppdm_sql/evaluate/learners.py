@@ -80,6 +80,8 @@ def learn_and_test(
     if learner not in LEARNERS:
         raise PolicyError(f"there is no learner {shown(learner)}: {did_you_mean(learner, LEARNERS)}")
     infos = _columns(engine, train, test, [target, *attributes])
+    attributes = _telling(engine, train, attributes)
+    infos = [infos[0], *(info for info in infos[1:] if info.name in attributes)]
     known = exp.Not(this=exp.Is(this=column(target), expression=exp.Null()))
     picked = exp.Select(expressions=[column(name) for name in (target, *attributes)]).from_(test.table()).where(known)
     engine.create_table(_TEST, picked, temporary=True)
@@ -90,6 +92,23 @@ def learn_and_test(
     finally:
         for name in (_TEST, _TOLD, _NODES):
             engine.drop_table(name, temporary=True)
+
+
+def _telling(engine: Engine, train: Name, attributes: Sequence[str]) -> Sequence[str]:
+    """The attributes that say something where it is learned from; all of them if none does.
+
+    A column that a release suppressed throughout teaches nothing, but its raw values in the test rows would be new
+    ones to naive Bayes, and new values speak for the rarest class.
+    """
+    if not attributes:
+        return attributes
+    values: list[exp.Expr] = []
+    for name in attributes:
+        missing = exp.Case().when(exp.Is(this=column(name), expression=exp.Null()), exp.Literal.number(1))
+        some = exp.Coalesce(this=exp.Max(this=missing), expressions=[exp.Literal.number(0)])
+        values.append(exp.Add(this=exp.Count(this=exp.Distinct(expressions=[column(name)])), expression=some))
+    found = engine.fetch_one(exp.Select(expressions=values).from_(train.table()))
+    return [name for name, number in zip(attributes, found, strict=True) if number > 1] or attributes
 
 
 def _columns(engine: Engine, train: Name, test: Name, names: Sequence[str]) -> list[ColumnInfo]:

@@ -40,6 +40,7 @@ class Order:
     seed: int = 0
     draw: bool = False  # classes drawn one by one instead of by quota
     domains: Mapping[str, Bounds] | None = None
+    by_counts: bool = False  # classes as the counts of the leaves have them, instead of by quota
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def generate(engine: Engine, tree: Tree, order: Order, shared: Mapping[int, Doma
     """
     domains = domains_of(tree, order.domains or {}) if shared is None else shared
     mixed = sorted(range(len(tree.classes)), key=lambda code: _digest(order.seed, f"class {code}"))
-    made = recipes(tree, domains, order.rows, mixed)
+    made = recipes(tree, domains, order.rows, mixed, by_counts=order.by_counts)
     if order.algorithm == "basegen":
         made = [_anywhere(domains, sum(recipe.rows for recipe in made), len(tree.classes))]
     _load(engine, tree, made, domains, order)

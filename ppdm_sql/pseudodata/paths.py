@@ -23,8 +23,13 @@ class Recipe:
     bounds: Mapping[int, tuple[Bounds, ...]]
 
 
-def recipes(tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: Sequence[int]) -> list[Recipe]:
-    """One recipe per leaf that has rows; order is the seeded order of the classes in which left-over rows go."""
+def recipes(
+    tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: Sequence[int], *, by_counts: bool = False
+) -> list[Recipe]:
+    """One recipe per leaf that has rows; order is the seeded order of the classes in which left-over rows go.
+
+    by_counts: rows per class in the proportion of the leaf's counts, which a published model tells, not by quota.
+    """
     if tree.is_regression:
         raise PolicyError("pseudo-data is made from a decision tree: this model is a regression tree")
     leaves = [leaf for leaf in tree.leaves if leaf.rows > 0]
@@ -34,7 +39,8 @@ def recipes(tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: 
     made = []
     for leaf, size in zip(leaves, sizes, strict=True):
         values, bounds = _allowed(tree, leaf, domains)
-        made.append(Recipe(leaf.number, size, quota(leaf, size, order), values, bounds))
+        classes = tuple(largest_remainder(leaf.counts, size)) if by_counts else quota(leaf, size, order)
+        made.append(Recipe(leaf.number, size, classes, values, bounds))
     return [recipe for recipe in made if recipe.rows > 0]
 
 
@@ -55,7 +61,7 @@ def largest_remainder(weights: Sequence[int], total: int) -> list[int]:
 def quota(leaf: Node, rows: int, order: Sequence[int]) -> tuple[int, ...]:
     """Rows per class: the majority in its proportion, the others as even as whole rows allow (Tian et al., example 20).
 
-    How the misses are spread over the other classes is not told by a published label, so it is not used.
+    How the misses are spread over the other classes is not told by the paper's labels, so it is not used here.
 
     >>> quota(Node(0, None, 0, (2, 3, 1, 8, 10)), 24, range(5))
     (4, 4, 3, 3, 10)

@@ -49,10 +49,11 @@ def read_order(statement: PseudoData) -> Order:
     algorithm, classes = given.get("algorithm", "pgen"), given.get("classes", "quota")
     if algorithm not in ("pgen", "basegen"):
         raise PolicyError("algorithm of PSEUDO DATA is pgen or basegen")
-    if classes not in ("quota", "draw"):
-        raise PolicyError("classes of PSEUDO DATA is quota or draw")
+    if classes not in ("quota", "draw", "counts"):
+        raise PolicyError("classes of PSEUDO DATA is quota, draw or counts")
     rows, seed = _whole(given.get("rows"), "rows", 1), _whole(given.get("seed"), "seed", 0)
-    return Order(str(algorithm), rows, seed or 0, classes == "draw", read_domains(given.get("domains")))
+    domains = read_domains(given.get("domains"))
+    return Order(str(algorithm), rows, seed or 0, classes == "draw", domains, classes == "counts")
 
 
 def _whole(value: Any, name: str, least: int) -> int | None:

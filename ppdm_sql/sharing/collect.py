@@ -126,6 +126,7 @@ def pool(
     rows: int | None = None,
     seed: int = 0,
     algorithm: str = "pgen",
+    by_counts: bool = False,
     domains: dict[str, Bounds] | None = None,
     name_sources: bool = False,
     progress: Progress = silent,
@@ -145,7 +146,8 @@ def pool(
     for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
         progress("making rows", number, len(shared))
         if size:
-            parts.append(_part(engine, one, number, common, Order(algorithm, size, seed + number)))
+            order = Order(algorithm, size, seed + number, by_counts=by_counts)
+            parts.append(_part(engine, one, number, common, order))
     engine.create_table(into, _mixed(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources))
     kind = engine.relation_kind(into) or "table"
     engine.comment(into, kind, f"ppdm_sql pseudo-data of {len(shared)} sources: made from models, describes nobody")

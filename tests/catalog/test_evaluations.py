@@ -91,3 +91,12 @@ def test_a_database_without_these_tables_has_no_evaluation(engine, files):
 )
 def test_the_score_is_what_a_learner_kept(point, score):
     assert point.score == score
+
+
+def test_a_notebook_shows_the_points_with_every_name_escaped():
+    shown = replace(EVALUATION, relation_name="<script>", baseline=BASELINE, points=(FULL, REFUSED))._repr_html_()
+    assert "<script>" not in shown
+    assert "&lt;script&gt;" in shown
+    assert shown.count("<tr>") == 4
+    for text in ("(as they are)", "kactus2", "recursive_l = (3, 2)", "holds", "refused", "1,190", "0.500", "75.00%"):
+        assert text in shown, text

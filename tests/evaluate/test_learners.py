@@ -242,3 +242,18 @@ def test_what_cannot_be_learned_is_refused_with_names(duckdb_engine, make_table)
         with pytest.raises(Exception, match=r"NULL in every row|no class") as caught:
             run(duckdb_engine, learner, attributes=["x"])
         assert "PolicyError" in str(caught.type) or "PpdmError" in str(caught.type)
+
+
+@pytest.mark.parametrize("learner", ["naive_bayes", "c45", "c45_spread", "logistic"])
+def test_columns_suppressed_throughout_are_as_if_they_were_not_there(duckdb_engine, make_table, learner):
+    """Their values in the test rows are new ones to whoever learned from the release: they speak for no class."""
+    rng = random.Random(5)
+    hidden = [f"n{place}" for place in range(6)]
+    kinds = {**dict.fromkeys(hidden, "TEXT"), "job": "TEXT", "ill": "TEXT"}
+    words = [[rng.choice("abcdef") for _ in hidden] for _ in range(200)]
+    rest = [(rng.choice(["cook", "clerk"]), "rare" if place % 25 == 0 else "flu") for place in range(200)]
+    make_table(duckdb_engine, "train me", kinds, [(*"******", *row) for row in rest])
+    make_table(duckdb_engine, "test me", kinds, [(*some, *row) for some, row in zip(words, rest, strict=True)])
+    with_them = run(duckdb_engine, learner, target="ill", attributes=[*hidden, "job"])
+    assert with_them == run(duckdb_engine, learner, target="ill", attributes=["job"])
+    assert with_them.right == 192

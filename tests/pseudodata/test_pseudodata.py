@@ -55,6 +55,14 @@ def test_every_leaf_gets_its_rows_and_its_quota(engine, tree):
         assert max(others) - min(others) <= 1
 
 
+def test_by_counts_every_class_of_a_leaf_is_as_it_was_counted(engine, tree):
+    rows = rows_of(engine, generate(engine, tree, Order(seed=3, by_counts=True)))
+    for leaf in tree.leaves:
+        here = Counter(row["ill"] for row in rows if follow(tree, row) == leaf.number)
+        assert tuple(here[value] for value in tree.classes) == leaf.counts
+    assert any(len(set(leaf.counts)) > 2 for leaf in tree.leaves)  # a quota would have been another one
+
+
 def test_a_seed_gives_the_same_rows_on_every_engine(engine, duckdb_engine, tree):
     here = rows_of(engine, generate(engine, tree, Order(rows=300, seed=5)))
     there = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=300, seed=5)))
@@ -203,7 +211,7 @@ def test_only_released_models_give_rows(session):
         ("rows = 0", "rows of PSEUDO DATA"),
         ("rows = 1.5", "rows of PSEUDO DATA"),
         ("algorithm = magic", "pgen or basegen"),
-        ("classes = many", "quota or draw"),
+        ("classes = many", "quota, draw or counts"),
         ("domains = (age, 90)", "column, least, greatest"),
         ("domains = (shoe, 1, 2)", "no column"),
         ("domains = (age, 1, 2)", "outside of its declared bounds"),

@@ -103,13 +103,15 @@ def dealt(engine: Engine, task: Task, number: int, seed: int) -> list[Name]:
     return folds.sources(engine, TRAIN, number=number, seed=seed, columns=task.names)
 
 
-def pooled(engine: Engine, task: Task, trees: Sequence[Tree], algorithm: str, seed: int) -> Tree:
+def pooled(
+    engine: Engine, task: Task, trees: Sequence[Tree], algorithm: str, seed: int, *, by_counts: bool = False
+) -> Tree:
     """The global tree: pseudo-rows from every tree, as many as it was learned from, and the learner over them."""
     engine.drop_table(POOL)
     shared = [Shared(f"source {place}", f"source {place}", tree, ()) for place, tree in enumerate(trees)]
     named = {attribute.name for tree in trees for attribute in tree.attributes}
     bounds = {name: ends for name, ends in task.bounds.items() if name in named}
-    pool(engine, shared, POOL, seed=seed, algorithm=algorithm, domains=bounds)
+    pool(engine, shared, POOL, seed=seed, algorithm=algorithm, by_counts=by_counts, domains=bounds)
     assert SOURCE not in task.names
     tree = learned(engine, task, POOL)
     engine.drop_table(POOL)
