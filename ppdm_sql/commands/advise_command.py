@@ -81,8 +81,8 @@ def _show(found: Advice) -> None:
     from ppdm_sql.commands import show
 
     evaluation = found.evaluation
-    where = "" if found.sampled is None else f"{len(found.tried)} tried on {found.sampled:,} rows, then "
-    many = f"{len(evaluation.points)} on all {evaluation.rows:,} rows"
+    where = "" if found.sampled is None else f"{len(found.tried)} ways tried on {found.sampled:,} rows, then "
+    many = f"{len(evaluation.points)} ways tried on all {evaluation.rows:,} rows"
     show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
     first = [] if evaluation.baseline is None else [evaluation.baseline]
     points_table([*first, *found.front], evaluation)
