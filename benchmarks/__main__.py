@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data, model_cases, release_cases, tree_data
+from benchmarks import data, model_cases, pseudo_cases, release_cases, tree_data
 from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
-_BESIDE = model_cases.FLOORS | release_cases.FLOORS  # a case and the one it is a ratio to
+_BESIDE = model_cases.FLOORS | pseudo_cases.FLOORS | release_cases.FLOORS  # a case and the one it is a ratio to
 _FLOORS = ("group_by", "group_bys", *set(_BESIDE.values()))
 LONGEST = 300  # seconds a case may take; some peers would take an hour
 
@@ -81,11 +81,13 @@ def _trees(database: Path, rows: int, options: argparse.Namespace) -> list[dict[
 
 
 def _models(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
-    """Published models; kadet up to a million rows, the audit on all."""
-    names = ["leaf_scan", "span_audit", "span_audit_private"]
+    """Published models; kadet up to a million rows, the audit and pseudo-rows on all, pruning once."""
+    names = ["leaf_scan", "span_audit", "span_audit_private", "random_rows", "pgen", "basegen"]
     repeat = options.repeat if rows <= 1_000_000 else 1
     if rows <= 1_000_000:
         names += ["c45", "kadet_c45", "kadet_private", "kadet_published"]
+    if rows == min(options.tree_rows):
+        names.append("atp_prune")
     return [{"rows": rows, "case": name, **_case(name, database, repeat)} for name in names]
 
 
@@ -136,7 +138,8 @@ def _best(arguments: list[str], repeat: int) -> dict[str, float]:
 def _print(found: list[dict[str, object]]) -> None:
     """Ratios are to the plain GROUP BY of the same table; trees and naive Bayes to the 14 of theirs.
 
-    Models: kadet to plain C4.5, the audit to the count of the leaves; kactus2 and tpp to the C4.5 tree alone.
+    Models: kadet to plain C4.5, the audit to the count of the leaves, pseudo-rows to random(); kactus2 and tpp to the
+    C4.5 tree alone.
     """
     floors = {(item["rows"], item["case"]): item["seconds"] for item in found if item["case"] in _FLOORS}
     print(f"\n{'rows':>12} {'case':<20} {'seconds':>9} {'x GROUP BY':>11} {'cpu s':>8} {'peak MB':>8} {'accuracy':>9}")

@@ -10,10 +10,13 @@ from collections.abc import Callable
 
 from benchmarks.data import QUASI, SENSITIVE, TARGET
 from benchmarks.model_cases import MODEL_CASES
+from benchmarks.pseudo_cases import PSEUDO_CASES
 from benchmarks.release_cases import RELEASE_CASES
 from benchmarks.tree_cases import TREE_CASES, after_lightgbm
 
-CASES: dict[str, Callable[[str], Callable[[], object]]] = {**TREE_CASES, **MODEL_CASES, **RELEASE_CASES}
+CASES: dict[str, Callable[[str], Callable[[], object]]] = {
+    **TREE_CASES, **MODEL_CASES, **PSEUDO_CASES, **RELEASE_CASES,
+}  # fmt: skip
 
 
 def case(function: Callable[[str], Callable[[], object]]) -> Callable[[str], Callable[[], object]]:

@@ -1,7 +1,8 @@
 """Published models beside what they are made of: kADET beside plain C4.5, the span audit beside one scan by leaf.
 
-The bars: kADET-C4.5 takes less than 10 times plain C4.5 on 30,000 rows and less than 6 times on a million; the audit of
-a tree of 500 leaves takes less than 5 times the plain query that counts its leaves.
+The bars: kADET-C4.5 takes less than 10 times plain C4.5 on 30,000 rows, with and without private attributes, and less
+than 6 times on a million where all are public; the audit of a tree of 500 leaves takes less than 5 times the plain
+query that counts its leaves.
 """
 
 from __future__ import annotations
@@ -70,15 +71,29 @@ def _planned(database: str, private: tuple[str, ...]) -> Callable[[], object]:
     from ppdm_sql.source.relation import open_source
     from ppdm_sql.watching import silent
 
-    session = _session(database)
     statement = parse(_statement(private))[0]
     assert isinstance(statement, Publish)
 
-    def planned() -> dict[str, float]:
+    def planned(session) -> dict[str, float]:
         source = open_source(session.engine, statement.query, statement.policy)
         return _told(kadet(session.engine, source, statement.policy, {}, silent).tree)
 
-    return planned
+    planned(_some_people(database))  # modules that load at first use are not what is timed
+    session = _session(database)
+    return lambda: planned(session)
+
+
+def _some_people(database: str):
+    """A session over a few of the rows, elsewhere."""
+    import duckdb
+
+    import ppdm_sql
+
+    con = duckdb.connect()
+    con.execute(f"ATTACH '{database}' AS whole (READ_ONLY)")
+    con.execute("CREATE TABLE people AS SELECT * FROM whole.people LIMIT 1000")
+    con.execute("DETACH whole")
+    return ppdm_sql.connect(con)
 
 
 def span_audit(database: str) -> Callable[[], object]:
@@ -86,7 +101,7 @@ def span_audit(database: str) -> Callable[[], object]:
     from ppdm_sql.statements.names import Name
     from ppdm_sql.trees.audit import audit
 
-    session, tree = _grown(database)
+    session, tree = grown_tree(database)
     return lambda: audit(session.engine, tree, Name("people"), k=K)
 
 
@@ -95,7 +110,7 @@ def span_audit_private(database: str) -> Callable[[], object]:
     from ppdm_sql.statements.names import Name
     from ppdm_sql.trees.audit import audit
 
-    session, tree = _grown(database)
+    session, tree = grown_tree(database)
     names = {tree.attributes[number].name for number in tree.used()}
     return lambda: audit(session.engine, tree, Name("people"), public=sorted(names - set(PRIVATE)), k=K)
 
@@ -107,14 +122,14 @@ def leaf_scan(database: str) -> Callable[[], object]:
     from ppdm_sql.statements.names import Name, aliased, column
     from ppdm_sql.trees.expression import bound, node_expression
 
-    session, tree = _grown(database)
+    session, tree = grown_tree(database)
     leaf = aliased(node_expression(session.engine, bound(session.engine, tree, Name("people")), "r"), "leaf")
     inner = exp.Select(expressions=[leaf]).from_(Name("people").table("r"))
     counted = exp.Select(expressions=[column("leaf"), exp.Count(this=exp.Star())]).from_(inner.subquery("l"))
     return lambda: session.engine.fetch(counted.group_by(column("leaf")))
 
 
-def _grown(database: str):
+def grown_tree(database: str):
     """The session and the tree; not timed."""
     from sqlglot import exp
 

@@ -12,21 +12,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ppdm_sql.anonymizers import registry
-from ppdm_sql.catalog import migrate, releases, runs
+from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import Evaluation
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached, SchemaDrifted
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.models import library
+from ppdm_sql.models.library import Model, Predicted
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
     DropRelease,
@@ -43,19 +44,18 @@ from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import export
 from ppdm_sql.release.live import check_live, is_live
 from ppdm_sql.release.live_now import export_live, recheck_live
-from ppdm_sql.release.model import measure as measure_model
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import export_model, recheck_model
+from ppdm_sql.release.planned import planned
 from ppdm_sql.release.pseudo import publish_pseudo
-from ppdm_sql.release.publish import preview, publish
+from ppdm_sql.release.pseudo_planned import planned_pseudo
+from ppdm_sql.release.publish import publish
 from ppdm_sql.release.recheck import recheck
+from ppdm_sql.release.recorded import recorded
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
-from ppdm_sql.release.target import sweep
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees import library
 from ppdm_sql.trees.audit import Audit, audit
-from ppdm_sql.trees.library import Model, Predicted
 from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
@@ -186,76 +186,32 @@ class Session:
         return self._recorded(statement, lambda run_id: publish_pseudo(self.engine, statement, run_id, self._progress))
 
     def _recorded(self, statement: Publish | PseudoData, work: Callable[[str], ReleaseRecord]) -> Published:
-        """Runs the work of a statement; that it ran, and how it ended, stays in the catalog whatever happens."""
-        self.engine.check_writable()
-        migrate.ensure(self.engine)
-        sweep(self.engine)
-        run_id = runs.start_run(self.engine, statement.text, statement.place.file)
-        try:
-            record = work(run_id)
-        except BaseException as error:
-            self._note_failure(run_id, error)
-            raise
-        finally:
-            self._progress("done", 1, 1)
-        runs.finish_run(self.engine, run_id, "published", 0)
-        return Published.of(self.engine, record)
+        return Published.of(self.engine, recorded(self.engine, statement, work, self._progress))
 
     def _published(self, statement: Publish, run_id: str) -> ReleaseRecord:
         if statement.kind == "MODEL":
             return publish_model(self.engine, self._planner.model(statement, run_id), self._progress)
         return publish(self.engine, self._planner.table(statement, run_id), self._progress)
 
-    def _note_failure(self, run_id: str, error: BaseException) -> None:
-        """A refused publication leaves its record, although its own transaction is gone."""
-        refused = isinstance(error, RequirementBreached | SchemaDrifted | PolicyError)
-        code = error.exit_code if isinstance(error, PpdmError) else 3
-        message = str(error) if isinstance(error, PpdmError) else type(error).__name__
-        with suppress(PpdmError):  # a full disk or a lost connection: the first error is the one to tell
-            runs.finish_run(self.engine, run_id, "refused" if refused else "failed", code, message)
-
     def _refresh(self, statement: Refresh) -> Published:
         record = self._current(self.engine.name(statement.name))
         first = self.parse(record.policy_text)[0]
+        if isinstance(first, PseudoData):  # rows made anew, from the model as it is now
+            return self._pseudo(replace(first, replace=True))
         assert isinstance(first, Publish)
         place = replace(first.place, file=record.roles.get("file"))
         return self._publish(replace(first, replace=True, place=place))
 
     def _plan(self, statement: Publish) -> Planned:
         _method_is_there(statement)
-        heard: list[str] = []
-        with self._listening(heard.append):
-            planned = self._planned_model(statement) if statement.kind == "MODEL" else self._planned_table(statement)
-        self._progress("done", 1, 1)
-        return replace(planned, statements=tuple(heard))
-
-    def _planned_table(self, statement: Publish) -> Planned:
-        request = self._planner.table(statement, run_id="")
-        return Planned.of(request, preview(self.engine, request, self._progress))
-
-    def _planned_model(self, statement: Publish) -> Planned:
-        request = self._planner.model(statement, run_id="")
-        return Planned.of_model(request, measure_model(self.engine, request, self._progress))
+        return planned(self._planner, statement)
 
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish):
             return self._plan(statement.statement)
+        if isinstance(statement.statement, PseudoData):
+            return planned_pseudo(self.engine, statement.statement)
         return Planned.in_words(self.engine, statement.statement)
-
-    @contextmanager
-    def _listening(self, hear: Callable[[str], None]) -> Iterator[None]:
-        before = self.engine.on_statement
-
-        def both(sql: str) -> None:
-            hear(sql)
-            if before is not None:
-                before(sql)
-
-        self.engine.on_statement = both
-        try:
-            yield
-        finally:
-            self.engine.on_statement = before
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------
 
@@ -352,7 +308,10 @@ class Session:
         rare: int | None = None,
         replace: bool = False,
     ) -> Model:
-        """Learns a tree from a table or a SELECT and keeps it under a name; rare = 1 names every category."""
+        """Learns a model from a table or a SELECT and keeps it under a name; rare = 1 names every category.
+
+        inducer: id3, c45, cart, regression, naive_bayes or conjunctive_rules, each with its own options.
+        """
         try:
             return library.train(
                 self.engine, name, source, target, inducer=inducer, options=options, rare=rare, replace=replace,
@@ -369,26 +328,35 @@ class Session:
 
     def predict(self, model: Model | str, source: str, into: str, keep: Sequence[str] | None = None) -> Predicted:
         """Writes what a model says of every row into a new table."""
-        tree = (self.model(model) if isinstance(model, str) else model).tree
+        found = self.model(model) if isinstance(model, str) else model
         try:
-            return library.predict_into(self.engine, tree, source, into, keep, self._progress)
+            return library.predict_into(self.engine, found, source, into, keep, self._progress)
         finally:
             self._progress("done", 1, 1)
 
     def audit(
         self,
-        model: Model | str,
+        model: Model | str | Sequence[Model | str],
         source: str,
         *,
         public: Sequence[str] | None = None,
         class_is_public: bool = False,
         entity: str | None = None,
         k: int | None = None,
+        groups: int | None = 0,
     ) -> Audit:
-        """Which people of a table somebody can tell apart who gets the model and knows the public columns."""
-        tree = (self.model(model) if isinstance(model, str) else model).tree
+        """Which people of a table somebody can tell apart who gets the model and knows the public columns.
+
+        model: one, or several that he has all.  groups: of how many groups it is told who they are, the smallest
+        first; None: of all.
+        """
+        asked = [model] if isinstance(model, str | Model) else model
+        trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
         relation = library.relation_of(self.engine, source)
-        return audit(self.engine, tree, relation, public=public, class_is_public=class_is_public, entity=entity, k=k)
+        return audit(
+            self.engine, trees, relation, public=public, class_is_public=class_is_public, entity=entity, k=k,
+            groups=groups,
+        )  # fmt: skip
 
     def _current(self, name: Name) -> ReleaseRecord:
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None

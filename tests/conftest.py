@@ -13,6 +13,10 @@ REAL, DOUBLE, DECIMAL(p, s), TEXT, DATE, TIMESTAMP and TIMESTAMPTZ; the values a
 nan and inf, Decimal, str, date, datetime), None is NULL.  `temporary=True` makes a working table.  On Spark a
 stored relation's name holds only letters, digits and _; a working table's may hold anything.
 
+`open_session(engine)` is a session over an engine, whose files stay below tmp_path.  In a folder whose conftest.py
+has a fixture `tables` (a function that fills an engine), `session` is a session over these on each engine, `duck` on
+DuckDB alone.
+
 For tests of one engine only: `duckdb_engine`, `postgres_engine`, `spark_engine`, with the mark of that
 engine.  `postgres_url` is the scratch database for a second session, `postgres_admin` a superuser's connection
 to it (roles named ppdm_test_... are dropped after the test), `spark_session` the session all Spark tests share.
@@ -284,3 +288,31 @@ def make_table():
         return relation
 
     return make
+
+
+# -- sessions --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def open_session(tmp_path: Path):
+    from ppdm_sql.session import Session
+    from ppdm_sql.watching import silent
+
+    def opened(engine) -> Session:
+        return Session(engine, out=tmp_path, show_values=False, progress=silent)
+
+    return opened
+
+
+@pytest.fixture
+def session(engine, tables, open_session):
+    """A session over the folder's tables on each engine."""
+    tables(engine)
+    return open_session(engine)
+
+
+@pytest.fixture
+def duck(duckdb_engine, tables, open_session):
+    """The same on DuckDB alone."""
+    tables(duckdb_engine)
+    return open_session(duckdb_engine)

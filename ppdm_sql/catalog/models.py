@@ -18,9 +18,11 @@ from ppdm_sql.catalog.store import append, new_id, next_number, now, ordered_jso
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import SCHEMA, Name, column, identifier, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier, own
 
 ModelEvent = Literal["replaced", "dropped", "exported"]
+
+OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned from such rows; no table's name has it
 
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
 _LOADED = own("ppdm_model_rows")
@@ -67,8 +69,13 @@ class ModelRecord:
 
     @property
     def is_raw(self) -> bool:
-        """Whether it may name values that only one row has; of an imported model that is not known."""
-        return self.rare is not None and self.rare <= 1
+        """Whether it may name values that only one person's row has; of an imported model that is not known."""
+        return self.rare is not None and self.rare <= 1 and not self.is_of_pseudo_rows
+
+    @property
+    def is_of_pseudo_rows(self) -> bool:
+        """Whether its rows were marked as pseudo-data when it was learned from them."""
+        return self.source_query is not None and self.source_query.startswith(OF_PSEUDO_ROWS)
 
 
 _READ = (
@@ -96,6 +103,8 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
 def check_name(name: str) -> None:
     if not 0 < len(name) <= _LONGEST or not name.strip() or not name.isprintable():
         raise PolicyError(f"a model's name has 1 to {_LONGEST} printable characters")
+    if name.casefold().startswith(PREFIX):
+        raise PolicyError(f"a model's name does not begin with {PREFIX}, which is kept for ppdm_sql")
 
 
 def add_event(engine: Engine, model_id: str, event: ModelEvent) -> None:

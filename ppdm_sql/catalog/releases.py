@@ -200,6 +200,12 @@ def current(engine: Engine, name: Name) -> ReleaseRecord | None:
     return found[0] if found else None
 
 
+def of_model(engine: Engine, name: str) -> ReleaseRecord | None:
+    """The live release of a model; models have no schema, so it is the one of any schema."""
+    found = next((one for one in listed(engine) if one.kind == "MODEL" and one.relation_name == name), None)
+    return None if found is None else current(engine, found.name)
+
+
 def history(engine: Engine, name: Name) -> list[ReleaseRecord]:
     """Every release this name ever had, newest first."""
     return _named(engine, name, live=False)
@@ -291,6 +297,11 @@ def salt(engine: Engine) -> str:
     drawn = _setting(engine, _SALT)
     assert drawn is not None
     return drawn
+
+
+def known_salt(engine: Engine) -> str | None:
+    """The salt, where it was drawn already."""
+    return _setting(engine, _SALT)
 
 
 def _setting(engine: Engine, name: str) -> str | None:

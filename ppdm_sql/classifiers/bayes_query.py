@@ -22,6 +22,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Attribute
 
 _CODE, _LIST = "ppdm_a", "ppdm_l"
+_MOST_TERMS = 100  # of one sum: engines bound how deeply an expression may be nested
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,20 @@ def scores_query(
         inner = inner.select(aliased(number(1), "ppdm_row"))
     outer = exp.Select(expressions=[column(f"ppdm_k{place}", "c") for place in range(len(keep))])
     for class_place, prior in enumerate(priors):
-        total: exp.Expr = score(prior)
-        for place, part in enumerate(parts):
-            total = exp.Add(this=total, expression=_weight(place, part, class_place))
+        weights = [_weight(place, part, class_place) for place, part in enumerate(parts)]
+        total = _sum(score(prior), weights[:_MOST_TERMS])
+        for start in range(_MOST_TERMS, len(weights), _MOST_TERMS):
+            more = _sum(score(0), weights[start : start + _MOST_TERMS])
+            total = exp.Add(this=total, expression=exp.Paren(this=more))
         outer = outer.select(aliased(total, scored(class_place)), copy=False)
     outer = outer.from_(inner.subquery("c", copy=False), copy=False)
     return _never_is_never(outer, len(keep), len(priors)) if _can_be_never(parts, priors) else outer
+
+
+def _sum(first: exp.Expr, terms: Sequence[exp.Expr]) -> exp.Expr:
+    for term in terms:
+        first = exp.Add(this=first, expression=term)
+    return first
 
 
 def _coded(inner: exp.Select, place: int, part: Scored, classes: int, engine: Engine | None) -> exp.Select:

@@ -18,7 +18,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.classifiers.domains import Bins, Boundary, Categories, bins_case, place_of, refuse_listed
-from ppdm_sql.classifiers.values import MOMENTS, category, double, fetched, literal, number
+from ppdm_sql.classifiers.values import MOMENTS, MOST_CLASSES, category, double, fetched, literal, number
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.source.encode import canonical
@@ -27,7 +27,6 @@ from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.trees.tree import Attribute, Value
 
 VALUE, CLASS, ROWS = "ppdm_value", "ppdm_class", "ppdm_rows"
-MOST_CLASSES = 1_000
 MOST_NAMED = 100_000
 _CELLS = own("ppdm_cells")
 _BEFORE = "ppdm_before"

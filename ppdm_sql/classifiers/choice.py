@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.classifiers.values import UNIT, double, literal, number
-from ppdm_sql.engines.base import Kind
+from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.tree import Value
@@ -81,6 +81,17 @@ def chosen(
     if with_shares:
         picked += [aliased(_share(place, len(columns)), f"{SHARE}{place}") for place in range(len(columns))]
     return exp.Select(expressions=picked).from_(layer.subquery("b", copy=False), copy=False)
+
+
+def computed_once(query: exp.Select, engine: Engine | None) -> exp.Select:
+    """Keeps an engine from working a layer's expressions out anew wherever the next layer refers to them.
+
+    Without it the cost grows with the third power of the number of classes.
+    """
+    if engine is not None and engine.repeats_subqueries:
+        for layer in query.find_all(exp.Subquery):
+            layer.this.set("offset", exp.Offset(expression=number(0)))
+    return query
 
 
 def _exponents(layer: exp.Select, passed: Sequence[str], columns: Sequence[str]) -> exp.Select:

@@ -43,6 +43,7 @@ from ppdm_sql.classifiers.values import (
     first_best,
     fixed_log,
     literal,
+    number,
     operand,
     score,
     value_from_dict,
@@ -105,7 +106,7 @@ class ConjunctiveRules:
 
     def rule_of(self, row: Mapping[str, object]) -> Rule:
         """The first rule whose tests hold."""
-        checked_row(row, [self.attributes[number] for number in self.used()])
+        checked_row(row, [self.attributes[used] for used in self.used()])
         return next(rule for rule in self.rules if all(self._holds(test, row) for test in rule.tests))
 
     def used(self) -> tuple[int, ...]:
@@ -226,13 +227,21 @@ def _test(condition: Condition, domain: Domain) -> Test:
 # -- predicting --------------------------------------------------------------------------------------------
 
 
-def predict_case(model: ConjunctiveRules, table: str, *, engine: Engine | None = None) -> exp.Expr:
+def predict_case(model: ConjunctiveRules, table: str | None, *, engine: Engine | None = None) -> exp.Expr:
     """The predicted class as one CASE over the columns of the table with this alias."""
     answers = [literal(model.classes[first_best(rule.counts)], model.target.kind) for rule in model.rules]
     return _first_rule(model, answers, table, engine)
 
 
-def _first_rule(model: ConjunctiveRules, answers: Sequence[exp.Expr], table: str, engine: Engine | None) -> exp.Expr:
+def rule_case(model: ConjunctiveRules, table: str | None, *, engine: Engine | None = None) -> exp.Expr:
+    """Which rule decides, as one CASE: 1 is the first of the list."""
+    answers = [number(place) for place in range(1, len(model.rules) + 1)]
+    return _first_rule(model, answers, table, engine)
+
+
+def _first_rule(
+    model: ConjunctiveRules, answers: Sequence[exp.Expr], table: str | None, engine: Engine | None
+) -> exp.Expr:
     """The answer of the first rule that holds."""
     branches = [
         exp.If(this=_all(model, rule, table, engine), true=answer)
@@ -265,7 +274,7 @@ def predict_one(model: ConjunctiveRules, row: Mapping[str, object]) -> Value:
     return model.predict(row)
 
 
-def _all(model: ConjunctiveRules, rule: Rule, table: str, engine: Engine | None) -> exp.Expr:
+def _all(model: ConjunctiveRules, rule: Rule, table: str | None, engine: Engine | None) -> exp.Expr:
     tests = [_condition(test, model.attributes[test.attribute], table, engine) for test in rule.tests]
     both = tests[0]
     for test in tests[1:]:
@@ -273,7 +282,7 @@ def _all(model: ConjunctiveRules, rule: Rule, table: str, engine: Engine | None)
     return both
 
 
-def _condition(test: Test, attribute: Attribute, table: str, engine: Engine | None) -> exp.Expr:
+def _condition(test: Test, attribute: Attribute, table: str | None, engine: Engine | None) -> exp.Expr:
     """A test as SQL; of an unknown answer CASE makes no, so NULL is in no range and equals nothing."""
     plain = operand(attribute, engine, table)
     if isinstance(test, Missing):
@@ -293,6 +302,7 @@ def _condition(test: Test, attribute: Attribute, table: str, engine: Engine | No
 def read(given: Reading) -> ConjunctiveRules:
     """A rule list from its dictionary; one that this module could not have made is refused."""
     given["format"].one_of([FORMAT])
+    given.only(("format", "target", "classes", "attributes", "without_class", "of_rare_classes", "rules"))
     target = attribute_from_dict(given["target"])
     classes = classes_from_dict(given["classes"], target)
     listed = given["attributes"].items()
@@ -308,22 +318,25 @@ def read(given: Reading) -> ConjunctiveRules:
 
 
 def _read_rule(given: Reading, attributes: Sequence[Attribute], classes: int) -> Rule:
+    given.only(("tests", "counts"))
     tests = tuple(_read_test(part, attributes) for part in given["tests"].items())
+    if len({test.attribute for test in tests}) != len(tests):
+        given.refuse("asks for an attribute twice")
     return Rule(tests, given["counts"].wholes(classes))
 
 
 def _read_test(given: Reading, attributes: Sequence[Attribute]) -> Test:
-    number = given["attribute"].whole(0)
-    if number >= len(attributes):
+    place = given["attribute"].whole(0)
+    if place >= len(attributes):
         given.refuse("asks for an attribute that is not there")
-    attribute, words = attributes[number], given.keys() - {"attribute"}
+    attribute, words = attributes[place], given.keys() - {"attribute"}
     if words == {"missing"} and given["missing"].boolean():
-        return Missing(number)
+        return Missing(place)
     if words == {"is"} and not attribute.ordered:
-        return Is(number, value_from_dict(given["is"], attribute.kind))
+        return Is(place, value_from_dict(given["is"], attribute.kind))
     if not words or not words <= {"from", "below"} or not attribute.ordered:
         given.refuse("is no test of its attribute")
     low, high = (boundary_from_dict(given[w], attribute) if w in words else None for w in ("from", "below"))
     if low is not None and high is not None and place_of(low) >= place_of(high):
         given.refuse("is a range without a value")
-    return Between(number, low, high)
+    return Between(place, low, high)

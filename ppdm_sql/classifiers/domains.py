@@ -7,6 +7,7 @@ NaN is the greatest number and so in the last bin.  NULL has the code after all 
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -33,11 +34,13 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.source.lines import moment_line
 from ppdm_sql.statements.names import column, identifier
+from ppdm_sql.trees.comparing import in_utc, read_moment, rounded_up, with_zone
 from ppdm_sql.trees.tree import Attribute, Value
 
 MOST_BRANCHES = 32  # of a CASE over categories; above it a join is quicker and no harder to read
 KEY = "ppdm_v"
 _INFINITE = 1 << 200
+_FURTHEST = Decimal(1 << 128)  # beyond every whole number and every DECIMAL of 38 digits
 
 Boundary: TypeAlias = Decimal | str  # a number, or a moment as the engine writes it
 
@@ -116,9 +119,14 @@ def boundary_literal(boundary: Boundary, attribute: Attribute) -> exp.Expr:
     if isinstance(boundary, Decimal):
         if attribute.kind is Kind.FLOAT:
             return double(float(boundary))
+        if abs(boundary) > _FURTHEST:  # only a file says so: not every engine can read so many digits
+            return double(math.copysign(1e308, boundary))
         return literal(int(boundary) if attribute.kind is Kind.INTEGER else boundary, attribute.kind)
-    kind = "DATE" if attribute.kind is Kind.DATE else "TIMESTAMPTZ" if attribute.zoned else "TIMESTAMP"
-    return exp.cast(exp.Literal.string(boundary), kind)
+    if attribute.kind is Kind.DATE:
+        return exp.cast(exp.Literal.string(boundary), "DATE")
+    if attribute.zoned:  # without its zone it would be read in that of the session
+        return exp.cast(exp.Literal.string(with_zone(boundary)), "TIMESTAMPTZ")
+    return exp.cast(exp.Literal.string(in_utc(boundary)), "TIMESTAMP")
 
 
 def measured(attribute: Attribute, plain: exp.Expr) -> exp.Expr:
@@ -193,6 +201,18 @@ def code_case(attribute: Attribute, domain: Domain, engine: Engine | None, table
     return categories_case(attribute, domain, plain, codes)
 
 
+def fitted_boundary(boundary: Boundary, attribute: Attribute) -> Boundary:
+    """A boundary for a column of another type than the model was learned from: every value stays on its side of it.
+
+    >>> fitted_boundary(Decimal("30.5"), Attribute("age", Kind.INTEGER, True))
+    Decimal('31')
+    """
+    places = 0 if attribute.kind is Kind.INTEGER else attribute.scale
+    if isinstance(boundary, str) or attribute.kind is Kind.FLOAT or places is None:
+        return boundary
+    return rounded_up(boundary, places)
+
+
 # -- JSON --------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +228,9 @@ def boundary_from_dict(given: Reading, attribute: Attribute) -> Boundary:
             given.refuse("is not a whole number")
         return boundary
     text = given["moment"].text(least=1)
+    moment = read_moment(text)
+    if moment is None or (attribute.kind is Kind.DATE and moment[0] % 86_400):
+        given.refuse("is not a moment")
     try:
         place_of(text)
     except (EngineError, ValueError, OverflowError):
@@ -240,6 +263,8 @@ def checked_names(attributes: Sequence[Attribute], target: Attribute, given: Rea
     names = [attribute.name for attribute in (*attributes, target)]
     if len(set(names)) != len(names):
         given.refuse("names a column twice")
+    if any(attribute.ordered != attribute.kind.is_ordered for attribute in attributes):
+        given.refuse("has a column that is ordered where its kind is not, or the other way round")
 
 
 def refuse_listed(attribute: Attribute, named: int, most: int) -> None:

@@ -46,12 +46,12 @@ class Gaussian:
         A class without rows has the curve of the whole column.  A class whose rows are all alike, or that has
         only one, is as wide as LEAST_VARIANCE says.  A column that is the same everywhere says nothing.
         """
-        whole = _curve(*(sum(part) for part in zip(*self.moments, strict=True)))
+        whole = mean_and_variance(*(sum(part) for part in zip(*self.moments, strict=True)))
         if whole is None or whole[1] == 0:
             return tuple((0.0, 0.0, 0.0) for _ in self.moments)
         curves = []
         for moments in self.moments:
-            mean, variance = _curve(*moments) or whole
+            mean, variance = mean_and_variance(*moments) or whole
             variance = max(variance, whole[1] * LEAST_VARIANCE)
             # relative to the whole column's curve: the same for all classes, and small numbers stay exact
             height = -math.log(float(variance / whole[1])) / 2 * UNIT + 0.5
@@ -90,7 +90,7 @@ class Gaussian:
         return tuple(found)
 
 
-def _curve(rows: int, total: int, squares: int) -> tuple[Fraction, Fraction] | None:
+def mean_and_variance(rows: int, total: int, squares: int) -> tuple[Fraction, Fraction] | None:
     """Mean and variance; None without rows."""
     if rows == 0:
         return None
@@ -226,6 +226,8 @@ def gaussian_to_dict(gaussian: Gaussian) -> dict[str, object]:
 
 
 def gaussian_from_dict(given: Reading, classes: int) -> Gaussian:
+    given.only(("origin", "exponent", "moments"))
+    given["origin"].only(("decimal",))
     origin = given["origin"]["decimal"].decimal()
     exponent = given["exponent"].whole()
     if not math.isfinite(float(origin)) or not -1000 <= exponent <= 1000:

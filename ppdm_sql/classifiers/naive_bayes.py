@@ -27,7 +27,7 @@ from sqlglot import exp
 
 from ppdm_sql.classifiers.bayes_query import Scored, scores_query
 from ppdm_sql.classifiers.cells import Cells, count_cells, find_classes, forget_cells
-from ppdm_sql.classifiers.choice import chosen
+from ppdm_sql.classifiers.choice import chosen, computed_once
 from ppdm_sql.classifiers.domains import Categories, Domain, checked_names, domain_from_dict, domain_to_dict
 from ppdm_sql.classifiers.moments import Gaussian, gaussian_from_dict, gaussian_to_dict, learn_gaussian
 from ppdm_sql.classifiers.reading import Reading
@@ -220,7 +220,8 @@ def predict_query(
         for attribute, part, weights in zip(model.attributes, model.parts, model.weights, strict=True)
     ]
     inner = scores_query(parts, model.prior_weights, relation, keep, engine)
-    return chosen(inner, keep, model.classes, model.target.kind, tie=TIE, with_scores=scores, with_shares=shares)
+    told = chosen(inner, keep, model.classes, model.target.kind, tie=TIE, with_scores=scores, with_shares=shares)
+    return computed_once(told, engine)
 
 
 def predict_one(model: NaiveBayes, row: Mapping[str, object]) -> Value:
@@ -239,9 +240,16 @@ def _part_to_dict(attribute: Attribute, part: Part) -> dict[str, object]:
     return {"column": column, "counted": domain_to_dict(attribute, part.domain) | {"counts": counts}}
 
 
+_ENTRIES = (
+    "format", "target", "classes", "priors", "laplace", "laplace_prior", "without_class", "of_rare_classes",
+    "attributes",
+)  # fmt: skip
+
+
 def read(given: Reading) -> NaiveBayes:
     """A model from its dictionary; one that this module could not have made is refused."""
     given["format"].one_of([FORMAT])
+    given.only(_ENTRIES)
     target = attribute_from_dict(given["target"])
     classes = classes_from_dict(given["classes"], target)
     priors = given["priors"].wholes(len(classes))
@@ -260,13 +268,16 @@ def read(given: Reading) -> NaiveBayes:
 
 def _read_part(given: Reading, attribute: Attribute, priors: Sequence[int]) -> Part:
     if "gaussian" in given.keys():  # noqa: SIM118 - not a dict
+        given.only(("column", "gaussian"))
         if attribute.kind not in NUMBERS:
             given.refuse("is Gaussian, which its kind cannot be")
         gaussian = gaussian_from_dict(given["gaussian"], len(priors))
         if any(moments[0] > rows for moments, rows in zip(gaussian.moments, priors, strict=True)):
             given.refuse("counts more rows than its class has")
         return gaussian
+    given.only(("column", "counted"))
     inside = given["counted"]
+    inside.only(("boundaries" if attribute.ordered else "categories", "counts"))
     domain = domain_from_dict(inside, attribute)
     counts = tuple(row.wholes(len(priors)) for row in inside["counts"].items())
     if len(counts) != domain.size:

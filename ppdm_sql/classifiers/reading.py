@@ -10,6 +10,7 @@ from typing import NoReturn
 
 from ppdm_sql.errors import PolicyError
 
+MOST_ROWS = (1 << 63) - 1  # what a database can count
 _MOST_DIGITS = 400  # a number longer than this was not written by us
 
 
@@ -66,6 +67,8 @@ class Reading:
     def whole(self, least: int | None = None) -> int:
         if isinstance(self.content, bool) or not isinstance(self.content, int):
             self.refuse("is not a whole number")
+        if abs(self.content) > MOST_ROWS:
+            self.refuse("is more than a database can count")
         if least is not None and self.content < least:
             self.refuse(f"is less than {least}")
         return self.content

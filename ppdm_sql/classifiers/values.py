@@ -19,11 +19,14 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.statements.names import column
+from ppdm_sql.trees.comparing import read_moment
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 CLASS_KINDS = (Kind.TEXT, Kind.INTEGER, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+MOST_CLASSES = 1_000
+_LEAST_DIGIT = Decimal("1e-38")  # no engine's DECIMAL has more places
 MOST_ATTRIBUTES = 1000  # so that a sum of bounded weights cannot reach NEVER, nor leave 64 bits
 
 UNIT = 1 << 32  # a score of 1.0
@@ -105,7 +108,7 @@ def double(value: float) -> exp.Expr:
     return exp.cast(exp.Literal.string(repr(value)), "DOUBLE")
 
 
-def operand(attribute: Attribute, engine: Engine | None, table: str) -> exp.Expr:
+def operand(attribute: Attribute, engine: Engine | None, table: str | None) -> exp.Expr:
     """A column as a statement compares it; with an engine text is compared by its bytes, else as it is declared."""
     if engine is not None:
         return canonical(engine, ColumnInfo(attribute.name, attribute.kind, ""), table)
@@ -161,9 +164,15 @@ def value_from_dict(given: Reading, kind: Kind) -> Value:
     inside = given[word]
     if kind is Kind.BOOLEAN:
         return inside.boolean()
-    if kind is Kind.INTEGER:
-        return inside.whole_text()
-    return inside.decimal() if kind is Kind.DECIMAL else inside.text()
+    if kind in (Kind.INTEGER, Kind.DECIMAL):
+        value: int | Decimal = inside.whole_text() if kind is Kind.INTEGER else inside.decimal()
+        if not -(1 << 127) <= value <= (1 << 128) or (value != 0 and -_LEAST_DIGIT < value < _LEAST_DIGIT):
+            inside.refuse("is a number that no column holds")
+        return value
+    text = inside.text()
+    if kind is Kind.DATE and read_moment(text) is None:
+        inside.refuse("is not a date")
+    return text
 
 
 def attribute_to_dict(attribute: Attribute) -> dict[str, object]:
@@ -175,6 +184,7 @@ def attribute_to_dict(attribute: Attribute) -> dict[str, object]:
 
 def attribute_from_dict(given: Reading) -> Attribute:
     kind = Kind(given["kind"].one_of([kind.value for kind in Kind if kind is not Kind.UNSUPPORTED]))
+    given.only(("name", "kind", "ordered", "scale", "zoned"))
     ordered = given["ordered"].boolean()
     if ordered and not kind.is_ordered:
         given.refuse("is ordered, which its kind is not")
@@ -189,6 +199,8 @@ def classes_from_dict(given: Reading, target: Attribute) -> tuple[Value, ...]:
     classes = tuple(value_from_dict(part, target.kind) for part in given.items(least=1))
     if len(set(classes)) != len(classes):
         given.refuse("holds a class twice")
+    if len(classes) > MOST_CLASSES:
+        given.refuse(f"has more than {MOST_CLASSES} entries")
     return classes
 
 

@@ -1,113 +1,60 @@
-"""The command line.  One file per command, imported only when that command is called: --help stays quick."""
+"""The command line: its entry point, which answers Ctrl-C before anything else is loaded."""
 
 from __future__ import annotations
 
-import importlib
 import os
+import signal
 import sys
+from typing import TYPE_CHECKING, Any
 
-import click
+if TYPE_CHECKING:
+    from types import FrameType
 
-from ppdm_sql import __version__
-from ppdm_sql.commands.options import Options
+    from ppdm_sql.commands.group import cli
 
-_COMMANDS = {
-    "demo": "See it all: a hospital table, its risk, a policy, a verified release, an exported file.",
-    "run": "Run policy files: publish what they ask for, or refuse and change nothing.",
-    "plan": "Show what a policy would publish, and every statement it would run; writes nothing.",
-    "check": "Measure how risky the source of a policy is as it stands; changes nothing.",
-    "verify": "Re-measure releases, or an exported file, and find what was changed afterwards.",
-    "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",
-    "report": "Write one self-contained HTML page about a release, for internal or public readers.",
-    "show": "Show one release: what was asked, what was achieved, what is not promised.",
-    "list": "List the releases of a database.",
-    "model": "Trees learned in the database: train, show, predict, install, audit, export, import, list, drop.",
-    "share": "Several sources, one model: collect their published models, learn from all, or let them vote.",
-    "evaluate": "Try methods and requirements on a table: what each would keep, cost and risk; publishes nothing.",
-    "advise": "Find a method and requirements for a table, and the statement to paste.",
-    "catalog": "The catalog's version: status, migrate.",
-}
+__all__ = ["cli", "main"]
 
 
-class LazyGroup(click.Group):
-    """Knows its commands by name and one line of help; loads the one that is called."""
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C.
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(f"ppdm_sql.commands.{cmd_name}_command")
-        return module.command  # type: ignore[no-any-return]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--db", envvar="PPDM_DB", metavar="DATABASE", help="A DuckDB file, postgresql://..., or spark:local[2].")
-@click.option("--create", is_flag=True, help="Make the DuckDB file when there is none.")
-@click.option("--read-only", is_flag=True, help="Open the database without the right to write.")
-@click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read and write files in.")
-@click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; what does not fit is spilled.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads DuckDB may use.")
-@click.option("--lock-timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS",
-              help="How long to wait for a locked database.")  # fmt: skip
-@click.option("--show-values", is_flag=True, help="Let messages quote values of the data.")
-@click.version_option(__version__, prog_name="ppdm")
-@click.pass_context
-def cli(ctx: click.Context, /, **options: object) -> None:
-    """Publish tables with a privacy guarantee that the database itself has measured.
-
-    \b
-    Try it:        ppdm demo
-    Publish:       ppdm --db clinic.duckdb run patients.sql
-    Prove it:      ppdm --db clinic.duckdb verify patients_open
-    Hand it over:  ppdm --db clinic.duckdb export patients_open open.duckdb
-
-    Exit status: 0 done; 1 a requirement is breached or the schema drifted, nothing
-    was published; 2 the call or the policy is wrong; 3 the run failed.
+    A kind of its own, because Python remembers a plain KeyboardInterrupt that passed through exec() (a dataclass or
+    a named tuple being made) and then ends by the signal, although it was caught and the exit code told.
     """
-    ctx.obj = Options(**options)  # type: ignore[arg-type]
 
 
 def main() -> None:
     """The entry point: messages on stderr, results on stdout, the exit code as documented."""
-    os.umask(0o077)  # what we write is private until somebody decides otherwise
-    sys.exit(_run(sys.argv[1:]))
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # who started us may have it ignored
+            signal.signal(signal.SIGINT, _interrupt)
+        os.umask(0o077)  # what we write is private until somebody decides otherwise
+        code = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 3
+    sys.exit(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise Interrupted
 
 
 def _run(arguments: list[str]) -> int:
-    from ppdm_sql.errors import PpdmError
-
+    """One call, its failures told; an interrupt at any moment ends with the code of a failed run."""
     try:
-        outcome = cli.main(arguments, prog_name="ppdm", standalone_mode=False)
-    except PpdmError as error:
-        return _fail(str(error), error.exit_code, "--json" in arguments)
-    except click.exceptions.Abort:
-        return _fail("stopped; nothing was published", 3, False)
-    except click.ClickException as error:
-        error.show()
-        return 2
+        from ppdm_sql.commands.group import run
+
+        return run(arguments)
     except KeyboardInterrupt:
-        return _fail("stopped; nothing was published", 3, False)
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if signal.getsignal(signal.SIGINT) is _interrupt:  # a second one has nothing left to stop
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        print("ppdm: stopped; nothing was published", file=sys.stderr)
         return 3
-    except Exception as error:
-        if os.environ.get("PPDM_DEBUG"):
-            raise
-        # The text of a stray error can quote data: only its kind is shown.
-        return _fail(f"internal error ({type(error).__name__}); PPDM_DEBUG=1 shows more", 3, "--json" in arguments)
-    return outcome if isinstance(outcome, int) else 0
 
 
-def _fail(message: str, exit_code: int, as_json: bool) -> int:
-    if as_json:
-        import json
+def __getattr__(name: str) -> Any:
+    if name == "cli":
+        from ppdm_sql.commands.group import cli
 
-        print(json.dumps({"error": message, "exit_code": exit_code}))
-    print(f"ppdm: {message}", file=sys.stderr)
-    return exit_code
+        return cli
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,7 +38,8 @@ def command(options: Options, /, file: str | None, as_json: bool, **asked: Any) 
     """Find a method and a k for a table: try what fits on a sample, then the best three on all rows.
 
     The policy's requirements are the least that is tried.  Printed are the points that no other one beats in
-    accuracy, loss and risk, and the statement to paste, with the reason.  Publishes nothing.
+    accuracy, loss and risk, and the statement to paste, with the reason.  What would be refused together with
+    other releases of the same tables is not advised, where there is another way.  Publishes nothing.
 
     \b
     $ ppdm --db census.duckdb advise adult.sql
@@ -86,6 +87,9 @@ def _show(found: Advice) -> None:
     show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
     first = [] if evaluation.baseline is None else [evaluation.baseline]
     points_table([*first, *found.front], evaluation)
+    if found.beside is not None:
+        style = None if found.beside.holds else "red"
+        show.console.print(f"\n{escape(found.beside.in_words)}", style=style)
     show.console.print(f"\n{escape(found.reason)}\n")
     show.console.print(found.best.statement or "", markup=False)
 
@@ -98,6 +102,10 @@ def _json(found: Advice) -> dict[str, Any]:
         "reason": found.reason,
         "best": told.point_json(found.best),
         "front": [told.point_json(point) for point in found.front],
+        "beside": None if found.beside is None else {
+            "releases": list(found.beside.releases), "holds": found.beside.holds, "told": found.beside.in_words,
+            "left_out": [told.point_json(point) for point in found.beside.left_out],
+        },
         "evaluation": told.as_json(found.evaluation),
         "sample": None if found.sampled is None else {
             "rows": found.sampled, "points": [told.point_json(point) for point in found.tried],

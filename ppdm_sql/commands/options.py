@@ -43,6 +43,27 @@ class Options:
         )
 
 
+def named_settings(given: tuple[str, ...]) -> dict[str, str]:
+    """What --option NAME=VALUE says, by name."""
+    found: dict[str, str] = {}
+    for item in given:
+        name, sign, value = item.partition("=")
+        if not sign or not name.strip():
+            raise click.UsageError("an option is written NAME=VALUE, such as --option min_leaf=20")
+        if name.strip() in found:
+            raise click.UsageError(f"option {name.strip()} is given twice")
+        found[name.strip()] = value.strip()
+    return found
+
+
 pass_options = click.make_pass_decorator(Options)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for scheduled jobs.")
+inducer_option = click.option(
+    "--inducer", default="c45", show_default=True,
+    help="id3, c45, cart, naive_bayes or conjunctive_rules; regression for a number.",
+)  # fmt: skip
+settings_option = click.option(
+    "--option", "settings", multiple=True, metavar="NAME=VALUE", callback=lambda _, __, given: named_settings(given),
+    help="Of the inducer, such as min_leaf=20; may be repeated.",
+)  # fmt: skip
 sql_option = click.option("--show-sql", is_flag=True, help="Print every statement as it runs (to stderr with --json).")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import Options, inducer_option, json_option, pass_options, settings_option
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 
@@ -24,7 +24,7 @@ def command() -> None:
 
 @command.command("publish")
 @click.argument("name")
-@click.option("--out", required=True, type=click.Path(file_okay=False, exists=True), help="The folder to hand over.")
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="The folder to hand over; made if absent.")
 @click.option("--as", "file", metavar="FILE", help="The file's name [NAME.json].")
 @json_option
 @pass_options
@@ -35,8 +35,12 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
     $ ppdm --db north.duckdb share publish readmission --out shared --as north.json
     """
     from ppdm_sql.commands import show
+    from ppdm_sql.errors import PolicyError
 
     with options.session(out=out) as session:
+        if session.release(name).record.kind != "MODEL":
+            raise PolicyError(f"{name} is no model: share publish hands over what CREATE MODEL published")
+        Path(out).mkdir(parents=True, exist_ok=True)
         done = session.export(name, file or f"{name}.json")
     if as_json:
         show.print_json(done.as_json())
@@ -51,8 +55,9 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
 @click.option("--rows", type=click.IntRange(min=1), help="How many in all [as many as the models were learned from].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
-@click.option("--classes", type=click.Choice(["quota", "counts"]), default="quota", show_default=True,
-              help="Of a leaf's rows: the majority exactly, the others evenly; or all as counted.")  # fmt: skip
+@click.option("--classes", type=click.Choice(["quota", "draw", "counts"]),
+              help="Per leaf the majority exactly, the others evenly [quota]; drawn; or as counted.")  # fmt: skip
+@click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...", help="Bounds of numbers and days, as in 'age,0,120'.")
 @click.option("--name-sources", is_flag=True, help="Add column ppdm_source: 0, 1, ... in the order of the files.")
 @json_option
 @pass_options
@@ -63,7 +68,8 @@ def collect(
     rows: int | None,
     seed: int,
     algorithm: str,
-    classes: str,
+    classes: str | None,
+    domains: str | None,
     name_sources: bool,
     as_json: bool,
 ) -> int:
@@ -74,17 +80,23 @@ def collect(
 
     \b
     $ ppdm --db miner.duckdb share collect north.json south.json --into pooled --rows 10000
+    $ ppdm --db miner.duckdb share collect shared/*.json --into pooled --domains 'age,0,120'
     """
     from ppdm_sql.commands import show
-    from ppdm_sql.sharing.collect import pool, read_shared
-    from ppdm_sql.trees.library import name_of
+    from ppdm_sql.errors import PolicyError
+    from ppdm_sql.models.library import name_of
+    from ppdm_sql.pseudodata.domains import domains_from_text
+    from ppdm_sql.sharing.collect import model_files, pool, read_shared, refuse_ours
 
+    if classes is not None and algorithm == "basegen":
+        raise PolicyError("--classes is for pgen: with basegen the tree says the class of every row")
+    bounds = {} if domains is None else domains_from_text(domains)
     with options.session() as session:
-        shared = [read_shared(Path(file)) for file in files]
-        target = name_of(session.engine, into)
+        shared = [read_shared(path) for path in model_files(files)]
+        target = refuse_ours(name_of(session.engine, into))
         done = pool(
             session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, by_counts=classes == "counts",
-            name_sources=name_sources,
+            draw=classes == "draw", domains=bounds, name_sources=name_sources,
         )  # fmt: skip
     if as_json:
         show.print_json({"table": done.relation, "rows": done.rows, "sources": done.sources})
@@ -97,29 +109,48 @@ def collect(
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="TABLE", help="The collected pseudo-rows.")
 @click.option("--target", required=True, metavar="COLUMN")
-@click.option("--inducer", default="c45", show_default=True, help="id3, c45 or cart.")
+@inducer_option
+@settings_option
 @click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
 @json_option
 @pass_options
-def learn(options: Options, name: str, source: str, target: str, inducer: str, replace: bool, as_json: bool) -> int:
-    """Learn one tree from the pseudo-rows of all sources; ppdm model show, predict and export go on from there.
+def learn(
+    options: Options,
+    name: str,
+    source: str,
+    target: str,
+    inducer: str,
+    settings: dict[str, str],
+    replace: bool,
+    as_json: bool,
+) -> int:
+    """Learn one model from the pseudo-rows of all sources; ppdm model show, predict and export go on from there.
 
     \b
-    $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted
+    $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted --option min_leaf=200
+    $ ppdm --db miner.duckdb share learn likely --from pooled --target readmitted --inducer naive_bayes
     """
     from ppdm_sql.commands import show
+    from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import SOURCE
-    from ppdm_sql.trees import library
+    from ppdm_sql.sharing.mark import is_pseudo
 
     with options.session() as session:
         engine = session.engine
         relation = library.relation_of(engine, source)
+        pseudo = is_pseudo(engine, relation)
         taken = [info.name for info in engine.columns(relation) if info.name != SOURCE]
-        found = library.train_on(engine, name, relation, taken, target, inducer=inducer, source=source, replace=replace)
+        found = library.train_on(
+            engine, name, relation, taken, target, inducer=inducer, source=source, options=settings, replace=replace
+        )
     if as_json:
-        show.print_json({"model": name, "leaves": len(found.tree.leaves), "rows": found.record.rows})
+        told = {"model": name, "kind": found.record.kind, "inducer": inducer, **found.kind.figures(found.learned)}
+        show.print_json({**told, "rows": found.record.rows, "pseudo_rows": pseudo})
     else:
-        show.console.print(f"learned {name}: {len(found.tree.leaves):,} leaves from {found.record.rows:,} pseudo-rows")
+        rows = "pseudo-rows" if pseudo else "rows"
+        show.console.print(f"learned {name}: {found.size} from {found.record.rows:,} {rows}", markup=False)
+        if not pseudo:  # somebody's rows, as far as anybody can tell
+            show.console.print(f"{source} is not marked as pseudo-data: {found.warning}", markup=False, style="yellow")
     return 0
 
 
@@ -137,15 +168,16 @@ def vote(options: Options, files: tuple[str, ...], source: str, into: str, keep:
     $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into told --keep patient_id
     """
     from ppdm_sql.commands import show
-    from ppdm_sql.sharing.collect import read_shared
+    from ppdm_sql.models import library
+    from ppdm_sql.sharing.collect import model_files, read_shared, refuse_ours
     from ppdm_sql.sharing.committee import vote as voted
-    from ppdm_sql.trees import library
 
     kept = [word.strip() for word in keep.split(",") if word.strip()]
     with options.session() as session:
         engine = session.engine
-        shared = [read_shared(Path(file)) for file in files]
-        rows = voted(engine, shared, library.relation_of(engine, source), library.name_of(engine, into), kept)
+        shared = [read_shared(path) for path in model_files(files)]
+        target = refuse_ours(library.name_of(engine, into))
+        rows = voted(engine, shared, library.relation_of(engine, source), target, kept)
     if as_json:
         show.print_json({"table": into, "rows": rows, "models": len(shared)})
     else:

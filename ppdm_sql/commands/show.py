@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
-    from ppdm_sql.release.results import FindingShown, Planned, Published, Result, Verified
+    from ppdm_sql.release.results import Exported, FindingShown, Planned, Published, Result, Verified
     from ppdm_sql.report.write import Reported
 
 # A pipe has no width of its own: rich would fold tables to 80 columns there.
@@ -51,32 +52,47 @@ def result(outcome: Result) -> None:
         case results.Planned():
             planned(outcome, statements=True)
         case results.Exported():
-            console.print(f"exported {escape(outcome.name)} to {escape(outcome.path)}: {_many(outcome.rows, 'row')}, "
-                          f"{outcome.bytes:,} bytes, measured again in the file")  # fmt: skip
-            console.print(f"  beside it {escape(outcome.manifest)}\n  and       {escape(outcome.certificate)}")
+            exported(outcome)
         case results.Dropped():
             console.print(f"dropped {escape(outcome.name)}")
             if outcome.exports:
-                console.print(f"  {_many(outcome.exports, 'exported copy', 'exported copies')} cannot be taken back: "
+                console.print(f"  {many(outcome.exports, 'exported copy', 'exported copies')} cannot be taken back: "
                               "it stays in the ledger")  # fmt: skip
 
 
 def published(release: Published) -> None:
-    console.print(f"published [bold]{escape(release.name)}[/]: {_many(release.rows, 'row')} in "
-                  f"{_many(release.classes, 'class', 'classes')}")  # fmt: skip
+    if release.pseudo_model is not None:
+        console.print(f"published [bold]{escape(release.name)}[/]: {_pseudo(release.rows, release.pseudo_model)}")
+        return
+    console.print(f"published [bold]{escape(release.name)}[/]: {many(release.rows, 'row')} in "
+                  f"{many(release.classes, 'class', 'classes')}")  # fmt: skip
+    _swapped(release)
     findings(release.findings)
 
 
 def verified(outcome: Verified) -> None:
     verdict = "[green]holds[/]" if outcome.holds else "[red]does NOT hold[/]"
-    console.print(f"[bold]{escape(outcome.name)}[/] {verdict}: {_many(outcome.rows, 'row')} in "
-                  f"{_many(outcome.classes, 'class', 'classes')}, measured on what is stored")  # fmt: skip
+    rows = f"{many(outcome.rows, 'row')} in {many(outcome.classes, 'class', 'classes')}, {outcome.measured}"
+    if outcome.pseudo_model is not None:
+        verdict = "[green]is as it was published[/]" if outcome.holds else "[red]is NOT as it was published[/]"
+        rows = _pseudo(outcome.rows, outcome.pseudo_model)
+    console.print(f"[bold]{escape(outcome.name)}[/] {verdict}: {rows}")
     for problem in outcome.problems:
         console.print(f"  [red]{escape(problem)}[/]")
     for note in outcome.notes:
         console.print(f"  {escape(note)}")
     if outcome.findings:
         findings(outcome.findings)
+
+
+def exported(done: Exported) -> None:
+    """The file, and every other one that was written with it."""
+    what = f"{done.bytes:,} bytes, to the byte the model that was measured"
+    if not done.is_model:
+        what = f"{many(done.rows, 'row')}, {done.bytes:,} bytes, measured again in the file"
+    console.print(f"exported {escape(done.name)} to {escape(done.path)}: {what}")
+    for number, file in enumerate(done.beside):
+        console.print(f"  {'and      ' if number else 'beside it'} {escape(file)}")
 
 
 def reported(done: Reported) -> None:
@@ -92,7 +108,7 @@ def planned(plan: Planned, *, statements: bool) -> None:
     for number, step in enumerate(plan.steps, start=1):
         console.print(f"  {number}. {escape(step)}")
     if plan.findings:
-        console.print(f"would publish {_many(plan.rows, 'row')} in {_many(plan.classes, 'class', 'classes')}")
+        console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
         findings(plan.findings)
     for outcome in plan.joint:
         state = "holds" if outcome["holds"] else "would be refused"
@@ -115,7 +131,7 @@ def findings(found: Sequence[FindingShown]) -> None:
 
 def measures(found: Measures) -> None:
     """The risk of a relation as it stands."""
-    console.print(f"{_many(found.rows, 'row')} in {_many(found.classes, 'class', 'classes')} of equals")
+    console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'class', 'classes')} of equals")
     table = _table("asked", "column", "found", "verdict")
     for item in found.outcomes:
         table.add_row(
@@ -150,7 +166,7 @@ def _percent(share: float | Fraction | None) -> str:
 def _verdict(holds: bool, classes: int, rows: int) -> str:
     if holds:
         return "[green]holds[/]"
-    return f"[red]breached in {_many(classes, 'class', 'classes')} ({_many(rows, 'row')})[/]"
+    return f"[red]breached in {many(classes, 'class', 'classes')} ({many(rows, 'row')})[/]"
 
 
 def summaries(found: Sequence[ReleaseSummary]) -> None:
@@ -178,10 +194,10 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def _many(count: int, one: str, more: str | None = None) -> str:
+def many(count: int, one: str, more: str | None = None) -> str:
     """A count with its noun.
 
-    >>> _many(1, "class", "classes"), _many(20000, "row")
+    >>> many(1, "class", "classes"), many(20000, "row")
     ('1 class', '20,000 rows')
     """
     return f"{count:,} {one if count == 1 else more or one + 's'}"
@@ -192,10 +208,40 @@ def release(found: Published) -> None:
     record, content = found.record, found.manifest
     console.print(f"[bold]{escape(found.name)}[/], published {content['release']['published_at']} by "
                   f"{escape(record.algorithm)}, seed {record.seed}")  # fmt: skip
-    console.print(f"{_many(found.rows, 'row')} in {_many(found.classes, 'class', 'classes')}, "
-                  f"{_many(int(record.suppressed_rows or 0), 'row')} left out")  # fmt: skip
-    findings(found.findings)
+    if found.pseudo_model is not None:
+        console.print(_pseudo(found.rows, found.pseudo_model))
+    else:
+        console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'class', 'classes')}, "
+                      f"{many(int(record.suppressed_rows or 0), 'row')} left out")  # fmt: skip
+        _swapped(found)
+        findings(found.findings)
+    told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.get("figures", {})))
+    if told:
+        console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
     for name, message in content["residual_risks"].items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
-    console.print(f"made from {escape(', '.join(record.sources))}; rows {record.content_hash}")
+    sources = [f"model {found.pseudo_model}"] if found.pseudo_model is not None else record.sources
+    console.print(f"made from {escape(', '.join(sources))}; rows {record.content_hash}")
     console.print(f"read it with: {found.sql}", markup=False)
+
+
+def _pseudo(rows: int, model: str) -> str:
+    told = f"{many(rows, 'pseudo-row')} made from model {escape(model)}"
+    return f"{told}; they describe nobody, and nothing is promised of them"
+
+
+def _swapped(found: Published) -> None:
+    """Untrue rows are told wherever a release is, not in its manifest alone."""
+    figures = found.manifest.get("figures", {})
+    if figures.get("swapped rows"):
+        share = _percent(float(figures["swap rate"]))
+        rows = many(int(figures["swapped rows"]), "row")
+        console.print(f"{rows} ({share}) with a swapped value, which is not true of them", style="yellow")
+
+
+def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The figures that are numbers; of trees and names a manifest tells more than a line can."""
+    for name, figure in figures.items():
+        with suppress(TypeError, ValueError):
+            float(figure)
+            yield name, str(figure)

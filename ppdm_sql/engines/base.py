@@ -77,6 +77,8 @@ class Engine(ABC):
     updates_in_place: ClassVar[bool] = True
     replaces_tables: ClassVar[bool] = False  # CREATE OR REPLACE TABLE in one statement
     has_macros: ClassVar[bool] = False  # CREATE MACRO f(x) AS an expression
+    reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
+    repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
@@ -222,6 +224,10 @@ class Engine(ABC):
         """The query behind a view, as text of this engine; None for a table."""
         return None
 
+    def comment_on(self, name: Name) -> str | None:
+        """The comment that a relation carries, if it carries one."""
+        return None
+
     def qualified(self, name: Name) -> str:
         """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
         return str(name)
@@ -248,6 +254,10 @@ class Engine(ABC):
     def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:
         """A function written in SQL whose parameters are columns of its body; only where has_macros."""
         raise EngineError(f"{self.title} has no macros")
+
+    def any_moment_in_utc(self, moment: exp.Expr) -> exp.Expr:
+        """A DATE or TIMESTAMP of a type that is not known as a TIMESTAMP in UTC; only where reads_any_moment."""
+        raise EngineError(f"{self.title} does not compare moments of unknown types")
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         self.execute(exp.Drop(tables=[name.table()], kind="TABLE", exists=True))

@@ -48,6 +48,7 @@ class DuckDBEngine(Engine):
     has_list_lookup = True
     replaces_tables = True
     has_macros = True
+    reads_any_moment = True
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool = False) -> None:
         super().__init__()
@@ -191,6 +192,12 @@ class DuckDBEngine(Engine):
         created = parse_one(re.sub(r"^CREATE SECURE ", "CREATE ", text), dialect="duckdb")
         return created.expression.sql("duckdb") if created.expression is not None else None
 
+    def comment_on(self, name: Name) -> str | None:
+        from ppdm_sql.statements.load import statement
+
+        rows = self.fetch(statement("catalog/comment_duckdb"), schema=name.schema, relation=name.last)
+        return rows[0][0] if rows else None
+
     def qualified(self, name: Name) -> str:
         from ppdm_sql.statements.load import statement
 
@@ -228,6 +235,12 @@ class DuckDBEngine(Engine):
         taken = [identifier(parameter) for parameter in parameters]
         head = exp.UserDefinedFunction(this=name.table(), expressions=taken, wrapped=True)
         self.execute(exp.Create(this=head, kind="MACRO", expression=body, replace=replace))
+
+    def any_moment_in_utc(self, moment: exp.Expr) -> exp.Expr:
+        # A cast alone would read the clock of the session's zone; the infinite moments have no number.
+        counted = exp.Anonymous(this="EPOCH_US", expressions=[moment.copy()])
+        shown = exp.Anonymous(this="MAKE_TIMESTAMP", expressions=[counted])
+        return exp.Coalesce(this=shown, expressions=[exp.cast(moment.copy(), "TIMESTAMP")])
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         target = name.table()

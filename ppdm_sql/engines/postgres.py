@@ -49,6 +49,7 @@ class PostgresEngine(Engine):
     dialect = "postgres"
     title = "PostgreSQL"
     has_grants = True
+    repeats_subqueries = True
     name_limit = 63
 
     def __init__(self, connection: psycopg.Connection[Row], *, owned: bool = False) -> None:
@@ -222,6 +223,10 @@ class PostgresEngine(Engine):
     def view_query(self, name: Name) -> str | None:
         oid = self._oid(name)
         return None if oid is None else self._looked_up("catalog/view_text_postgres", relation=oid)[0][0]
+
+    def comment_on(self, name: Name) -> str | None:
+        oid = self._oid(name)
+        return None if oid is None else self._looked_up("catalog/comment_postgres", relation=oid)[0][0]
 
     def qualified(self, name: Name) -> str:
         rows = self._listed(name.schema, [name.last])

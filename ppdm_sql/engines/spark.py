@@ -160,6 +160,10 @@ class SparkEngine(Engine):
         text: str | None = json.loads(self.fetch_one(described)[0]).get("view_text")
         return text
 
+    def comment_on(self, name: Name) -> str | None:
+        found = self._listed(name)
+        return None if found is None else found.description
+
     def qualified(self, name: Name) -> str:
         found = self._listed(name)
         if found is None:

@@ -2,7 +2,8 @@
 
     the grid        every method that can publish rows of this table, with the policy's k, twice and five times that
     the short list  at most three points that no other one beats in accuracy, loss and risk, one per method first
-    the advice      of the points whose accuracy is within one standard error of the best, the one with the least loss
+    the advice      of the points whose accuracy is within one standard error of the best, the one with the least loss;
+                    of those that can be published together with what is out from the same tables (beside.py)
 
 A policy's own requirements are the least that is tried: nothing weaker is ever advised.  On a sample the same k is
 harder to reach than on all rows, so that a sample misleads about figures and less about their order; the figures that
@@ -22,6 +23,7 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
+from ppdm_sql.evaluate.beside import Beside, out_already, publishable
 from ppdm_sql.evaluate.grid import Point, points_of
 from ppdm_sql.evaluate.points import measured
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
@@ -51,6 +53,7 @@ class Advice:
     evaluation: Evaluation  # on all rows
     tried: tuple[EvaluationPoint, ...]  # on the sample; empty where the table is small enough to try all on it
     sampled: int | None
+    beside: Beside | None = None  # None where nothing else is out from the same tables
 
 
 def advise(
@@ -76,15 +79,28 @@ def advise(
         positions = {point.position for point in short_list(tried, _tested_rows(small, protocol))}
         points = [point for point in points if point.position in positions]
     found = evaluate(engine, opened, _asked(points, protocol, chosen, drawn), told=told)
-    best = the_best(found.points, _tested_rows(opened, protocol), [*found.points, *tried])
+    tested = _tested_rows(opened, protocol)
+    best, beside = the_best(found.points, tested, [*found.points, *tried]), None  # refused where there is none
+    out = out_already(engine, statement, opened.source)
+    if out:
+        told(Standing("together with what is out", len(points), len(points), None))
+        best, beside = publishable(engine, statement, out, found.points, lambda left: _preferred(left, tested))
+    left = _without(found, beside)
     return Advice(
         best=best,
-        reason=reason_of(best, found, _tested_rows(opened, protocol)),
-        front=pareto_front(found.points),
+        reason=reason_of(best, left, tested),
+        front=pareto_front(left.points),
         evaluation=found,
         tried=tuple(tried),
         sampled=None if small is None else small.rows,
+        beside=beside,
     )
+
+
+def _without(found: Evaluation, beside: Beside | None) -> Evaluation:
+    """What the advice was chosen from."""
+    gone = {point.position for point in beside.left_out} if beside is not None else set()
+    return replace(found, points=tuple(point for point in found.points if point.position not in gone))
 
 
 # -- what is tried -----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ppdm_sql.policy.policy import (
     DropRelease,
     Explain,
     Export,
+    OptionValue,
     PassThrough,
     Place,
     PseudoData,
@@ -259,9 +260,11 @@ def _pseudo(script: _Script, reader: Reader) -> PseudoData:
     for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
         reader.expect_word(word, f"after {before}")
     model = read_name(reader, "the name of the model")
-    reader.expect_word("WITH", "after the name of the model, as in WITH (rows = 1000)")
-    options = read_options(reader, "after WITH")
-    reader.expect_end("the options of PSEUDO DATA")
+    options: dict[str, OptionValue] = {}
+    if not reader.done:
+        reader.expect_word("WITH", "after the name of the model, as in WITH (rows = 1000)")
+        options = read_options(reader, "after WITH")
+        reader.expect_end("the options of PSEUDO DATA")
     text, place = script.text(reader.tokens), script.place(reader.tokens)
     return PseudoData(name, model, options, text, place, replace=replace)
 

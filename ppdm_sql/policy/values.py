@@ -70,12 +70,14 @@ def read_options(reader: Reader, where: str) -> dict[str, OptionValue]:
 
 
 def read_value(reader: Reader) -> OptionValue:
-    """A number, a string in single quotes, true, false, another bare word, or a list of these in brackets."""
+    """A number, a string in single quotes, DATE '...', true, false, another bare word, or a list of these."""
     token = reader.peek()
     if token.kind is Kind.STRING:
         return read_string(reader, "an option's value")
     if token.kind is Kind.WORD and token.word != "NULL":
         reader.take()
+        if token.word in ("DATE", "TIMESTAMP") and reader.peek().kind is Kind.STRING:
+            return read_string(reader, "a moment")
         return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
     if reader.sign("("):
         return tuple(reader.items("for a list of values", read_value))

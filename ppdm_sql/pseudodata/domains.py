@@ -3,32 +3,65 @@
 Never a look at the data: its least and greatest values are somebody's.  A category can only be one that the model
 names.  A number lies between declared bounds; without them between bounds that follow from the model's thresholds
 (as far beyond the outermost ones as neighbouring thresholds are apart on average).
+
+Places are exact numbers: of a day the days since 1970, of a moment the seconds since 1970.  All but floating-point
+columns are drawn as whole numbers of steps: one of an integer or a day, 10^-scale of a DECIMAL (more where 17 digits do
+not reach that far), a second of a moment (a microsecond where the model cuts between two seconds).
 """
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
+from decimal import Decimal
 from fractions import Fraction
+from math import floor, log10
 from typing import Any
 
+from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.pseudodata.draws import WIDEST
+from ppdm_sql.trees.comparing import MOMENTS, instant, read_moment
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Tree, Value
 
 Bounds = tuple[Fraction, Fraction]
+Declared = tuple[Fraction | str, Fraction | str]  # a text is a moment
+
+DAY = 86_400  # seconds
+FIRST_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()
+_END_DAY = date.max.toordinal() - date(1970, 1, 1).toordinal() + 1
+_DIGITS = 17  # of a DECIMAL as a whole number of steps
+_LONGEST = 34  # of a DECIMAL before the point
+_LIMITS: dict[Kind, tuple[Fraction, Fraction, str]] = {
+    Kind.INTEGER: (Fraction(-(2**63)), Fraction(2**63), "64 bits"),
+    Kind.DECIMAL: (Fraction(-(10**_LONGEST)), Fraction(10**_LONGEST), f"{_LONGEST} digits"),
+    # half, so that the width of a domain is a double, too
+    Kind.FLOAT: (-Fraction(sys.float_info.max) / 2, Fraction(sys.float_info.max) / 2, "a DOUBLE"),
+    Kind.DATE: (Fraction(FIRST_DAY), Fraction(_END_DAY), "the years 1 to 9999"),
+    Kind.TIMESTAMP: (Fraction(FIRST_DAY * DAY), Fraction(_END_DAY * DAY), "the years 1 to 9999"),
+}
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
+_FORM = "domains is a list of column, least, greatest, as in domains = (age, 0, 120, born, '1930-01-01', '2010-01-01')"
 
 
 @dataclass(frozen=True)
 class Domain:
-    """The values of one column of a pseudo-table: a list of categories, or bounds of a number or a day."""
+    """The values of one column of a pseudo-table: a list of categories, or bounds of a number or a moment."""
 
     attribute: Attribute
     values: tuple[Value, ...] = ()
-    bounds: Bounds | None = None  # of a number; of a moment in days since 1970
+    bounds: Bounds | None = None
+    steps: Fraction | None = None  # of one unit; None: the values are categories or real numbers
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
 
 
-def domains_of(tree: Tree, declared: Mapping[str, Bounds]) -> dict[int, Domain]:
+def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain]:
     """Per attribute that the tree asks for, or that has declared bounds, its domain."""
     unknown = [name for name in declared if name not in {attribute.name for attribute in tree.attributes}]
     if unknown:
@@ -37,8 +70,7 @@ def domains_of(tree: Tree, declared: Mapping[str, Bounds]) -> dict[int, Domain]:
     found = {}
     for number, attribute in enumerate(tree.attributes):
         if attribute.ordered and (number in used or attribute.name in declared):
-            bounds = declared.get(attribute.name) or _beyond([place_of(at) for at in _thresholds(tree, number)])
-            found[number] = Domain(attribute, bounds=_checked(tree, number, bounds))
+            found[number] = _ranged(tree, number, declared.get(attribute.name))
         elif not attribute.ordered and attribute.name in declared:
             raise PolicyError(f'domains: column "{attribute.name}" has categories, not bounds')
         elif number in used:
@@ -46,18 +78,74 @@ def domains_of(tree: Tree, declared: Mapping[str, Bounds]) -> dict[int, Domain]:
     return found
 
 
-def read_domains(option: Any) -> dict[str, Bounds]:
-    """The option domains = (age, 0, 120, weight, 30, 200) as bounds per column."""
+def read_domains(option: Any) -> dict[str, Declared]:
+    """The option domains = (age, 0, 120, born, '1930-01-01', '2010-01-01') as bounds per column."""
     items = list(option) if isinstance(option, tuple) else []
     if option is not None and (not items or len(items) % 3):
-        raise PolicyError("domains is a list of column, least, greatest, as in domains = (age, 0, 120)")
-    found: dict[str, Bounds] = {}
+        raise PolicyError(_FORM)
+    found: dict[str, Declared] = {}
     for place in range(0, len(items), 3):
         name, low, high = items[place : place + 3]
-        if not isinstance(name, str) or not isinstance(low, Fraction) or not isinstance(high, Fraction) or low >= high:
-            raise PolicyError("domains is a list of column, least, greatest, as in domains = (age, 0, 120)")
+        if not isinstance(name, str) or not isinstance(low, Fraction | str) or not isinstance(high, Fraction | str):
+            raise PolicyError(_FORM)
+        if name in found:
+            raise PolicyError(f'domains: column "{name}" comes twice')
         found[name] = (low, high)
     return found
+
+
+def domains_from_text(text: str) -> dict[str, Declared]:
+    """The same as it is written on a command line.
+
+    >>> domains_from_text("age,0,120, born,1930-01-01,2010-01-01")
+    {'age': (Fraction(0, 1), Fraction(120, 1)), 'born': ('1930-01-01', '2010-01-01')}
+    """
+    words = [word.strip() for word in text.split(",")]
+    return read_domains(tuple(word if place % 3 == 0 else _number_or_text(word) for place, word in enumerate(words)))
+
+
+def _number_or_text(word: str) -> Fraction | str:
+    return Fraction(word) if _NUMBER.fullmatch(word) else word
+
+
+# -- bounds ----------------------------------------------------------------------------------------------
+
+
+def _ranged(tree: Tree, number: int, declared: Declared | None) -> Domain:
+    attribute = tree.attributes[number]
+    places = [place_of(attribute, at) for at in _thresholds(tree, number)]
+    low, high, what = _LIMITS[attribute.kind]
+    if places and not low < min(places) <= max(places) < high:
+        raise PolicyError(f'the model cuts column "{attribute.name}" beyond {what}: no pseudo-rows can be made from it')
+    if declared is None:
+        beyond = _beyond(places)
+        bounds, told = (max(low, beyond[0]), min(high, beyond[1])), places
+    else:
+        bounds = _read_bounds(attribute, declared)
+        told = [*places, *bounds]
+    if places and not bounds[0] < min(places) <= max(places) < bounds[1]:
+        raise PolicyError(f'domains: the model cuts column "{attribute.name}" outside of its declared bounds')
+    return stepped(Domain(attribute, bounds=bounds, steps=_steps(attribute, told, bounds[1] - bounds[0])))
+
+
+def _read_bounds(attribute: Attribute, declared: Declared) -> Bounds:
+    found = tuple(_declared_place(attribute, end) for end in declared)
+    low, high, what = _LIMITS[attribute.kind]
+    if not low <= found[0] < found[1] <= high:
+        why = "the least is not below the greatest" if found[0] >= found[1] else f"they lie beyond {what}"
+        raise PolicyError(f'domains: the bounds of column "{attribute.name}" are wrong: {why}')
+    return found[0], found[1]
+
+
+def _declared_place(attribute: Attribute, end: Fraction | str) -> Fraction:
+    """A declared bound: a number; of a moment a text such as 2001-12-31, or its days since 1970."""
+    is_moment = attribute.kind in MOMENTS
+    if isinstance(end, Fraction):
+        return end * DAY if attribute.kind is Kind.TIMESTAMP else end
+    if not is_moment or read_moment(end) is None:
+        wanted = "dates such as '2001-12-31'" if is_moment else "numbers"
+        raise PolicyError(f'domains: the bounds of column "{attribute.name}" are {wanted}')
+    return place_of(attribute, end)
 
 
 def _thresholds(tree: Tree, number: int) -> list[Any]:
@@ -68,10 +156,20 @@ def _thresholds(tree: Tree, number: int) -> list[Any]:
     return found
 
 
-def place_of(at: Any) -> Fraction:
-    """A threshold as a number; a moment by its day since 1970."""
+def place_of(attribute: Attribute, at: Decimal | str) -> Fraction:
+    """A threshold as a number; a day by the days since 1970, a moment by the seconds.
+
+    >>> place_of(Attribute("d", Kind.DATE, True), "1970-01-11")
+    Fraction(10, 1)
+    >>> place_of(Attribute("t", Kind.TIMESTAMP, True), "1970-01-01 00:01:00.5")
+    Fraction(121, 2)
+    """
     if isinstance(at, str):
-        return Fraction((date.fromisoformat(at[:10]) - date(1970, 1, 1)).days)
+        seconds, nanoseconds = instant(at, attribute)
+        place = seconds + Fraction(nanoseconds, 10**9)
+        return place / DAY if attribute.kind is Kind.DATE else place
+    if not at.is_finite():
+        raise PolicyError(f'the model cuts column "{attribute.name}" at infinity: no pseudo-rows can be made from it')
     return Fraction(at)
 
 
@@ -86,12 +184,53 @@ def _beyond(thresholds: Sequence[Fraction]) -> Bounds:
     return places[0] - apart, places[-1] + apart
 
 
-def _checked(tree: Tree, number: int, bounds: Bounds) -> Bounds:
-    places = [place_of(at) for at in _thresholds(tree, number)]
-    if places and not bounds[0] < min(places) <= max(places) < bounds[1]:
-        name = tree.attributes[number].name
-        raise PolicyError(f'domains: the model cuts column "{name}" outside of its declared bounds')
-    return bounds
+# -- steps -----------------------------------------------------------------------------------------------
+
+
+def _steps(attribute: Attribute, places: Sequence[Fraction], width: Fraction) -> Fraction | None:
+    """How many steps a unit has, so that every place that is named is reached."""
+    if attribute.kind is Kind.FLOAT:
+        return None
+    if attribute.kind is Kind.TIMESTAMP:
+        return Fraction(1 if all(place.denominator == 1 for place in places) else 10**6)
+    if attribute.kind is not Kind.DECIMAL:
+        return Fraction(1)
+    if attribute.scale is not None:
+        return Fraction(10**attribute.scale)
+    return Fraction(10 ** max(telling_places(width), *(_places_behind(place) for place in places)))
+
+
+def telling_places(width: Fraction) -> int:
+    """Decimal places that give about four telling digits to numbers of a width.
+
+    >>> telling_places(Fraction(1)), telling_places(Fraction(40)), telling_places(Fraction(10**6))
+    (3, 2, 0)
+    """
+    return max(0, min(300, 3 - floor(log10(max(float(width), sys.float_info.min)))))
+
+
+def _places_behind(place: Fraction) -> int:
+    """Digits behind the point, as far as they can be drawn."""
+    return next((digits for digits in range(_DIGITS) if (place * 10**digits).denominator == 1), _DIGITS)
+
+
+def stepped(domain: Domain) -> Domain:
+    """The domain with steps that whole numbers of 64 bits can count; one that is too wide is refused."""
+    steps = domain.steps
+    if domain.bounds is None or steps is None:
+        return domain
+    low, high = domain.bounds
+    while domain.attribute.kind is Kind.DECIMAL and max(-low, high) * steps > 10**_DIGITS:
+        steps /= 10
+    if (high - low) * steps > WIDEST:
+        raise PolicyError(
+            f'column "{domain.name}" has more than 2^62 values between its bounds: narrower ones can be declared with '
+            f"domains = ({domain.name}, least, greatest)"
+        )
+    return Domain(domain.attribute, bounds=domain.bounds, steps=steps)
+
+
+# -- categories ------------------------------------------------------------------------------------------
 
 
 def _named(tree: Tree, number: int) -> tuple[Value, ...]:
@@ -99,12 +238,9 @@ def _named(tree: Tree, number: int) -> tuple[Value, ...]:
     for node in tree.nodes:
         if isinstance(node.split, Groups) and node.split.attribute == number:
             found |= dict.fromkeys(value for group in node.split.groups for value in group if value is not None)
-    return tuple(sorted(found, key=lambda value: (str(type(value)), value)))
+    return in_order(found)
 
 
-def days(bounds: Bounds, most: int = 400) -> list[date]:
-    """Evenly spread days from one bound to before the other."""
-    first, stop = -(-bounds[0] // 1), -(-bounds[1] // 1)
-    wanted = min(most, max(1, int(stop - first)))
-    step = Fraction(max(1, int(stop - first)), wanted)
-    return [date(1970, 1, 1) + timedelta(days=int(first + step * place)) for place in range(wanted)]
+def in_order(values: Mapping[Value, None]) -> tuple[Value, ...]:
+    """Categories in an order of their own: NaN, which has no place among numbers, last."""
+    return tuple(sorted(values, key=lambda value: (str(type(value)), value != value, 0 if value != value else value)))

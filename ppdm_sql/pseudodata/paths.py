@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
 
-from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.domains import Bounds, Domain, place_of
-from ppdm_sql.trees.tree import Bands, Cut, Groups, Node, Tree, Value
+from ppdm_sql.pseudodata.draws import digest
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
+
+MOST_ROWS = 10**9
+At: TypeAlias = Decimal | str | None
 
 
 @dataclass(frozen=True)
@@ -24,9 +29,9 @@ class Recipe:
 
 
 def recipes(
-    tree: Tree, domains: Mapping[int, Domain], rows: int | None, order: Sequence[int], *, by_counts: bool = False
+    tree: Tree, domains: Mapping[int, Domain], rows: int | None, seed: int, *, by_counts: bool = False
 ) -> list[Recipe]:
-    """One recipe per leaf that has rows; order is the seeded order of the classes in which left-over rows go.
+    """One recipe per leaf that has rows; left-over rows go to the classes in a seeded order of the leaf's own.
 
     by_counts: rows per class in the proportion of the leaf's counts, which a published model tells, not by quota.
     """
@@ -36,24 +41,35 @@ def recipes(
     if not leaves:
         raise PolicyError("the model has no rows in any leaf: nothing can be made from it")
     sizes = [leaf.rows for leaf in leaves] if rows is None else largest_remainder([leaf.rows for leaf in leaves], rows)
+    if sum(sizes) > MOST_ROWS:
+        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: say how many are wanted with rows")
     made = []
     for leaf, size in zip(leaves, sizes, strict=True):
         values, bounds = _allowed(tree, leaf, domains)
-        classes = tuple(largest_remainder(leaf.counts, size)) if by_counts else quota(leaf, size, order)
+        order = class_order(seed, leaf.number, len(leaf.counts))
+        classes = tuple(largest_remainder(leaf.counts, size, order)) if by_counts else quota(leaf, size, order)
         made.append(Recipe(leaf.number, size, classes, values, bounds))
     return [recipe for recipe in made if recipe.rows > 0]
 
 
-def largest_remainder(weights: Sequence[int], total: int) -> list[int]:
-    """A total shared out in proportion, in whole numbers.
+def class_order(seed: int, leaf: int, classes: int) -> list[int]:
+    """The order in which the classes of a leaf get what is left over.
 
-    >>> largest_remainder([1, 1, 1], 10), largest_remainder([8, 16], 24)
-    ([4, 3, 3], [8, 16])
+    One order for all leaves would give the first classes a row more in every leaf, which adds up over many leaves.
+    """
+    return sorted(range(classes), key=lambda code: digest(seed, f"leaf {leaf} class {code}"))
+
+
+def largest_remainder(weights: Sequence[int], total: int, order: Sequence[int] | None = None) -> list[int]:
+    """A total shared out in proportion, in whole numbers; of equal claims those go first that stand first in an order.
+
+    >>> largest_remainder([1, 1, 1], 10), largest_remainder([8, 16], 24), largest_remainder([1, 1, 1], 10, [2, 0, 1])
+    ([4, 3, 3], [8, 16], [3, 3, 4])
     """
     whole = sum(weights)
     shares = [weight * total // whole for weight in weights]
-    order = sorted(range(len(weights)), key=lambda n: (-(weights[n] * total % whole), n))
-    for place in order[: total - sum(shares)]:
+    claims = sorted(order or range(len(weights)), key=lambda n: -(weights[n] * total % whole))  # a stable sort
+    for place in claims[: total - sum(shares)]:
         shares[place] += 1
     return shares
 
@@ -87,30 +103,45 @@ def _allowed(
         split = node.split
         if isinstance(split, Cut):
             ends = (None, split.at) if branch == 0 else (split.at, None)
-            bounds[split.attribute] = _within(bounds[split.attribute], [ends])
+            bounds[split.attribute] = _within(tree.attributes[split.attribute], bounds[split.attribute], [ends])
         elif isinstance(split, Bands):
-            bounds[split.attribute] = _within(bounds[split.attribute], split.ranges(branch))
+            asked = split.ranges(branch)
+            bounds[split.attribute] = _within(tree.attributes[split.attribute], bounds[split.attribute], asked)
         elif isinstance(split, Groups):
             values[split.attribute] = _of_branch(split, branch, values[split.attribute])
     for number, ranges in bounds.items():
-        if tree.attributes[number].kind is Kind.INTEGER and len(ranges) > 1:
+        steps = domains[number].steps
+        if steps is not None and len(ranges) > 1:
             # between 30.5 and 31 there is no whole number to draw
-            bounds[number] = tuple(one for one in ranges if -(-one[0] // 1) < one[1]) or ranges[:1]
+            bounds[number] = tuple(one for one in ranges if whole(one, steps)[1]) or ranges[:1]
     return values, bounds
 
 
-def _within(ranges: Sequence[Bounds], asked: Sequence[tuple[Any, Any]]) -> tuple[Bounds, ...]:
+def whole(bounds: Bounds, steps: Fraction | int = 1) -> tuple[int, int]:
+    """The first whole number of steps between bounds, and how many there are below the upper one.
+
+    >>> from fractions import Fraction as F
+    >>> whole((F("30.5"), F(40))), whole((F("30.2"), F("30.4"))), whole((F("30.2"), F("30.4")), 10)
+    ((31, 9), (31, 0), (302, 2))
+    """
+    first, stop = -(-bounds[0] * steps // 1), -(-bounds[1] * steps // 1)
+    return int(first), int(stop - first)
+
+
+def _within(attribute: Attribute, ranges: Sequence[Bounds], asked: Sequence[tuple[At, At]]) -> tuple[Bounds, ...]:
     """What is left of some ranges by a test; never nothing: a leaf has rows, whatever bounds were declared.
 
     >>> from fractions import Fraction as F
-    >>> [(int(a), int(b)) for a, b in _within([(F(0), F(90))], [(None, 30), (50, 60)])]
+    >>> from ppdm_sql.engines.base import Kind
+    >>> age = Attribute("age", Kind.INTEGER, ordered=True)
+    >>> [(int(a), int(b)) for a, b in _within(age, [(F(0), F(90))], [(None, Decimal(30)), (Decimal(50), Decimal(60))])]
     [(0, 30), (50, 60)]
     """
     both = []
     for low, high in ranges:
         for first, stop in asked:
-            left = low if first is None else max(low, place_of(first))
-            both.append((left, high if stop is None else min(high, place_of(stop))))
+            left = low if first is None else max(low, place_of(attribute, first))
+            both.append((left, high if stop is None else min(high, place_of(attribute, stop))))
     return tuple(one for one in both if one[0] < one[1]) or (both[0],)
 
 

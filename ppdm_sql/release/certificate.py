@@ -76,9 +76,16 @@ def _head(content: Mapping[str, Any], form: str, file: str) -> str:
 
 
 def proof(
-    engine: Engine, asked: str, column: str | None, query: exp.Query, params: Mapping[str, Any], in_doubt: bool
+    engine: Engine,
+    asked: str,
+    column: str | None,
+    query: exp.Query,
+    params: Mapping[str, Any],
+    in_doubt: bool,
+    *,
+    unbroken: str = "holds",
 ) -> str:
-    """One row: the requirement, how many classes break it, and the verdict."""
+    """One row: the requirement, how many classes break it, and the verdict; unbroken: the one where no class does."""
     bound = query.copy()
     for hole in list(bound.find_all(exp.Parameter, exp.Placeholder)):
         hole.replace(exp.convert(params[hole.name]))
@@ -90,8 +97,8 @@ def proof(
     verdict = verdict.when(exp.GT(this=broken.copy(), expression=exp.Literal.number(0)), exp.Literal.string("BREACHED"))
     if in_doubt:  # floating point cannot tell a class that is exactly at the bound
         near = exp.GT(this=exp.func("COUNT", exp.Star()), expression=exp.func("COUNT", breach.copy()))
-        verdict = verdict.when(near, exp.Literal.string("holds (some classes are exactly at the bound)"))
-    verdict = verdict.else_(exp.Literal.string("holds"))
+        verdict = verdict.when(near, exp.Literal.string(f"{unbroken} (some classes are exactly at the bound)"))
+    verdict = verdict.else_(exp.Literal.string(unbroken))
     row = exp.Select(
         expressions=[
             aliased(exp.Literal.string(asked), "requirement"),

@@ -26,6 +26,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, PolicyError, RequirementBreached, Tampered
 from ppdm_sql.release import manifest, writers
 from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.pseudo import comment_on
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
 from ppdm_sql.release.stage import published_query
@@ -73,7 +74,8 @@ def export(
     with private_folder(order.path) as work:
         built = work / order.path.name
         with mapped_errors(order.path):
-            writers.write(order.format, built, record.relation_name, _rows(engine, record, order, rows or record.name))
+            batches = _rows(engine, record, order, rows or record.name)
+            writers.write(order.format, built, record.relation_name, batches, comment=_comment(record))
             done = _describe(engine, record, order, built)
             put_in_place(work, [order.path, manifest_path(order.path), certificate_path(order.path)])
     _note(engine, record, order)
@@ -130,6 +132,11 @@ def manifest_path(path: Path) -> Path:
 
 def certificate_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.certificate.sql")
+
+
+def _comment(record: ReleaseRecord) -> str | None:
+    """Pseudo-rows say in an exported database, too, that they are."""
+    return comment_on(record) if "pseudo_data" in record.manifest else None
 
 
 # -- rows --------------------------------------------------------------------------------------------------

@@ -3,25 +3,40 @@
 For every live release of a source a link table is kept in schema ppdm: which row (by a salted hash of its
 key) is in which class.  Somebody who holds several releases can tell rows apart that share no class in all
 of them, so the classes are joined along the keys; a joint class of fewer than k, or rows that only one of
-the releases has in a number below k, is a breach (THREATS: differencing, composition).
+the releases has in a number below k, is a breach (THREATS: differencing, composition).  A row whose person is
+not known (NULL) counts for nobody, as in a release by itself.
+
+Two releases are joined in two turns: along the keys of their rows, and then, for what that leaves over on both
+sides, along the persons behind them: somebody whose row has other values now is still the same.  Where several
+rows could be one another, all pairs are made, and each counts the rows that must be in it (sql/release/joint_*.sql).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import KEY, PART, PERSON
+from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.release.stage import STAGE
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.release.stage import STAGE, key_columns, person_columns
+from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, own
+from ppdm_sql.statements.rowtext import hash_numbers
 
 ROWS = "ppdm_rows"
+_NO_SUCH_PERSON = -1  # hashes are not negative
+_STAGED, _THEIRS = own("ppdm_joint_link"), own("ppdm_joint_other")
+_LEFT_REST, _RIGHT_REST = own("ppdm_joint_left"), own("ppdm_joint_right")
+
+How = Literal["row", "person"]
+Why = Literal["", "no key", "other columns", "nobody"]
+_PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)  # whatever their width
 
 
 @dataclass(frozen=True)
@@ -30,6 +45,19 @@ class Keys:
 
     row: tuple[str, ...]
     person: tuple[str, ...]
+    told: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> what its values are, and where from
+    some_rows: bool = False  # the query leaves rows out
+
+
+def keys_of(source: Source) -> Keys:
+    row, person = key_columns(source), person_columns(source)
+    told = {name: [_type(source.info(name)), source.origins.get(name, name)] for name in (*row, *person)}
+    return Keys(row, person, told, source.some_rows)
+
+
+def _type(info: ColumnInfo) -> str:
+    """What decides how a value is printed, and with that its hash."""
+    return info.kind.value if info.kind in _PRINTED_ALIKE else info.declared.casefold()
 
 
 @dataclass(frozen=True)
@@ -40,7 +68,11 @@ class JointOutcome:
     k: int
     classes: int  # joint classes below k
     rows: int  # rows in them
-    measurable: bool = True
+    unmeasured: Why = ""  # why it could not be measured
+
+    @property
+    def measurable(self) -> bool:
+        return not self.unmeasured
 
     @property
     def holds(self) -> bool:
@@ -73,42 +105,159 @@ def link_query() -> exp.Select:
     return exp.Select(expressions=[*keys, counted]).from_(STAGE.table()).group_by(*(key.copy() for key in keys))
 
 
+def nobody(engine: Engine) -> exp.Expr:
+    """What a link table has in the place of a person where that is NULL."""
+    return hash_numbers(engine, [exp.Null()], salt=releases.salt(engine))[0]
+
+
+def say_the_same(engine: Engine, one: ReleaseRecord, other: ReleaseRecord) -> bool:
+    """Whether two releases have the same rows of the same people in the same classes."""
+    links = [link_name(record.release_id) for record in (one, other)]
+    if one.key_columns != other.key_columns or any(engine.relation_kind(link) is None for link in links):
+        return False
+    relations = {"left_link": links[0].table(), "right_link": links[1].table()}
+    return not any(engine.fetch_one(statement("release/link_differences", relations)))
+
+
+# -- judging ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Other:
+    """A release that is out, and how it can be joined to the new one."""
+
+    record: ReleaseRecord
+    name: str
+    how: How | None
+    why: Why = ""
+
+    @property
+    def turn(self) -> int:
+        """Rows that were paired by person have lost their keys: releases with the same keys come first."""
+        return ("row", "person", None).index(self.how)
+
+
 def judge_jointly(
-    engine: Engine, others: Sequence[ReleaseRecord], keys: Keys, k: int, *, persons: bool
+    engine: Engine,
+    others: Sequence[ReleaseRecord],
+    keys: Keys,
+    k: int,
+    *,
+    persons: bool,
+    strangers: Sequence[ReleaseRecord] = (),
 ) -> list[JointOutcome]:
-    """The outcomes of joining the stage with each live release in turn; the first breach ends it."""
-    outcomes: list[JointOutcome] = []
-    current = own("ppdm_joint_0")
-    engine.create_table(current, link_query(), temporary=True)
-    names: list[str] = []
+    """The outcomes of joining the stage with each live release in turn; the first breach ends it.
+
+    Strangers are releases of tables that are gone: they matter where they speak of the same people.
+    """
+    engine.create_table(_STAGED, link_query(), temporary=True)
+    unknown = int(engine.fetch_one(exp.Select(expressions=[nobody(engine)]))[0])
+    found = [_other(engine, record, keys, unknown) for record in others]
+    found += [one for one in (_stranger(engine, record, keys, unknown) for record in strangers) if one is not None]
+    found.sort(key=lambda other: other.turn)
     # Who promised persons must not be given rows: one person's many rows hide nobody.
     of_persons = persons
-    for number, other in enumerate(others, start=1):
-        names.append(shown_name(other))
-        promised = min(k, other.k_promised or k)
-        how = _comparable(engine, other, keys)
-        if how is None:
-            return [*outcomes, JointOutcome(tuple(names), promised, 0, 0, measurable=False)]
+    outcomes: list[JointOutcome] = []
+    names: list[str] = []
+    current = own("ppdm_joint_0")
+    engine.create_table(current, _side(_STAGED), temporary=True)
+    for number, other in enumerate(found, start=1):
+        names.append(other.name)
+        asked = min(k, other.record.k_promised or k)  # the finer of two releases lets that much out by itself
+        if other.how is None:
+            return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why)]
+        of_persons = of_persons or _counts_persons(other.record)
+        known = unknown if of_persons else None
         joined = own(f"ppdm_joint_{number}")
-        relations = {"left_link": current.table(), "right_link": link_name(other.release_id).table()}
-        engine.create_table(joined, statement(f"release/joint_by_{how}", relations), temporary=True)
-        of_persons = of_persons or other.roles.get("entity") is not None
-        counted = "persons" if of_persons else "rows"
-        query = statement(f"release/joint_small_{counted}", {"joint": joined.table()})
-        classes, rows = engine.fetch_one(query, k=promised)
-        outcomes.append(JointOutcome(tuple(names), promised, int(classes), int(rows or 0)))
+        engine.create_table(_THEIRS, _side(link_name(other.record.release_id)), temporary=True)
+        _join(engine, current, joined, by_row=other.how == "row", known=bool(keys.person), unknown=known)
+        classes, rows = _small(engine, joined, asked, known)
+        outcomes.append(JointOutcome(tuple(names), asked, classes, rows))
         if classes:
             break
         current = joined
     return outcomes
 
 
-def _comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> str | None:
+def _side(link: Name) -> exp.Query:
+    return statement("release/joint_linked", {"link": link.table()})
+
+
+def _join(engine: Engine, current: Name, joined: Name, *, by_row: bool, known: bool, unknown: int | None) -> None:
+    """The classes so far joined with those of the other release."""
+    left, right, alone = current, _THEIRS, _NO_SUCH_PERSON
+    pairs: list[exp.Query] = []
+    if by_row:
+        sides = {"left_side": current.table(), "right_side": _THEIRS.table()}
+        pairs.append(statement("release/joint_by_row", sides))
+        for rest, this, that in ((_LEFT_REST, current, _THEIRS), (_RIGHT_REST, _THEIRS, current)):
+            query = statement("release/joint_left_over", {"this_side": this.table(), "other_side": that.table()})
+            engine.create_table(rest, query, temporary=True, known=known)
+        left, right = _LEFT_REST, _RIGHT_REST
+        alone = _NO_SUCH_PERSON if unknown is None else unknown
+    by_person = statement("release/joint_by_person", {"left_side": left.table(), "right_side": right.table()})
+    paired = own("ppdm_joint_pairs")
+    engine.create_table(paired, by_person, temporary=True, alone=alone)
+    pairs.append(exp.select("*").from_(paired.table()))
+    every = exp.union(*pairs, distinct=False) if len(pairs) > 1 else pairs[0]
+    numbered = statement("release/joint_numbered", {"pairs": every.subquery("ppdm_pairs")})
+    engine.create_table(joined, numbered, temporary=True)
+
+
+def _counts_persons(other: ReleaseRecord) -> bool:
+    return other.roles.get("entity") is not None
+
+
+def _small(engine: Engine, joined: Name, k: int, unknown: int | None) -> tuple[int, int]:
+    """How many joint classes are below k, and the rows in them; persons where it is known who is nobody."""
+    counted = "rows" if unknown is None else "persons"
+    query = statement(f"release/joint_small_{counted}", {"joint": joined.table()})
+    params = {} if unknown is None else {"nobody": unknown}
+    classes, rows = engine.fetch_one(query, k=k, **params)
+    return int(classes), int(rows or 0)
+
+
+# -- comparing -------------------------------------------------------------------------------------------
+
+
+def _other(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other:
+    how, why = _comparable(engine, record, keys)
+    name = shown_name(record)
+    if how is None or _in_common(engine, record, unknown):
+        return _Other(record, name, how, why)
+    # Other people alone are credible where their column was named and a query leaves people out.
+    apart = bool(keys.person) and (keys.some_rows or bool(record.roles.get("some_rows")))
+    return _Other(record, name, how) if apart else _Other(record, name, None, "nobody")
+
+
+def _stranger(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other | None:
+    how, _ = _comparable(engine, record, keys)
+    if how is None or not _in_common(engine, record, unknown):
+        return None
+    return _Other(record, f"{shown_name(record)} (of a table that is gone)", how)
+
+
+def _comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> tuple[How | None, Why]:
     """How two releases can be told to speak of the same row: by its key, by its person, or not at all."""
     if engine.relation_kind(link_name(other.release_id)) is None:
-        return None
-    if tuple(other.key_columns) == keys.row:
-        return "row"
-    if keys.person and tuple(other.roles.get("person_columns", ())) == keys.person:
-        return "person"
-    return None
+        return None, "no key"
+    if tuple(other.roles.get("person_columns", ())) != keys.person:
+        return None, "no key"
+    by_row = tuple(other.key_columns) == keys.row
+    if not by_row and not keys.person:
+        return None, "no key"
+    told = other.roles.get("key_told", {})
+
+    def alike(name: str) -> bool:
+        return name not in told or name not in keys.told or list(told[name]) == list(keys.told[name])
+
+    if by_row and all(map(alike, keys.row)):
+        return "row", ""
+    if keys.person and all(map(alike, keys.person)):
+        return "person", ""
+    return None, "other columns"
+
+
+def _in_common(engine: Engine, other: ReleaseRecord, unknown: int) -> bool:
+    relations = {"left_link": _STAGED.table(), "right_link": link_name(other.release_id).table()}
+    return bool(engine.fetch_one(statement("release/joint_common", relations), nobody=unknown)[0])

@@ -62,6 +62,7 @@ def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
         state.judgement.rows if state else 0,
         state.judgement.classes if state else 0,
         _notes(record, state) if state else (),
+        measured="measured on what the view shows now" if state else "not measured",
     )
     if not engine.read_only:
         with engine.transaction():

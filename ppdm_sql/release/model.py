@@ -21,12 +21,13 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
-from ppdm_sql.release import joint, manifest, publish, risks
+from ppdm_sql.release import joint, manifest, out, publish, risks
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees import stored
 from ppdm_sql.trees.tree_json import tree_text, tree_to_dict
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge
@@ -67,6 +68,12 @@ def find_former(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord
     former = releases.current(engine, name)
     taken = models.find(engine, name.last)
     if taken is not None and former is None:
+        elsewhere = releases.of_model(engine, name.last)
+        if elsewhere is not None:
+            raise PolicyError(
+                f'model "{name}" is a release that was published as "{elsewhere.name}": go to schema '
+                f'"{elsewhere.schema_name}" to publish it anew, or choose another name'
+            )
         raise PolicyError(f'there is a model "{name}" already that is no release: drop it, or choose another name')
     if former is not None and not statement.replace:
         raise PolicyError(f'release "{name}" is there already: CREATE OR REPLACE publishes it anew')
@@ -77,12 +84,12 @@ def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> 
     """Makes the model readable under its name, or raises and leaves everything as it was."""
     measured = measure(engine, request, progress)
     publish.refuse_breaches(str(request.name), measured.judgement.findings)
-    publish.refuse_joint(str(request.name), request.statement.policy, measured.joint)
+    out.refuse_joint(str(request.name), request.statement.policy, measured.joint)
     with engine.transaction():
         _save(engine, request)
         record = _record(engine, request, measured)
         engine.create_table(joint.link_name(request.release_id), joint.link_query())
-        publish.retire(engine, record, request.former, supersedes=request.statement.policy.supersedes)
+        out.retire(engine, record, request.former, supersedes=request.statement.policy.supersedes)
     return record
 
 
@@ -108,14 +115,15 @@ def measure(engine: Engine, request: ModelRequest, progress: Progress) -> Measur
     ]
     entity = ENTITY if source.entity is not None else None
     judgement = judge(engine, STAGE, quasi=[PART], sensitive=sensitive, requirements=policy.requirements, entity=entity)
-    outcomes = publish.judge_jointly(engine, policy, source)
+    outcomes = out.judge_jointly(engine, policy, source)
     return MeasuredModel(judgement, tuple(outcomes), tree_text(request.plan.tree, request.name.last))
 
 
 def _stage_plan(engine: Engine, request: ModelRequest) -> TablePlan:
     """Every source row with its group, its sensitive columns and its keys."""
     source, plan = request.source, request.plan
-    span = reached_nodes(engine, tree_to_dict(plan.tree), plan.public, "r")
+    steps = Steps("r")
+    span = reached_nodes(engine, tree_to_dict(plan.tree), plan.public, steps)
     if plan.class_is_public and source.target is not None:
         told = exp.cast(canonical(engine, source.info(source.target), "r"), "TEXT")
         known = exp.Coalesce(this=told, expressions=[exp.Literal.string("")])
@@ -127,7 +135,7 @@ def _stage_plan(engine: Engine, request: ModelRequest) -> TablePlan:
     if source.entity is not None:
         picked.append(aliased(canonical(engine, source.info(source.entity), "r"), ENTITY))
     picked += [aliased(expression.copy(), name) for name, expression in request.private.columns.items()]
-    inner = exp.Select(expressions=picked).from_(source.relation.table("r"))
+    inner = steps.over(exp.Select(expressions=picked), source.relation.table())
     number = exp.Window(
         this=exp.Anonymous(this="DENSE_RANK"), order=exp.Order(expressions=[exp.Ordered(this=column(_SPAN, "s"))])
     )

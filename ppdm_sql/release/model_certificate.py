@@ -4,7 +4,8 @@ A recipient has the file and no people.  From its counts he can tell what the te
 promise: the people of a node that public tests alone lead to are as many as the file says.  Where public tests come
 below private ones the groups are finer, and only the source can tell.  So there are two files of plain SQL:
 
-    <name>.json.certificate.sql   reads <name>.json in a bare DuckDB; every row it prints must say 'holds'
+    <name>.json.certificate.sql   reads <name>.json in a bare DuckDB; every row it prints must say 'holds', or, where
+                                  the groups are finer, that the counts fit and the audit decides
     <name>.json.audit.sql         the groups that the model lets somebody form among the people of ppdm_source; it
                                   must return no row
 """
@@ -26,6 +27,7 @@ from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
@@ -34,6 +36,7 @@ from ppdm_sql.verify.spans import reached_nodes
 _COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
 _PERSON = "ppdm_person"
 _GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
+_HOLDS, _OPEN = "holds", "counts fit; the audit decides"
 _TOLERANCE = 1e-9  # of an entropy: a class nearer to the bound than this passes
 
 
@@ -42,14 +45,15 @@ def model_certificate(
 ) -> str:
     """The text of <name>.json.certificate.sql."""
     public, known = _public(record), _class_is_public(record)
+    unbroken = _OPEN if _has_finer_groups(tree, public) else _HOLDS
     groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
     with open_engine(":memory:") as engine:
         counts = _bound(statement("release/model_counts"), {"file": file})
         members = _members(groups)
         engine.create_table(RELEASE, _empty(), temporary=True)  # the statements look its columns up
         proofs = [
-            proof(engine, str(requirement), "", query, params, isinstance(requirement, EntropyDiversity))
-            for requirement, _, query, params in measuring_statements(
+            proof(engine, str(asks), "", query, params, isinstance(asks, EntropyDiversity), unbroken=unbroken)
+            for asks, _, query, params in measuring_statements(
                 engine,
                 RELEASE,
                 quasi=[_GROUP, _CLASS] if known else [_GROUP],
@@ -71,14 +75,14 @@ def model_certificate(
 
 
 def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str) -> str:
-    names = ", ".join(sorted(public)) or "none"
+    names, finer = ", ".join(sorted(public)) or "none", _has_finer_groups(tree, public)
     lines = [
         f"Certificate of model {record.manifest['release']['name']} ({record.release_id})",
         f"    duckdb < {file}.certificate.sql        (in the folder of the file)",
-        "Every row it prints must say 'holds'.",
+        f"Every row it prints must say '{_HOLDS}'{f', or {_OPEN!r}' if finer else ''}.",
         f"Columns that an attacker is taken to know: {names}",
     ]
-    if _has_finer_groups(tree, public):
+    if finer:
         lines += [
             "Below questions about columns he does not know the model asks about columns he knows: the groups are",
             f"finer than those counted here, and only the people of the source can tell them: {file}.audit.sql.",
@@ -166,27 +170,23 @@ def _empty() -> exp.Select:
 def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequence[Requirement]) -> str:
     """The text of <name>.json.audit.sql, in the dialect of the database that has the source."""
     by_person = record.roles["entity"] is not None
-    spans = exp.Create(
-        this=_SPANS.table(),
-        kind="TABLE",
-        properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
-        expression=_span_query(engine, record, tree, by_person=by_person),
-    )
-    checks = [_breaches(engine, requirement, by_person=by_person) for requirement in asked]
+    spans = _span_query(engine, record, tree, by_person=by_person)
+    checks = [_breaches(engine, requirement, spans, by_person=by_person) for requirement in asked]
     needed = sorted({*_public(record), str(record.roles["target"])})
     head = [
         f"Audit of model {record.manifest['release']['name']} ({record.release_id})",
         "For somebody who has the source: the groups that the model lets an attacker form among its people.",
         f"Make the rows that were asked for readable as ppdm_source, with the columns {', '.join(needed)}"
         + (f", and the person as {_PERSON}." if by_person else "."),
-        "Every SELECT returns the groups that break a requirement: no row means that it holds.",
+        "Every SELECT returns the groups that break a requirement: no row means that it holds.  It writes nothing.",
     ]
-    return "\n\n".join([_comment(head), written(spans, engine.dialect), *checks]) + "\n"
+    return "\n\n".join([_comment(head), *checks]) + "\n"
 
 
 def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person: bool) -> exp.Select:
     told = engine.exact_text(exp.cast(column(str(record.roles["target"]), "r"), "TEXT"))
-    span = reached_nodes(engine, tree_to_dict(tree), _public(record), "r")
+    steps = Steps("r")
+    span = reached_nodes(engine, tree_to_dict(tree), _public(record), steps)
     if _class_is_public(record):
         known = exp.Coalesce(this=told.copy(), expressions=[exp.Literal.string("")])
         span = exp.DPipe(
@@ -195,17 +195,20 @@ def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person:
     picked: list[exp.Expr] = [aliased(span, _SPAN), aliased(told, _CLASS)]
     if by_person:
         picked.append(column(_PERSON, "r"))
-    return exp.Select(expressions=picked).from_(_SOURCE.table("r"))
+    return steps.over(exp.Select(expressions=picked), _SOURCE.table())
 
 
-def _breaches(engine: Engine, requirement: Requirement, *, by_person: bool) -> str:
+def _breaches(engine: Engine, requirement: Requirement, spans: exp.Select, *, by_person: bool) -> str:
     text = [ColumnInfo(name, Kind.TEXT, "TEXT") for name in (_SPAN, _CLASS, _PERSON)]
     sensitive = None if isinstance(requirement, KAnonymity) else Sensitive(text[1])
     person = text[2] if by_person and isinstance(requirement, KAnonymity) else None
     query, params = breach_query(engine, _SPANS, requirement, quasi=text[:1], sensitive=sensitive, entity=person)
     if isinstance(requirement, EntropyDiversity):
         params["tolerance"] = _TOLERANCE
-    return f"-- {requirement}\n{written(_bound(query, params), engine.dialect)}"
+    query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
+    parts = query.args["with_"].expressions
+    parts.insert(0, parts.pop())  # the others read it
+    return f"-- {requirement}\n{written(query, engine.dialect)}"
 
 
 def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:

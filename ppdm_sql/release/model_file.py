@@ -1,6 +1,7 @@
 """A released model later on: is it still the one that was published, and the files a recipient gets.
 
-A recipient gets <name>.json (the exchange file), <name>.json.sql (tables and a predictor for a bare DuckDB),
+A recipient gets <name>.json (the exchange file), <name>.json.sql (a table and a predictor for a bare DuckDB, named
+after the file, so that the files of two sources whose models have one name can be read side by side),
 <name>.json.manifest.json, <name>.json.certificate.sql and <name>.json.audit.sql (see model_certificate.py).  What a
 model promises about groups of people cannot be counted again without the people, so verifying it means that the file
 is, to the byte, the one that was measured.
@@ -41,7 +42,14 @@ def recheck_model(engine: Engine, record: ReleaseRecord) -> Verified:
     """Whether the stored model is the published one; its figures stand while it is."""
     problems = problems_of(engine, record)
     found = tuple(FindingShown.of_json(item) for item in record.manifest["findings"])
-    outcome = Verified(shown_name(record), found, tuple(problems), int(record.rows or 0), int(record.classes or 0))
+    outcome = Verified(
+        shown_name(record),
+        found,
+        tuple(problems),
+        int(record.rows or 0),
+        int(record.classes or 0),
+        measured="measured when it was published",
+    )
     if not engine.read_only:
         with engine.transaction():
             event: releases.Event = "verified" if outcome.holds else "tampered"
@@ -71,7 +79,7 @@ def export_model(
     files = {
         target: text,
         manifest_path(target): manifest.as_text(content),
-        script_path(target): as_script(tree, record.relation_name),
+        script_path(target): as_script(tree, target.stem, script_path(target).name),
         certificate_path(target): proof,
         audit_path(target): model_audit(engine, record, tree, asked),
     }
@@ -90,6 +98,8 @@ def export_model(
         rows=int(record.rows or 0),
         bytes=target.stat().st_size,
         sha256=sha256_of(text),
+        script=str(script_path(target)),
+        audit=str(audit_path(target)),
     )
 
 

@@ -17,23 +17,24 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
+from ppdm_sql.models import library
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import Made, Order, generate
+from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release import manifest
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of
 from ppdm_sql.release.stage import published_query
 from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.sharing.mark import MARK
 from ppdm_sql.statements.names import own
-from ppdm_sql.trees import library
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
 _STAGE = own("ppdm_pseudo_rows")
 _OPTIONS = ("algorithm", "rows", "seed", "classes", "domains")
-_MOST = 10**9
 RISKS = {
     "pseudo": "these rows were made from a model and describe nobody; nothing that holds of them need hold of people",
     "diversity": "no k, l or t is claimed of pseudo-rows: their guarantee is that of the model they were made from",
@@ -51,6 +52,8 @@ def read_order(statement: PseudoData) -> Order:
         raise PolicyError("algorithm of PSEUDO DATA is pgen or basegen")
     if classes not in ("quota", "draw", "counts"):
         raise PolicyError("classes of PSEUDO DATA is quota, draw or counts")
+    if algorithm == "basegen" and "classes" in given:
+        raise PolicyError("classes of PSEUDO DATA is for pgen: with basegen the tree says the class of every row")
     rows, seed = _whole(given.get("rows"), "rows", 1), _whole(given.get("seed"), "seed", 0)
     domains = read_domains(given.get("domains"))
     return Order(str(algorithm), rows, seed or 0, classes == "draw", domains, classes == "counts")
@@ -59,8 +62,8 @@ def read_order(statement: PseudoData) -> Order:
 def _whole(value: Any, name: str, least: int) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= _MOST:
-        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {_MOST:,}")
+    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= MOST_ROWS:
+        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {MOST_ROWS:,}")
     return int(value)
 
 
@@ -68,7 +71,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
     """Makes the rows and stores them under the statement's name, or leaves everything as it was."""
     order = read_order(statement)
     release_id = new_id()
-    model = _released_model(engine, statement)
+    model = released_model(engine, statement)
     tree = library.load(engine, model.relation_name).tree
     progress("making rows", 0, None)
     made = generate(engine, tree, order)
@@ -82,8 +85,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
             columns = published_query(engine, target.storage, made.columns, order.seed)
             columns.set("order", None)
             engine.create_view(target.name, columns, replace=True)
-        said = f"ppdm_sql pseudo-data {release_id}: made from a model, describes nobody"
-        engine.comment(target.name, target.kind, said)
+        engine.comment(target.name, target.kind, comment_on(record))
         if target.former is not None:
             releases.add_event(engine, target.former.release_id, "replaced", f"by {release_id}")
         target.clear_storage(engine)
@@ -91,7 +93,16 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
     return record
 
 
-def _released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
+def comment_on(record: ReleaseRecord) -> str:
+    """What the comment of a pseudo-table says, here and in an exported database."""
+    model = record.manifest["pseudo_data"]["model"]
+    return (
+        f"{MARK} {record.release_id}: made from model {model}, describes nobody; "
+        f"{record.algorithm}, {record.rows} rows, seed {record.seed}"
+    )
+
+
+def released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
     name = engine.name(statement.model)
     found = releases.current(engine, name)
     if found is None or found.kind != "MODEL":

@@ -18,15 +18,15 @@ from datetime import datetime
 from typing import Any
 
 from ppdm_sql.anonymizers.plan import ENTITY, Risk, TablePlan
-from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
-from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
-from ppdm_sql.release import joint, live, manifest, risks
-from ppdm_sql.release.stage import STAGE, build_stage, key_columns, person_columns, published_query
+from ppdm_sql.release import joint, live, manifest, out, risks
+from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
 from ppdm_sql.release.target import Target
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -105,7 +105,7 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
     stored = _build_live(engine, request) if target.is_live else _build_table(engine, request)
     measured = _measure(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement.findings)
-    refuse_joint(str(target.name), policy, measured.joint)
+    out.refuse_joint(str(target.name), policy, measured.joint)
     if target.is_live:
         _show_live(engine, request, measured)
     elif target.is_view:
@@ -161,7 +161,7 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(judge_jointly(engine, policy, source)),
+        tuple(out.judge_jointly(engine, policy, source)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.quasi),
@@ -195,18 +195,6 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
     return replace(rows, findings=(*by_person.findings, *others))
 
 
-def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.JointOutcome]:
-    """The stage together with every release of the same tables that is still out."""
-    if policy.supersedes:
-        return []
-    others = releases.live_from(engine, source.tables) if migrate.is_there(engine) else []
-    if not others:
-        return []
-    k = risks.asked_k(policy)
-    keys = joint.Keys(key_columns(source), person_columns(source))
-    return joint.judge_jointly(engine, others, keys, k, persons=bool(source.entity))
-
-
 # -- refusing --------------------------------------------------------------------------------------------
 
 
@@ -219,24 +207,6 @@ def refuse_breaches(name: str, findings: Sequence[Finding]) -> None:
             for finding in broken
         )
         raise RequirementBreached(f"{name}: {told}; nothing was published")
-
-
-def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> None:
-    for outcome in outcomes:
-        if outcome.holds or risks.JOINT.name in policy.accepted_risks:
-            continue
-        held = ", ".join(outcome.releases)
-        if not outcome.measurable:
-            why = f"comes from the same table as {held}, and they share no key to tell their joint classes by"
-            what = "select the same IDENTIFIER or ENTITY first in both"
-        else:
-            small = f"{outcome.classes} joint classes of fewer than {outcome.k} ({outcome.rows} rows)"
-            why = f"together with {held} has {small}"
-            what = "publish the same recoding"
-        raise RequirementBreached(
-            f"{name} {why}; nothing was published.  Either {what}, or withdraw the other "
-            "(DROP RELEASE), or say SUPERSEDES when nobody holds it any more"
-        )
 
 
 # -- recording -------------------------------------------------------------------------------------------
@@ -274,7 +244,7 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
     parts = live.fingerprint(engine, request.target.name, request.release_id) if request.target.is_live else None
     record = _release_record(request, measured, content, at, parts)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
-    retire(engine, record, request.target.former, supersedes=policy.supersedes)
+    out.retire(engine, record, request.target.former, supersedes=policy.supersedes)
     return record
 
 
@@ -312,6 +282,7 @@ def _release_record(
 
 def roles_json(source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish) -> dict[str, Any]:
     """What VERIFY and a later run need to know: who was what, and how the source looked."""
+    keys = joint.keys_of(source)
     return {
         "source_columns": {name: info.declared for name, info in source.columns.items()},
         "identifiers": list(source.identifiers),
@@ -321,7 +292,9 @@ def roles_json(source: Source, hierarchies: Mapping[str, Hierarchy], statement: 
         "target": source.target,
         "insensitive": list(source.insensitive),
         "entity": source.entity,
-        "person_columns": list(person_columns(source)),
+        "person_columns": list(keys.person),
+        "key_told": {name: list(told) for name, told in keys.told.items()},
+        "some_rows": keys.some_rows,
         "file": None if statement.place.file is None else os.path.abspath(statement.place.file),
     }
 
@@ -342,21 +315,3 @@ def check_rows(findings: Sequence[Finding]) -> list[Check]:
         )
         for finding in findings
     ]
-
-
-def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, *, supersedes: bool) -> None:
-    """What the new release does to those before it.
-
-    SUPERSEDES: everything out from the same tables no longer counts.  Otherwise the former one of this
-    name is replaced, but stays in the ledger, because somebody may have copied it; unless it said the same.
-    """
-    if supersedes:
-        for other in releases.live_from(engine, record.sources):
-            if other.release_id != record.release_id:
-                releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
-                engine.drop_table(joint.link_name(other.release_id))
-    elif former is not None and former.content_hash == record.content_hash:
-        releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
-        engine.drop_table(joint.link_name(former.release_id))
-    elif former is not None:
-        releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")

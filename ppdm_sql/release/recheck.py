@@ -19,7 +19,7 @@ from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.manifest import FORMAT, finding_json, typed
 from ppdm_sql.release.publish import check_rows
-from ppdm_sql.release.results import FindingShown, Verified
+from ppdm_sql.release.results import FindingShown, Verified, pseudo_model
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
@@ -40,6 +40,7 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
         tuple(problems),
         judgement.rows,
         judgement.classes,
+        pseudo_model=pseudo_model(record.manifest),
     )
     if not engine.read_only:
         with engine.transaction():
@@ -163,7 +164,8 @@ def recheck_file(path: str | Path) -> Verified:
     if promised != set(content["policy"]["requirements"]):
         problems.append("the manifest's findings are not those of its policy")
     shown = tuple(FindingShown.of_json(finding_json(finding)) for finding in judged.findings)
-    return Verified(file.name, shown, tuple(problems), judged.rows, judged.classes)
+    made_from = pseudo_model(content)
+    return Verified(file.name, shown, tuple(problems), judged.rows, judged.classes, pseudo_model=made_from)
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

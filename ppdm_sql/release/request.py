@@ -89,7 +89,10 @@ class Planner:
 
     def _salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""
-        return releases.salt(self.engine) if migrate.is_there(self.engine) and not self.engine.read_only else ""
+        if not migrate.is_there(self.engine):
+            return ""
+        # Without the salt of the link tables a plan would find nobody in them, and everything would hold.
+        return (releases.known_salt(self.engine) or "") if self.engine.read_only else releases.salt(self.engine)
 
 
 @contextmanager

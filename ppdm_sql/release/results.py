@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
-from ppdm_sql.policy.policy import DropRelease, Export, PseudoData, Publish, Refresh, Verify
+from ppdm_sql.policy.policy import DropRelease, Export, Refresh, Verify
 from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.manifest import finding_json, typed
 from ppdm_sql.release.model import MeasuredModel, ModelRequest
@@ -79,6 +79,11 @@ class Published:
         return self.record.manifest
 
     @property
+    def pseudo_model(self) -> str | None:
+        """Of pseudo-data the model it was made from."""
+        return pseudo_model(self.manifest)
+
+    @property
     def query(self) -> exp.Select:
         """A query for the published columns, one by one."""
         picked = exp.Select(expressions=[column(name) for name in typed(self.record.columns)])
@@ -108,7 +113,15 @@ class Published:
         }
 
     def _repr_html_(self) -> str:
+        if self.pseudo_model is not None:
+            return as_block(self.name, f"{self.rows:,} pseudo-rows made from model {self.pseudo_model}")
         return as_block(self.name, f"{self.rows:,} rows in {self.classes:,} classes", as_table(self.findings))
+
+
+def pseudo_model(manifest: Mapping[str, Any]) -> str | None:
+    """The model that pseudo-data was made from; None for everything else."""
+    made = manifest.get("pseudo_data")
+    return None if made is None else str(made["model"])
 
 
 def _empty(columns: Sequence[str]) -> pd.DataFrame:
@@ -127,6 +140,8 @@ class Verified:
     rows: int
     classes: int
     notes: tuple[str, ...] = ()  # what is worth knowing and breaks no promise
+    measured: str = "measured on what is stored"
+    pseudo_model: str | None = None  # of pseudo-data the model it was made from: nothing is promised of its rows
 
     @property
     def holds(self) -> bool:
@@ -139,6 +154,8 @@ class Verified:
             "holds": self.holds,
             "rows": self.rows,
             "classes": self.classes,
+            "measured": self.measured,
+            **({} if self.pseudo_model is None else {"pseudo_data_of": self.pseudo_model}),
             "problems": list(self.problems),
             "notes": list(self.notes),
             "findings": [finding.as_json() for finding in self.findings],
@@ -197,19 +214,17 @@ class Planned:
         )
 
     @classmethod
-    def in_words(
-        cls, engine: Engine, statement: Publish | PseudoData | Refresh | Verify | Export | DropRelease
-    ) -> Planned:
+    def in_words(cls, engine: Engine, statement: Refresh | Verify | Export | DropRelease) -> Planned:
         """A statement that decides nothing from the data is explained in a sentence."""
         name = str(engine.name(statement.name))
         match statement:
             case Refresh():
                 step = "run the release's own statement again and put the result in its place, if it passes"
             case Verify():
-                step = "measure every requirement on the stored rows and compare them with the manifest"
+                step = "measure every requirement on the release as it is and compare it with the manifest"
             case Export():
                 step = "write the rows into a new file, measure them there, and give the file its name if they pass"
-            case _:
+            case DropRelease():
                 step = "drop the relation and what belongs to it, and note it in the catalog"
         return cls(name=name, steps=(step,), statements=())
 
@@ -250,9 +265,21 @@ class Exported:
     rows: int
     bytes: int
     sha256: str
+    script: str | None = None  # of a model: its tables and a predictor for a bare DuckDB
+    audit: str | None = None  # of a model: the query for whoever holds the source
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Every file that was written, but for the release itself."""
+        return tuple(file for file in (self.manifest, self.certificate, self.script, self.audit) if file is not None)
+
+    @property
+    def is_model(self) -> bool:
+        return self.script is not None
 
     def as_json(self) -> dict[str, Any]:
-        return {"statement": "export", "release": self.name, **{k: v for k, v in vars(self).items() if k != "name"}}
+        told = {key: value for key, value in vars(self).items() if key != "name" and value is not None}
+        return {"statement": "export", "release": self.name, **told}
 
 
 Result = Passed | Published | Verified | Dropped | Planned | Exported

@@ -21,6 +21,7 @@ ALWAYS = (
     Risk("membership", "whether a given person is in the table is not hidden"),
     Risk("background", "knowledge beyond the declared quasi-identifiers can narrow a class further"),
 )
+JOINT_VALUES = Risk("joint_values", "together with other releases k alone is judged: l, t and confidence can be less")
 LEAST_K = 2  # a policy without k still does not single anybody out
 RARE_CLASSES = "rare_classes"
 ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can have several rows")
@@ -29,13 +30,14 @@ ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can
 def residual(policy: Policy, risks: Sequence[Risk]) -> tuple[Risk, ...]:
     """Everything that is not promised by this release."""
     own = () if policy.roles.entity else (ROWS,)
-    return (*risks, *own, *ALWAYS)
+    of_values = any(not isinstance(item, KAnonymity) for item in policy.requirements)
+    return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if of_values else ()))
 
 
 def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
-    known = sorted({risk.name for risk in residual(policy, risks)} | {ROWS.name, RARE_CLASSES})
+    known = sorted({risk.name for risk in residual(policy, risks)} | {ROWS.name, JOINT_VALUES.name, RARE_CLASSES})
     for name in policy.accepted_risks:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -23,11 +23,10 @@ STAGE = own("ppdm_stage")
 def key_columns(source: Source) -> tuple[str, ...]:
     """The columns that say which row it is, for the joint check of several releases.
 
-    The first identifier, or the quasi-identifiers; a person with several rows has one key for each.
+    Whose it is, as far as that is known, and the quasi-identifiers: a person with several rows has one key for each,
+    and so have several people whom an identifier does not tell apart.
     """
-    if source.entity is not None:
-        return (source.entity, *sorted(source.quasi))
-    return source.identifiers[:1] or tuple(sorted(source.quasi))
+    return (*person_columns(source), *sorted(source.quasi))
 
 
 def person_columns(source: Source) -> tuple[str, ...]:

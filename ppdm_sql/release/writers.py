@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     Batches = Iterable[pa.RecordBatch]
 
 
-def write(form: str, path: Path, table: str, batches: Batches) -> None:
-    """Writes the batches into a new file of this format."""
+def write(form: str, path: Path, table: str, batches: Batches, *, comment: str | None = None) -> None:
+    """Writes the batches into a new file of this format; a database also gets the comment of its table."""
     schema, rows = _opened(batches)
     {"duckdb": _write_duckdb, "parquet": _write_parquet, "csv": _write_csv}[form](path, table, schema, rows)
+    if form == "duckdb" and comment is not None:
+        _comment_duckdb(path, table, comment)
 
 
 def _opened(batches: Batches) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -34,6 +36,17 @@ def _write_duckdb(path: Path, table: str, schema: pa.Schema, rows: Iterator[pa.R
 
     with DuckDBEngine.open(str(path), create=True) as engine:
         engine.load(Name(table), pa.RecordBatchReader.from_batches(schema, rows), temporary=False)
+        engine.execute(exp.Command(this="CHECKPOINT"))
+
+
+def _comment_duckdb(path: Path, table: str, comment: str) -> None:
+    from sqlglot import exp
+
+    from ppdm_sql.engines.duckdb import DuckDBEngine
+    from ppdm_sql.statements.names import Name
+
+    with DuckDBEngine.open(str(path)) as engine:
+        engine.comment(Name(table), "table", comment)
         engine.execute(exp.Command(this="CHECKPOINT"))
 
 

@@ -31,7 +31,7 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
     if facts.pseudo is not None:
         return _of_the_model(facts, audience)
     rows = [_guarantee(facts, audience, finding) for finding in facts.verified.findings]
-    paragraphs = [prose(_HOW[facts.is_model])]
+    paragraphs = [prose(_HOW["model" if facts.is_model else "live" if facts.manifest.get("live") else "stored"])]
     if facts.record.roles["entity"] is not None and not facts.is_model and not facts.manifest.get("live"):
         paragraphs.append(prose(_PERSONS))
     if facts.before is not None:
@@ -43,10 +43,12 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
 
 
 _HOW = {
-    False: "Measured again for this page, on the rows as they are stored, by code that shares nothing with the code "
+    "stored": "Measured again for this page, on the rows as they are stored, by code that shares nothing with the code "
     "that made them.",
-    True: "A model is measured by the groups of people it lets somebody form. That was counted when it was published; "
-    "for this page it was checked that the model is, to the byte, the one that was measured.",
+    "live": "Measured again for this page, on the rows that the view shows now, by code that shares nothing with the "
+    "code that made it.",
+    "model": "A model is measured by the groups of people it lets somebody form. That was counted when it was "
+    "published; for this page it was checked that the model is, to the byte, the one that was measured.",
 }
 _PERSONS = (
     "Here k counts people, whom the stored rows do not name. It stands as it was measured when the release was "

@@ -14,7 +14,6 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import PART, PERSON
-from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.checks.class_size import Sizes, sizes_by_columns
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
@@ -28,7 +27,6 @@ from ppdm_sql.release import joint
 from ppdm_sql.release.request import Planner
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
-from ppdm_sql.statements.rowtext import hash_numbers
 
 Counted = Literal["rows", "persons"]
 _ROWS, _PERSONS = "ppdm_rows_of_class", "ppdm_persons"
@@ -94,8 +92,7 @@ def _sizes_query(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> e
     rows = exp.Sum(this=column(joint.ROWS))
     people: exp.Expr = exp.Literal.number(0)
     if by_person:  # rows of nobody count for nobody
-        nobody = hash_numbers(engine, [exp.Null()], salt=releases.salt(engine))[0]
-        person = exp.Nullif(this=column(PERSON), expression=nobody)
+        person = exp.Nullif(this=column(PERSON), expression=joint.nobody(engine))
         people = exp.Count(this=exp.Distinct(expressions=[person]))
     parts = exp.Select(expressions=[aliased(rows, _ROWS), aliased(people, _PERSONS)])
     parts = parts.from_(joint.link_name(record.release_id).table()).group_by(column(PART))

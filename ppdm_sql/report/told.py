@@ -96,6 +96,9 @@ def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
         yield Tile("worst chance to be found", *_worst(facts, audience))
     if record.suppressed_rows:
         yield Tile("rows left out", audience.count(record.suppressed_rows))
+    swapped = facts.manifest.get("figures", {}).get("swapped rows")
+    if swapped:
+        yield Tile("rows with a swapped value", audience.count(swapped), "which is not true of them")
 
 
 def _worst(facts: Facts, audience: Audience) -> tuple[str, str]:

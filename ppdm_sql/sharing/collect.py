@@ -8,8 +8,9 @@ is drawn from what the others name, so that the sources do not differ in what th
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -18,17 +19,21 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.pseudodata.domains import Bounds, Domain, domains_of
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, in_order, stepped
 from ppdm_sql.pseudodata.generate import Order, generate
-from ppdm_sql.pseudodata.paths import largest_remainder
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
+from ppdm_sql.sharing import manifest
+from ppdm_sql.sharing.mark import MARK
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers
-from ppdm_sql.trees.tree import Attribute, Tree, Value
-from ppdm_sql.trees.tree_json import read_tree
+from ppdm_sql.trees.exchange import read
+from ppdm_sql.trees.tree import Attribute, Tree
+from ppdm_sql.trees.tree_json import tree_of
 from ppdm_sql.watching import Progress, silent
 
 SOURCE = "ppdm_source"
+_BESIDE = ".manifest.json"
 _LARGEST = 64 * 1024 * 1024
 _PART = "ppdm_shared_"
 
@@ -41,26 +46,62 @@ class Shared:
     name: str
     tree: Tree
     findings: tuple[dict[str, Any], ...]
+    sha256: str = ""
+
+
+def model_files(files: Sequence[str]) -> list[Path]:
+    """The model files among those that shared/*.json names: manifests lie beside them and are read with them."""
+    given = [Path(file) for file in files]
+    kept = [path for path in given if not _is_manifest(path)]
+    if not kept:
+        raise PolicyError("no model file was given: manifests alone say nothing")
+    return kept
+
+
+def _is_manifest(path: Path) -> bool:
+    return path.name.endswith(_BESIDE) and path.with_name(path.name.removesuffix(_BESIDE)).exists()
 
 
 def read_shared(path: Path) -> Shared:
     """A published model file; one whose manifest is missing, does not fit, or promises nothing is refused."""
-    beside = path.with_name(f"{path.name}.manifest.json")
-    text, told = _text(path), _text(beside)
+    beside = path.with_name(f"{path.name}{_BESIDE}")
+    text = _text(path)
+    if not beside.exists():
+        _tree(path, text)  # what no manifest could make good is said first
     try:
-        content = json.loads(told)
-        digest, findings = content["export"]["sha256"], content["findings"]
-        holds = bool(findings) and all(item["holds"] is True for item in findings)
-    except (ValueError, KeyError, TypeError):
+        told = json.loads(_text(beside))
+    except (ValueError, RecursionError):
         raise PolicyError(f"{beside.name} is not the manifest of a published model") from None
-    if digest != sha256_of(text):
-        raise Tampered(f"{path.name} is not the file its manifest was written for")
-    if not holds:
-        raise PolicyError(f"{path.name}: its manifest does not say that its requirements hold")
-    tree, name = read_tree(text)
+    content = manifest.read_manifest(beside.name, told)
+    tree, name = _tree(path, text)
+    manifest.refuse_other_file(path.name, content, text)
+    with _told_of(path.name):
+        manifest.refuse_other_model(path.name, content, tree)
+    if not tree.root.rows:
+        raise PolicyError(f"{path.name}: the model has no rows in any leaf, so nothing can be made from it")
+    return Shared(path.name, name or path.stem, tree, tuple(content["findings"]), sha256_of(text))
+
+
+def _tree(path: Path, text: str) -> tuple[Tree, str | None]:
+    """The decision tree of a file; nothing else can be pooled."""
+    with _told_of(path.name):
+        document = read(text)
+    if document.kind != "tree":
+        raise PolicyError(f"{path.name} holds a model of kind {document.kind}: only decision trees can be pooled")
+    with _told_of(path.name):
+        tree = tree_of(document)
     if tree.is_regression:
         raise PolicyError(f"{path.name} holds a regression tree: only decision trees can be pooled")
-    return Shared(path.name, name or path.stem, tree, tuple(findings))
+    return tree, document.name
+
+
+@contextmanager
+def _told_of(file: str) -> Iterator[None]:
+    """What is wrong with one of several files is said of that file."""
+    try:
+        yield
+    except PolicyError as error:
+        raise PolicyError(f"{file}: {error}") from None
 
 
 def _text(path: Path) -> str:
@@ -72,23 +113,61 @@ def _text(path: Path) -> str:
         raise PolicyError(f"{path.name} cannot be read: EXPORT writes a model and its manifest side by side") from None
 
 
+# -- do they fit together --------------------------------------------------------------------------------
+
+
 def check_fit(shared: Sequence[Shared]) -> None:
-    """The sources must speak of the same thing: one target, and columns of one kind."""
+    """The sources must speak of the same thing: one target, and columns of one spelling and one kind."""
     if not shared:
         raise PolicyError("no model file was given")
-    first = shared[0].tree.target
-    kinds: dict[str, Attribute] = {}
+    _refuse_twins(shared)
+    first, target = shared[0], shared[0].tree.target
+    kinds: dict[str, tuple[Attribute, str]] = {target.name.casefold(): (target, first.file)}
     for one in shared:
-        target = one.tree.target
-        if (target.name, target.kind) != (first.name, first.kind):
-            raise PolicyError(f'{one.file} predicts "{target.name}", {shared[0].file} predicts "{first.name}"')
+        mine = one.tree.target
+        if mine.name != target.name or _kind(mine) != _kind(target):
+            raise PolicyError(
+                f'{one.file} predicts "{mine.name}" ({_kind(mine)}), '
+                f'{first.file} predicts "{target.name}" ({_kind(target)})'
+            )
         for attribute in one.tree.attributes:
-            known = kinds.setdefault(attribute.name, attribute)
-            if (known.kind, known.ordered) != (attribute.kind, attribute.ordered):
-                raise PolicyError(f'column "{attribute.name}" is of different kinds in the files')
+            _fit_in(one, attribute, kinds)
 
 
-def pooled_domains(shared: Sequence[Shared], declared: dict[str, Bounds]) -> dict[str, Domain]:
+def _refuse_twins(shared: Sequence[Shared]) -> None:
+    seen: dict[str, str] = {}
+    for one in shared:
+        if one.sha256 and one.sha256 in seen:
+            raise PolicyError(f"{seen[one.sha256]} and {one.file} are the same file: the model of a source counts once")
+        seen[one.sha256] = one.file
+
+
+def _fit_in(one: Shared, attribute: Attribute, kinds: dict[str, tuple[Attribute, str]]) -> None:
+    if attribute.name.casefold().startswith(PREFIX):
+        raise PolicyError(
+            f'{one.file} has a column "{attribute.name}": the prefix {PREFIX} is kept for ppdm_sql, '
+            "rename it with AS in the SELECT of the model"
+        )
+    known, file = kinds.setdefault(attribute.name.casefold(), (attribute, one.file))
+    if known.name != attribute.name:
+        raise PolicyError(
+            f'column "{attribute.name}" of {one.file} is spelled "{known.name}" in {file}: '
+            "rename one with AS in the SELECT of its model"
+        )
+    if _kind(known) != _kind(attribute):
+        raise PolicyError(
+            f'column "{attribute.name}" is {_kind(attribute)} in {one.file} and {_kind(known)} in {file}: '
+            "cast it in the SELECT of one of the models"
+        )
+
+
+def _kind(attribute: Attribute) -> str:
+    """The kind of a column in words."""
+    words = f"{attribute.kind.value} with time zone" if attribute.zoned else attribute.kind.value
+    return f"{words} as categories" if attribute.kind.is_ordered and not attribute.ordered else words
+
+
+def pooled_domains(shared: Sequence[Shared], declared: Mapping[str, Declared]) -> dict[str, Domain]:
     """Per column the values or the widest bounds that any source's model names."""
     found: dict[str, Domain] = {}
     names = {attribute.name for one in shared for attribute in one.tree.attributes}
@@ -97,18 +176,29 @@ def pooled_domains(shared: Sequence[Shared], declared: dict[str, Bounds]) -> dic
         raise PolicyError(f'domains: no model has a column "{unknown[0]}"')
     for one in shared:
         mine = {name: bounds for name, bounds in declared.items() if name in {a.name for a in one.tree.attributes}}
-        for domain in domains_of(one.tree, mine).values():
-            name = domain.attribute.name
-            found[name] = _joined(found[name], domain) if name in found else domain
+        with _told_of(one.file):
+            domains = domains_of(one.tree, mine)
+        for domain in domains.values():
+            found[domain.name] = _joined(found[domain.name], domain) if domain.name in found else domain
     return found
 
 
 def _joined(one: Domain, two: Domain) -> Domain:
+    attribute = _wider(one.attribute, two.attribute)
     if one.bounds is not None and two.bounds is not None:
-        low, high = min(one.bounds[0], two.bounds[0]), max(one.bounds[1], two.bounds[1])
-        return Domain(one.attribute, bounds=(low, high))
-    values: dict[Value, None] = dict.fromkeys((*one.values, *two.values))
-    return Domain(one.attribute, values=tuple(sorted(values, key=lambda value: (str(type(value)), value))))
+        bounds = min(one.bounds[0], two.bounds[0]), max(one.bounds[1], two.bounds[1])
+        steps = None if one.steps is None or two.steps is None else max(one.steps, two.steps)
+        return stepped(Domain(attribute, bounds=bounds, steps=steps))
+    return Domain(attribute, values=in_order(dict.fromkeys((*one.values, *two.values))))
+
+
+def _wider(one: Attribute, two: Attribute) -> Attribute:
+    """Of two columns of DECIMALs one that holds the numbers of both."""
+    known = one.scale is not None and two.scale is not None
+    return replace(one, scale=max(one.scale or 0, two.scale or 0) if known else None)
+
+
+# -- one table -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -116,6 +206,13 @@ class Pooled:
     relation: str
     rows: int
     sources: int
+
+
+def refuse_ours(table: Name) -> Name:
+    """A name that the user may give to a new table."""
+    if table.last.casefold().startswith(PREFIX) or (table.schema or "").casefold() == SCHEMA:
+        raise PolicyError(f"{table}: names with the prefix {PREFIX}, and schema {SCHEMA}, are kept for ppdm_sql")
+    return table
 
 
 def pool(
@@ -127,7 +224,8 @@ def pool(
     seed: int = 0,
     algorithm: str = "pgen",
     by_counts: bool = False,
-    domains: dict[str, Bounds] | None = None,
+    draw: bool = False,
+    domains: Mapping[str, Declared] | None = None,
     name_sources: bool = False,
     progress: Progress = silent,
 ) -> Pooled:
@@ -140,35 +238,61 @@ def pool(
     if engine.relation_kind(into) is not None:
         raise PolicyError(f"there is a table {into} already: it will not be overwritten")
     common = pooled_domains(shared, domains or {})
-    weights = [one.tree.root.rows for one in shared]
-    sizes = weights if rows is None else largest_remainder(weights, rows)
+    sizes = _sizes(shared, rows)
+    order = Order(algorithm, None, seed, draw=draw, by_counts=by_counts)
     parts: list[exp.Query] = []
     for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
         progress("making rows", number, len(shared))
         if size:
-            order = Order(algorithm, size, seed + number, by_counts=by_counts)
-            parts.append(_part(engine, one, number, common, order))
+            target = reduce(_wider, (other.tree.target for other in shared))
+            tree = replace(one.tree, target=target)
+            parts.append(_part(engine, tree, number, common, replace(order, rows=size, seed=seed + number)))
     engine.create_table(into, _mixed(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources))
-    kind = engine.relation_kind(into) or "table"
-    engine.comment(into, kind, f"ppdm_sql pseudo-data of {len(shared)} sources: made from models, describes nobody")
+    engine.comment(into, engine.relation_kind(into) or "table", _said(shared, order, sum(sizes)))
     for number in range(len(shared)):
         engine.drop_table(own(f"{_PART}{number}"), temporary=True)
     return Pooled(str(into), sum(sizes), len(shared))
 
 
-def _part(engine: Engine, one: Shared, number: int, common: dict[str, Domain], order: Order) -> exp.Select:
-    """The rows of one source in a working table, and the query that gives them with all columns."""
-    places = {attribute.name: place for place, attribute in enumerate(one.tree.attributes)}
-    mine = {places[name]: Domain(one.tree.attributes[places[name]], d.values, d.bounds)
-            for name, d in common.items() if name in places}  # fmt: skip
-    made = generate(engine, one.tree, order, mine)
+def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
+    weights = [one.tree.root.rows for one in shared]
+    if not sum(weights):
+        raise PolicyError("the models have no rows in any leaf: nothing can be made from them")
+    if (sum(weights) if rows is None else rows) > MOST_ROWS:
+        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: say how many are wanted with --rows")
+    return weights if rows is None else largest_remainder(weights, rows)
+
+
+def _said(shared: Sequence[Shared], order: Order, rows: int) -> str:
+    """What the table's comment tells of where its rows come from."""
+    classes = "" if order.algorithm == "basegen" else f", classes by {_classes(order)}"
+    files = ", ".join(f"{one.file} ({one.sha256 or 'no file'})" for one in shared)
+    return (
+        f"{MARK} of {len(shared)} sources: made from models, describes nobody; {order.algorithm}{classes}, "
+        f"{rows} rows, seed {order.seed}; files and their sha256: {files}"
+    )
+
+
+def _classes(order: Order) -> str:
+    return "draw" if order.draw else "counts" if order.by_counts else "quota"
+
+
+def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain], order: Order) -> exp.Select:
+    """The rows of one source in a working table, and the query that gives them with all columns.
+
+    A column that its model does not have is one more that no question asks for: drawn from the common domain, so that
+    it does not tell the source.
+    """
+    own_names = {attribute.name for attribute in tree.attributes}
+    attributes = [common[one.name].attribute if one.name in common else one for one in tree.attributes]
+    attributes += [domain.attribute for name, domain in common.items() if name not in own_names]
+    places = {attribute.name: place for place, attribute in enumerate(attributes)}
+    mine = {places[name]: domain for name, domain in common.items()}
+    made = generate(engine, replace(tree, attributes=tuple(attributes)), order, mine)
     table = own(f"{_PART}{number}")
     engine.create_table(table, made.query, temporary=True)
     picked = [aliased(exp.cast(exp.Literal.number(number), "INT"), SOURCE)]
-    there = {info.name: info for info in engine.columns(table)}
-    for name in common:
-        picked.append(aliased(column(name, "t") if name in there else exp.Null(), name))
-    picked.append(aliased(column(one.tree.target.name, "t"), one.tree.target.name))
+    picked += [aliased(column(name, "t"), name) for name in (*common, tree.target.name)]
     return exp.Select(expressions=picked).from_(table.table("t"))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, parse_one
 from sqlglot.optimizer.scope import traverse_scope
@@ -16,11 +16,16 @@ from sqlglot.optimizer.scope import traverse_scope
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.policy import HierarchySource, Place, Policy
+from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.statements.names import PREFIX, Name, Word, own
 
 _VIEW = own("ppdm_source")
 _SNAPSHOT = own("ppdm_snapshot")
 _MOST_TABLES = 64
+_GENERATORS = (exp.GenerateSeries, exp.ExplodingGenerateSeries)  # rows of nobody
+_PICKS_ROWS = (
+    exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Join, exp.SetOperation,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,8 @@ class Source:
     insensitive: tuple[str, ...] = ()
     entity: str | None = None
     hierarchies: Mapping[str, HierarchySource] | None = None
+    origins: Mapping[str, str] = field(default_factory=dict)  # column -> what the query computes it from
+    some_rows: bool = False  # the query, or a view it reads, leaves rows out
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -60,11 +67,14 @@ def open_source(engine: Engine, query: str, policy: Policy, place: Place | None 
     engine.view_of_text(_VIEW, query)
     columns = engine.columns(_VIEW)
     source = resolve(columns, policy, tables, place)
+    source = replace(source, origins=_origins(tree, engine.dialect), some_rows=_leaves_rows_out(engine, tree, depth=0))
     if not reads_in_place(tree):
         listed = [exp.Column(this=exp.Identifier(this=c.name, quoted=True)) for c in columns]
         engine.create_table(_SNAPSHOT, exp.Select(expressions=listed).from_(_VIEW.table()), temporary=True)
         engine.analyze(_SNAPSHOT)
-        return replace(source, relation=_SNAPSHOT)
+        source = replace(source, relation=_SNAPSHOT)
+    if source.entity is not None:
+        refuse_spellings(engine, source.relation, source.info(source.entity))
     return source
 
 
@@ -74,7 +84,8 @@ def open_source(engine: Engine, query: str, policy: Policy, place: Place | None 
 def base_tables(engine: Engine, tree: exp.Expr, place: Place | None = None) -> tuple[str, ...]:
     """The tables a query reads, views followed to theirs; anything that is not in the database is refused.
 
-    A file name or a Python variable in FROM would otherwise be read silently in a table's place.
+    A file name or a Python variable in FROM would otherwise be read silently in a table's place, and what was
+    published from a table could not be told from what is published from a function that reads it.
     """
     found: dict[str, None] = {}
     mistakes: list[Mistake] = []
@@ -86,19 +97,30 @@ def base_tables(engine: Engine, tree: exp.Expr, place: Place | None = None) -> t
         if name is None or engine.relation_kind(name) is None:
             mistakes.append(_at(place, f"there is no table {table.sql(engine.dialect, comments=False)}"))
             continue
-        for base in _behind(engine, name, depth=0):
-            found[base] = None
+        try:
+            found.update(dict.fromkeys(_behind(engine, name, depth=0)))
+        except _Unseen as unseen:
+            shown = table.sql(engine.dialect, comments=False)
+            mistakes.append(_at(place, f"{shown} reads {unseen}: name a table or a plain view of tables instead"))
     if mistakes:
         raise PolicyError(*mistakes, file=place.file if place else None)
     return tuple(sorted(found))
 
 
+class _Unseen(Exception):
+    """A view reads something that is no table of this database."""
+
+
 def _read_tables(tree: exp.Expr) -> Iterator[exp.Table]:
     """Tables proper: a name that a WITH of the same scope defines is not one."""
-    for scope in traverse_scope(tree):
-        for source in scope.sources.values():
-            if isinstance(source, exp.Table):
-                yield source
+    scopes = traverse_scope(tree)
+    read = [source for scope in scopes for source in scope.sources.values() if isinstance(source, exp.Table)]
+    yield from read
+    # what no scope lists (PIVOT) is read all the same
+    seen, defined = {id(table) for table in read}, {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
+    for table in tree.find_all(exp.Table):
+        if id(table) not in seen and not (table.name.casefold() in defined and not table.db):
+            yield table
 
 
 def _name_of(engine: Engine, table: exp.Table) -> Name | None:
@@ -109,14 +131,59 @@ def _name_of(engine: Engine, table: exp.Table) -> Name | None:
 
 
 def _behind(engine: Engine, name: Name, depth: int) -> Iterator[str]:
-    text = engine.view_query(name) if depth < _MOST_TABLES else None
+    if depth == _MOST_TABLES:
+        raise _Unseen("views of views without an end")
+    text = engine.view_query(name)
     if text is None:
         yield engine.qualified(name)
         return
-    for table in _read_tables(parse_one(text, dialect=engine.dialect)):
-        inner = _name_of(engine, table) if isinstance(table.this, exp.Identifier) else None
-        if inner is not None and inner != name:
+    tree = parse_one(text, dialect=engine.dialect)
+    read = list(_read_tables(tree))
+    if not read and tree.find(exp.Anonymous):
+        raise _Unseen("no table, but a function")
+    for table in read:
+        inner = _inside(engine, table)
+        if inner == name:
+            raise _Unseen("a table of its own name")
+        if inner is not None:
             yield from _behind(engine, inner, depth + 1)
+
+
+def _inside(engine: Engine, table: exp.Table) -> Name | None:
+    """A relation that a view reads; None when it is rows out of nothing."""
+    if isinstance(table.this, _GENERATORS):
+        return None
+    if not isinstance(table.this, exp.Identifier):
+        raise _Unseen("a function")
+    name = _name_of(engine, table)
+    if name is None:
+        raise _Unseen("a table of another database")
+    if engine.relation_kind(name) is None:
+        raise _Unseen("a file, or a table that is not there")
+    return name
+
+
+def _leaves_rows_out(engine: Engine, tree: exp.Expr, depth: int) -> bool:
+    """Whether a query, or a view behind it, may have other rows than the table it reads."""
+    if tree.find(*_PICKS_ROWS) is not None:
+        return True
+    names = [_name_of(engine, table) for table in _read_tables(tree) if isinstance(table.this, exp.Identifier)]
+    texts = [engine.view_query(name) for name in names if name is not None and depth < _MOST_TABLES]
+    return any(_leaves_rows_out(engine, parse_one(text, dialect=engine.dialect), depth + 1) for text in texts if text)
+
+
+def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
+    """What the columns of a query are computed from; a column that is not here is one of the table, by its own name.
+
+    >>> _origins(parse_one("SELECT t.id, years AS age, zip / 10 AS zip FROM t"))
+    {'id': 'id', 'age': 'years', 'zip': 'zip / 10'}
+    """
+    if not isinstance(tree, exp.Select):
+        return {}
+    picked = ((item.alias_or_name, item.unalias()) for item in tree.expressions if not item.is_star)
+    return {
+        name: item.name if isinstance(item, exp.Column) else item.sql(dialect, comments=False) for name, item in picked
+    }
 
 
 def reads_in_place(tree: exp.Expr) -> bool:

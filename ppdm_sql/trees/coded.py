@@ -22,6 +22,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, code_of, make_lookup, recoded
 from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.trees.borders import At, Borders, even_places, values_at
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
@@ -31,7 +32,6 @@ _CELLS = 4096  # of one packed column: with a thousand nodes still an array that
 _SMALL = 100_000  # rows up to which every value is looked at
 _MOST_CLASSES = 1000
 _FINEST = 10**300  # beyond it the arithmetic of doubles has no room
-_MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,11 @@ class CodedAttribute:
     first: Ints  # per code but rare and NULL: its least value's place among all distinct values
     last: Ints
     gaps: Flags  # per such code: whether something lies between it and the next one
+    cuts: tuple[At, ...] = ()  # where they are fixed: the border above each code but the last
 
     def texts(self, engine: Engine, places: Sequence[int]) -> dict[int, object]:
         """The values at these places of the column's order; moments as text."""
-        value: exp.Expr = column(VALUE)
-        if self.attribute.kind in _MOMENTS or self.attribute.kind is Kind.UUID:
-            value = exp.cast(value, "TEXT")
-        found: dict[int, object] = {}
-        wanted = sorted(set(places))
-        for start in range(0, len(wanted), 5000):
-            chunk = [exp.Literal.number(place) for place in wanted[start : start + 5000]]
-            query = exp.Select(expressions=[column(CODE), value.copy()]).from_(self.lookup.table.table())
-            found |= dict(engine.fetch(query.where(exp.In(this=column(CODE), expressions=chunk))))
-        return found
+        return values_at(engine, self.attribute, self.lookup, places)
 
 
 @dataclass(frozen=True)
@@ -128,11 +120,15 @@ def make_training(
     most_nodes: int,
     ordered: Mapping[str, bool] | None = None,
     weight: str | None = None,
+    most_slots: int | None = None,
+    pinned: int = 1,
 ) -> Training:
     """Look-up tables, bins and packed codes: everything that is read from the source is read here.
 
     weight: a column of the relation that is 0 or 1.  Every histogram then has the rows of weight 0 per class, and
-    after them those of weight 1.
+    after them those of weight 1.  most_slots: numbers that slots may get, where a number is not given twice; else
+    they are as many as there can be nodes that have rows.  pinned: rows that every border between values has around
+    it, so that it can be published (borders.py).
     """
     check_columns(attributes, target, regression=regression)
     total, known = engine.fetch_one(
@@ -145,13 +141,14 @@ def make_training(
     if known == 0:
         raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
     limit = None if exact or total <= _SMALL else bins
+    cut = _Cutting(limit, bins, pinned)
     coded = tuple(
-        _coded(engine, relation, info, _FIRST_NUMBER + number, limit, rare, (ordered or {}).get(info.name))
+        _coded(engine, relation, info, _FIRST_NUMBER + number, rare, (ordered or {}).get(info.name), cut)
         for number, info in enumerate(attributes)
     )
     if regression:
         return _with_response(engine, relation, coded, target, total, known, most_nodes)
-    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, weight)
+    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, weight, most_slots)
 
 
 def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
@@ -174,13 +171,24 @@ def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regre
 # -- attributes ------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Cutting:
+    """How ordered columns are cut into codes: every value, so many bins, or at borders that enough rows pin."""
+
+    limit: int | None  # bins at most; None: every value has its code
+    bins: int
+    pinned: int
+
+
 def _coded(
-    engine: Engine, relation: Name, info: ColumnInfo, number: int, bins: int | None, rare: int, ordered: bool | None
+    engine: Engine, relation: Name, info: ColumnInfo, number: int, rare: int, ordered: bool | None, cut: _Cutting
 ) -> CodedAttribute:
     attribute = attribute_of(info, ordered=ordered)
     lookup = make_lookup(engine, relation, info, number)
+    if attribute.ordered and cut.pinned > 1:
+        return _bordered(engine, attribute, lookup, number, cut)
     if attribute.ordered:
-        return _ordered(engine, attribute, lookup, number, bins)
+        return _ordered(engine, attribute, lookup, number, cut.limit)
     return _categories(engine, attribute, lookup, number, rare)
 
 
@@ -198,8 +206,24 @@ def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, 
     if bins is None or known <= bins:
         return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, gaps)
     bin_of = equal_bins(_rows(engine, lookup), bins)
+    return _binned(engine, attribute, lookup, number, bin_of, gaps)
+
+
+def _bordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, cut: _Cutting) -> CodedAttribute:
+    """Codes between borders that can be published; fewer than two where the rows are too few for a border."""
+    borders = Borders(engine, attribute, lookup, _rows(engine, lookup), cut.pinned)
+    cuts = borders.around(even_places(borders.rows[: borders.known], cut.bins))
+    values = np.arange(len(borders.rows))
+    bin_of = np.searchsorted(borders.places(cuts), values, side="right")
+    coded = _binned(engine, attribute, lookup, number, bin_of, np.ones(len(values), dtype=bool))
+    return replace(coded, cuts=cuts)
+
+
+def _binned(
+    engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bin_of: Ints, gaps: Flags
+) -> CodedAttribute:
     first = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    last = np.append(first[1:] - 1, known - 1)
+    last = np.append(first[1:] - 1, len(bin_of) - 1)
     null = len(first) if lookup.null_code is not None else None
     moved = recoded(engine, lookup, bin_of.tolist(), number)
     # the first look-up stays: it knows the values at the borders of the bins
@@ -260,6 +284,7 @@ def _with_classes(
     rare: int,
     most_nodes: int,
     weight: str | None,
+    most_slots: int | None,
 ) -> Training:
     lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
     rows = _rows(engine, lookup)
@@ -291,7 +316,7 @@ def _with_classes(
         query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
     for pack in packs:
         query = query.select(aliased(_packed(engine, pack, code, response), pack.name), copy=False)
-    slot_type = engine.code_type(max(min(most_nodes, used) + 2, 1 << 9))
+    slot_type = engine.code_type(most_slots or max(min(most_nodes, used) + 2, 1 << 9))
     table = _write(engine, query, used, slot_type)
     return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)
 

@@ -4,12 +4,16 @@ Nothing is rounded towards a guess.  A whole-number column is compared with the 
 threshold on, a DECIMAL column with the threshold rounded up to the column's own places: `x < at` says the same of
 every value the column can hold, and no type has to be widened.  A floating-point column is compared with the
 double nearest to the threshold.  Moments are compared in UTC.
+
+Where the type is not known (a macro, a script for somebody else's table) the threshold is written as the model file
+has it, so that numbers of every type find the side that they would have under a comparison of their own.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Hashable
 from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, Context, Decimal
@@ -44,13 +48,17 @@ _MOMENT = re.compile(
 
 
 def compared(engine: Engine, attribute: Attribute, table: str | None = None) -> exp.Expr:
-    """The column as it is compared: text by its bytes."""
+    """The column as it is compared: text by its bytes, a moment of a type that is not known in UTC."""
     plain = column(attribute.name, table)
+    if attribute.unbound and attribute.kind in MOMENTS:
+        return engine.any_moment_in_utc(plain)
     return engine.exact_text(plain) if attribute.kind in WORDS else plain
 
 
 def below(attribute: Attribute, at: Decimal | str, value: exp.Expr) -> exp.Expr:
     """SQL for value < at; unknown for NULL."""
+    if attribute.unbound and isinstance(at, Decimal):
+        return exp.or_(*(exp.LT(this=value.copy(), expression=one) for one in _limits(at)), copy=False)
     limit = threshold(attribute, at)
     if isinstance(limit, bool):
         return known(value) if limit else exp.false()
@@ -59,10 +67,45 @@ def below(attribute: Attribute, at: Decimal | str, value: exp.Expr) -> exp.Expr:
 
 def from_on(attribute: Attribute, at: Decimal | str, value: exp.Expr) -> exp.Expr:
     """SQL for value >= at; unknown for NULL."""
+    if attribute.unbound and isinstance(at, Decimal):
+        return exp.and_(*(exp.GTE(this=value.copy(), expression=one) for one in _limits(at)), copy=False)
     limit = threshold(attribute, at)
     if isinstance(limit, bool):
         return exp.false() if limit else known(value)
     return exp.GTE(this=value.copy(), expression=limit)
+
+
+def _limits(at: Decimal) -> list[exp.Expr]:
+    """What a number of any type is compared with: below means below one of them.
+
+    The decimal alone would do for whole numbers, DECIMAL and DOUBLE; but an engine may round it to the short floats of
+    a REAL column.  The double puts those right and changes nothing for the others: rounding keeps the order, so what
+    is below the double is below the decimal.
+
+    >>> [limit.sql("duckdb") for limit in _limits(Decimal("30.50"))]
+    ['30.5']
+    >>> [limit.sql("duckdb") for limit in _limits(Decimal("24.9"))]
+    ['24.9', "CAST('24.9' AS DOUBLE)"]
+    """
+    text = _without_zeros(at) if at.is_finite() else ""
+    if not text or sum(character.isdigit() for character in text) > _DIGITS:
+        return [_double(float(at))]
+    written = exp.Literal.number(text)
+    return [written] if _is_short_float(at) else [written, _double(float(at))]
+
+
+def _is_short_float(at: Decimal) -> bool:
+    """Whether a float of 32 bits is exactly that number."""
+    try:
+        return Decimal(struct.unpack("f", struct.pack("f", float(at)))[0]) == at
+    except OverflowError:
+        return False
+
+
+def _without_zeros(number: Decimal) -> str:
+    """Without the zeros behind the point, which could be more than the column has."""
+    text = format(number, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def known(value: exp.Expr) -> exp.Expr:
@@ -128,7 +171,7 @@ def category(attribute: Attribute, value: Value) -> exp.Expr | None:
 
 def _number(attribute: Attribute, value: Value) -> exp.Expr | None:
     number = Decimal(value) if isinstance(value, int | float | Decimal) else None
-    places = 0 if attribute.kind is Kind.INTEGER else attribute.scale
+    places = None if attribute.unbound else 0 if attribute.kind is Kind.INTEGER else attribute.scale
     if number is None or not number.is_finite():
         return None
     if places is not None and rounded_up(number, places) != number:
@@ -137,9 +180,7 @@ def _number(attribute: Attribute, value: Value) -> exp.Expr | None:
         return exp.Literal.number(int(number)) if _LEAST <= number <= _MOST else None
     if places is not None and number.copy_abs() >= Decimal(10) ** (_DIGITS - places):
         return None
-    # Without the zeros behind the point, which could be more than the column has.
-    text = format(number, "f")
-    return exp.Literal.number(text.rstrip("0").rstrip(".") if "." in text else text)
+    return exp.Literal.number(_without_zeros(number))
 
 
 def _double(value: float) -> exp.Expr:
@@ -151,11 +192,11 @@ def _moment(attribute: Attribute, text: str) -> exp.Expr:
     if attribute.kind is Kind.DATE:
         return exp.cast(exp.Literal.string(text), "DATE")
     if not attribute.zoned:
-        return exp.cast(exp.Literal.string(text), "TIMESTAMP")
-    return exp.cast(exp.Literal.string(_with_zone(text)), "TIMESTAMPTZ")
+        return exp.cast(exp.Literal.string(in_utc(text)), "TIMESTAMP")
+    return exp.cast(exp.Literal.string(with_zone(text)), "TIMESTAMPTZ")
 
 
-def _with_zone(text: str) -> str:
+def with_zone(text: str) -> str:
     """A moment that says it is in UTC: without its zone it would be read in that of the session."""
     found = _MOMENT.fullmatch(text)
     if found is None or found.group(8) is not None or text.endswith("Z"):
@@ -163,6 +204,27 @@ def _with_zone(text: str) -> str:
     clock = "" if found.group(4) else " 00:00:00"
     era = found.group(12) or ""
     return f"{text.removesuffix(era)}{clock}+00{era}"
+
+
+def in_utc(text: str) -> str:
+    """A moment without its zone, which an engine would leave out without a word.
+
+    >>> in_utc("2024-05-01 14:00:01.5+02"), in_utc("2024-05-01 12:00:00+00"), in_utc("2024-05-01")
+    ('2024-05-01 12:00:01.500000', '2024-05-01 12:00:00', '2024-05-01')
+    """
+    found = _MOMENT.fullmatch(text)
+    zone = -1 if found is None else found.start(8) if found.group(8) else text.find("Z")
+    if found is None or zone < 0:
+        return text
+    era = found.group(12) or ""
+    shift = sum(int(part or 0) * size for part, size in zip(found.group(9, 10, 11), (3600, 60, 1), strict=True))
+    if not shift:
+        return text[:zone] + era
+    try:
+        moved = datetime.fromisoformat(text[:zone]) - timedelta(seconds=int(f"{found.group(8)}{shift}"))
+    except (ValueError, OverflowError):  # a year that Python lacks
+        return text
+    return text if era else moved.isoformat(sep=" ")
 
 
 # -- Python ------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ppdm_sql.trees.coded import RESPONSE, SLOT, Pack, Training
 from ppdm_sql.trees.criteria import Ints
 
 _SMALL = 200_000  # rows below which one statement counts everything
+_FEW = 20_000  # rows for which planning costs more than counting: one aggregate instead of one per packed column
 _DENSE = 1 << 24  # cells up to which sums are made in an array rather than by sorting, when it is not mostly empty
 _ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
 _INT, _LONG = exp.DataType.build("INT"), exp.DataType.build("BIGINT")
@@ -48,46 +49,69 @@ class Counter:
 
     engine: Engine
     training: Training
-    _made: dict[tuple[Name, int, bool], exp.Select] = field(default_factory=dict)
+    _made: dict[tuple[Name, bool, bool, tuple[bool, ...]], list[exp.Query]] = field(default_factory=dict)
 
-    def count(self, table: Name, rows: int, slots: int) -> Iterator[tuple[int, Tally]]:
-        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included."""
-        for pack, found in self._fetched(table, rows, slots):
+    def count(self, table: Name, rows: int, slots: int, first: int = 0) -> Iterator[tuple[int, Tally]]:
+        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included.
+
+        first: only slots from here on are counted, rows and slots are theirs, and the tallies number them from 0.
+        """
+        for pack, found in self._fetched(table, rows, slots, first):
             for member in pack.members:
                 yield member, _marginal(self.training, pack, member, found, slots)
 
-    def _fetched(self, table: Name, rows: int, slots: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
+    def _fetched(self, table: Name, rows: int, slots: int, first: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
         packs = self.training.packs
         # A planner that knows how few groups there can be counts in an array; one that would be mostly empty
         # costs more than hashing, so the range is hidden from it then.
-        sparse = [slots * pack.cells > max(_ARRAY, rows // 4) for pack in packs]
-        queries = [self._query(table, number, hidden) for number, hidden in enumerate(sparse)]
-        if rows > _SMALL and not self.engine.shares_reads:
+        sparse = tuple(first > 0 or slots * pack.cells > max(_ARRAY, rows // 4) for pack in packs)
+        apart = rows > _SMALL and not self.engine.shares_reads
+        if first > 0 and rows <= _FEW and self.engine.has_list_lookup and not self.training.is_regression:
+            queries = [self._one_query(table)]
+        else:
+            queries = self._queries(table, sparse, some=first > 0, apart=apart)
+        if apart:
             for pack, query in zip(packs, queries, strict=True):
-                yield pack, _integers(self.engine.arrays(query))
+                yield pack, self._counted(query, first)
             return
-        found = _integers(self.engine.arrays(_together(queries)))
+        found = self._counted(queries[0], first)
         order = np.argsort(found["ppdm_pack"], kind="stable")
-        ends = np.searchsorted(found["ppdm_pack"][order], np.arange(len(queries) + 1))
+        ends = np.searchsorted(found["ppdm_pack"][order], np.arange(len(packs) + 1))
         for number, pack in enumerate(packs):
             here = order[ends[number] : ends[number + 1]]
             yield pack, {name: values[here] for name, values in found.items()}
 
-    def _query(self, table: Name, number: int, hidden: bool) -> exp.Select:
-        key = (table, number, hidden)
+    def _counted(self, query: exp.Query, first: int) -> dict[str, Ints]:
+        arrays = self.engine.arrays(query, first=first)
+        found = {name: np.asarray(values).astype(np.int64) for name, values in arrays.items()}
+        found["ppdm_s"] -= first
+        return found
+
+    def _one_query(self, table: Name) -> exp.Query:
+        key = (table, True, False, ())
         if key not in self._made:
-            self._made[key] = _query(self.training, table, self.training.packs[number], number, hidden)
+            self._made[key] = [_one_query(self.training, table)]
+        return self._made[key][0]
+
+    def _queries(self, table: Name, sparse: tuple[bool, ...], *, some: bool, apart: bool) -> list[exp.Query]:
+        key = (table, some, apart, sparse)
+        if key not in self._made:
+            packs = zip(self.training.packs, sparse, strict=True)
+            queries: list[exp.Query] = [
+                _query(self.training, table, pack, number, hidden, some) for number, (pack, hidden) in enumerate(packs)
+            ]
+            self._made[key] = queries if apart else [_together(queries)]
         return self._made[key]
 
 
-def _together(queries: list[exp.Select]) -> exp.Query:
-    whole: exp.Query = queries[0].copy()
+def _together(queries: list[exp.Query]) -> exp.Query:
+    whole = queries[0]
     for query in queries[1:]:
-        whole = exp.Union(this=whole, expression=query.copy(), distinct=False)
+        whole = exp.Union(this=whole, expression=query, distinct=False)
     return whole
 
 
-def _query(training: Training, table: Name, pack: Pack, number: int, hidden: bool) -> exp.Select:
+def _query(training: Training, table: Name, pack: Pack, number: int, hidden: bool, some: bool) -> exp.Select:
     slot: exp.Expr = column(SLOT)
     key = column(pack.name)
     if hidden:  # an operation without effect
@@ -103,11 +127,26 @@ def _query(training: Training, table: Name, pack: Pack, number: int, hidden: boo
         square = exp.Mul(this=response.copy(), expression=response.copy())
         picked.append(aliased(exp.Cast(this=exp.Sum(this=response), to=_LONG.copy()), "ppdm_y"))
         picked.append(aliased(exp.Cast(this=exp.Sum(this=square), to=_LONG.copy()), "ppdm_yy"))
-    return exp.Select(expressions=picked).from_(table.table()).group_by(slot.copy(), key.copy())
+    query = exp.Select(expressions=picked).from_(table.table()).group_by(slot.copy(), key.copy())
+    if some:
+        query = query.where(exp.GTE(this=column(SLOT), expression=exp.Placeholder(this="first")))
+    return query
 
 
-def _integers(arrays: dict[str, np.ndarray]) -> dict[str, Ints]:
-    return {name: np.asarray(values).astype(np.int64) for name, values in arrays.items()}
+def _one_query(training: Training, table: Name) -> exp.Select:
+    """The same counts from one aggregate: every row once per packed column."""
+    numbers = [exp.Literal.number(number) for number in range(len(training.packs))]
+    keys = [exp.Cast(this=column(pack.name), to=_LONG.copy()) for pack in training.packs]
+    picked = [
+        aliased(exp.Explode(this=exp.Array(expressions=numbers)), "ppdm_pack"),
+        aliased(exp.Cast(this=column(SLOT), to=_LONG.copy()), "ppdm_s"),
+        aliased(exp.Explode(this=exp.Array(expressions=keys)), "ppdm_k"),
+    ]
+    some = exp.GTE(this=column(SLOT), expression=exp.Placeholder(this="first"))
+    rows = exp.Select(expressions=picked).from_(table.table()).where(some)
+    names = [column(name) for name in ("ppdm_pack", "ppdm_s", "ppdm_k")]
+    counted = aliased(exp.Count(this=exp.Star()), "ppdm_n")
+    return exp.Select(expressions=[*names, counted]).from_(rows.subquery("u")).group_by(*(n.copy() for n in names))
 
 
 def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints], slots: int) -> Tally:
@@ -137,7 +176,7 @@ def _moments(found: dict[str, Ints], code: Ints, size: int, slots: int) -> Tally
 
 def _summed(cell: Ints, rows: Ints, cells: int) -> tuple[Ints, Ints]:
     """Rows per cell that has any, and these cells in rising order."""
-    if cells <= min(_DENSE, max(1 << 16, 8 * len(cell))):
+    if cells <= min(_DENSE, max(1 << 12, 8 * len(cell))):
         dense = np.bincount(cell, weights=rows, minlength=0)  # exact: far below 2^53 rows
         here = np.flatnonzero(dense)
         return dense[here].astype(np.int64), here

@@ -29,7 +29,7 @@ def entropy(counts: Ints) -> Floats:
     >>> entropy(np.array([[4, 0], [0, 0]])).tolist()
     [0.0, 0.0]
     """
-    return np.asarray(_times_log(counts.sum(axis=-1)) - _times_log(counts).sum(axis=-1))
+    return np.asarray(times_log(counts.sum(axis=-1)) - times_log(counts).sum(axis=-1))
 
 
 def gini(counts: Ints) -> Floats:
@@ -68,6 +68,7 @@ def split_information(sizes: Ints) -> Floats:
     return np.asarray(entropy(sizes) / np.maximum(sizes.sum(axis=-1), 1))
 
 
-def _times_log(counts: NDArray[Any]) -> Floats:
+def times_log(counts: NDArray[Any]) -> Floats:
+    """Numbers times their binary logarithms; of 0 it is 0."""
     number = counts.astype(np.float64)
     return np.asarray(number * np.log2(np.maximum(number, 1)))

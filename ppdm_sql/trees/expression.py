@@ -10,16 +10,16 @@ then never nested deeper than log2(n) beyond that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, identifier
-from ppdm_sql.trees.comparing import NUMBERS, WORDS, below, category, compared, from_on, known, unknown
+from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, WORDS, below, category, compared, from_on, known, unknown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value, attribute_of
 
 NODE, CLASS, SHARE, MEAN = "ppdm_node", "ppdm_class", "ppdm_share", "ppdm_mean"
@@ -48,6 +48,24 @@ def node_expression(engine: Engine, tree: Tree, table: str | None = None) -> exp
 def class_expression(engine: Engine, tree: Tree, table: str | None = None) -> exp.Expr:
     """What a row is taken to be: a class, or the mean of a regression tree as a DOUBLE."""
     return _expression(engine, tree, table, lambda node: answer(tree, node))
+
+
+def open_expression(engine: Engine, tree: Tree) -> exp.Expr:
+    """The class of a row of any table that has the model's columns, whatever numbers or moments they hold."""
+    return class_expression(engine, unbound(engine, tree))
+
+
+def unbound(engine: Engine, tree: Tree) -> Tree:
+    """The tree for columns whose types are not known, as `bound` is for those of a relation."""
+
+    def loosened(attribute: Attribute) -> Attribute:
+        if attribute.kind in NUMBERS:
+            return replace(attribute, unbound=True)
+        if attribute.kind in MOMENTS and engine.reads_any_moment:
+            return replace(attribute, kind=Kind.TIMESTAMP, zoned=False, unbound=True)
+        return attribute
+
+    return replace(tree, attributes=tuple(map(loosened, tree.attributes)))
 
 
 def answer(tree: Tree, node: Node) -> exp.Expr:
@@ -181,19 +199,24 @@ def bound(engine: Engine, tree: Tree, relation: Name) -> Tree:
 
 
 def bound_to(tree: Tree, columns: Sequence[ColumnInfo], relation: str) -> Tree:
+    return replace(tree, attributes=fitted_attributes(tree.attributes, tree.used(), columns, relation))
+
+
+def fitted_attributes(
+    attributes: Sequence[Attribute], used: Iterable[int], columns: Sequence[ColumnInfo], relation: str
+) -> tuple[Attribute, ...]:
+    """A model's attributes with the types that the columns of those names have; those it does not ask for stay."""
     there = {info.name: info for info in columns}
     if not there:
         raise PolicyError(f"there is no table {relation}")
-    used = set(tree.used())
-    names = {number: tree.attributes[number].name for number in used}
-    missing = [f'"{name}"' for name in names.values() if name not in there]
+    asked = set(used)
+    missing = [f'"{attributes[number].name}"' for number in asked if attributes[number].name not in there]
     if missing:
         raise PolicyError(f"{relation} has no column {', '.join(missing)}, which the model asks for")
-    attributes = tuple(
-        _fitted(attribute, there[attribute.name]) if number in used else attribute
-        for number, attribute in enumerate(tree.attributes)
+    return tuple(
+        _fitted(attribute, there[attribute.name]) if number in asked else attribute
+        for number, attribute in enumerate(attributes)
     )
-    return replace(tree, attributes=attributes)
 
 
 def _fitted(attribute: Attribute, info: ColumnInfo) -> Attribute:
@@ -251,13 +274,18 @@ def _answers(tree: Tree, alias: str) -> exp.Expr:
 
 def create_predict_macro(engine: Engine, name: str, tree: Tree, *, replace_it: bool = False) -> list[str]:
     """A macro predict_<name>(column, ...) that gives the class; returns the columns in the order it takes them."""
-    if not engine.has_macros:
-        raise PolicyError(f"{engine.title} has no macros: make a view with create_predict_view instead")
     taken = [tree.attributes[number].name for number in tree.used()]
-    if len({name.casefold() for name in taken}) != len(taken):
-        raise PolicyError("two columns of the model differ only in case: a macro cannot take both")
-    engine.create_macro(Name(f"predict_{name}"), taken, class_expression(engine, tree), replace=replace_it)
+    create_macro(engine, name, taken, open_expression(engine, tree), replace_it=replace_it)
     return taken
+
+
+def create_macro(engine: Engine, name: str, taken: Sequence[str], told: exp.Expr, *, replace_it: bool) -> None:
+    """A macro predict_<name> over the columns it takes, which gives what the expression tells."""
+    if not engine.has_macros:
+        raise PolicyError(f"{engine.title} has no macros: make a view of the model over a table instead")
+    if len({column_name.casefold() for column_name in taken}) != len(taken):
+        raise PolicyError("two columns of the model differ only in case: a macro cannot take both")
+    engine.create_macro(Name(f"predict_{name}"), list(taken), told, replace=replace_it)
 
 
 def create_predict_view(

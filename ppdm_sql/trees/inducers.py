@@ -95,13 +95,11 @@ def settings(name: str, options: Mapping[str, Any] | None = None) -> Settings:
 
 def _checked(inducer: str, option: str, value: Any) -> Any:
     if option in _WHOLE:
-        return int(_number(option, value, *_WHOLE[option], whole=True))
+        return int(option_number(option, value, *_WHOLE[option], whole=True))
     if option in _SHARES:
-        return float(_number(option, value, *_SHARES[option], whole=False))
+        return float(option_number(option, value, *_SHARES[option], whole=False))
     if option in _SWITCHES:
-        if str(value).lower() not in ("true", "false"):
-            raise PolicyError(f"{option} is true or false, not {shown(str(value))}")
-        return str(value).lower() == "true"
+        return option_switch(option, value)
     if option == "criterion":
         if value not in _CRITERIA[inducer]:
             raise PolicyError(f"criterion of {inducer} is {' or '.join(_CRITERIA[inducer])}, not {shown(str(value))}")
@@ -110,7 +108,15 @@ def _checked(inducer: str, option: str, value: Any) -> Any:
     raise PolicyError(f"{inducer} has no option {shown(option)}: {did_you_mean(option, known)}")
 
 
-def _number(option: str, value: Any, least: float, most: float, *, whole: bool) -> Fraction:
+def option_switch(option: str, value: Any) -> bool:
+    """An option that is true or false, perhaps as text."""
+    if str(value).lower() not in ("true", "false"):
+        raise PolicyError(f"{option} is true or false, not {shown(str(value))}")
+    return str(value).lower() == "true"
+
+
+def option_number(option: str, value: Any, least: float, most: float, *, whole: bool) -> Fraction:
+    """An option that is a number, perhaps as text, within its limits."""
     what = f"{option} is a {'whole number' if whole else 'number'} from {least:g} to {most:g}"
     try:
         number = Fraction(str(value)) if not isinstance(value, bool) else None
@@ -142,9 +148,13 @@ def induce(
     *,
     ordered: Mapping[str, bool] | None = None,
     veto: Veto | None = None,
+    pinned: int = 1,
     progress: Progress = silent,
 ) -> Induced:
-    """Learns a tree from a relation; only counts leave the database."""
+    """Learns a tree from a relation; only counts leave the database.
+
+    pinned: rows around every threshold, so that it tells of nobody (borders.py); 1: any number between two values.
+    """
     regression = chosen.inducer == "regression"
     progress("reading the table", 0, None)
     training = make_training(
@@ -158,6 +168,7 @@ def induce(
         rare=chosen.rare,
         most_nodes=most_nodes(chosen),
         ordered=ordered,
+        pinned=pinned,
     )
     rules = rules_of(chosen, len(training.classes))
     nodes = grow(engine, training, root_of(engine, training), rules, limits_of(chosen), veto, progress)
@@ -290,6 +301,8 @@ def _split_over_values(
 ) -> Split:
     coded = training.attributes[split.attribute]
     if split.cut is not None:
+        if coded.cuts:
+            return Cut(split.attribute, coded.cuts[split.cut], split.null_branch)
         low, high = _places(coded, split)
         key = (split.attribute, low, high)
         if key not in cuts:

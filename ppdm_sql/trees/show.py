@@ -7,15 +7,16 @@ something else (control characters, marks that turn the direction of writing) is
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.trees.comparing import position
-from ppdm_sql.trees.expression import class_expression, share
+from ppdm_sql.trees.expression import open_expression, share
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
 
+Say: TypeAlias = Callable[[str], str]  # how texts of the data are shown
 Range: TypeAlias = tuple[Decimal | str | None, Decimal | str | None]  # from where on, and below what
 
 LONGEST = 40  # characters of a value
@@ -46,26 +47,31 @@ def _escaped(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def value_text(value: Value) -> str:
+def whole(text: str) -> str:
+    """A text as it is: for a program to read, or where two long ones must not look the same."""
+    return text
+
+
+def value_text(value: Value, say: Say = visible) -> str:
     """A value as SQL would write it, so that the text NULL and no value look different."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return "'" + visible(value).replace("'", "''") + "'"
-    return number_text(value)
+        return "'" + say(value).replace("'", "''") + "'"
+    return number_text(value, say)
 
 
-def number_text(value: Decimal | float) -> str:
+def number_text(value: Decimal | float, say: Say = visible) -> str:
     if isinstance(value, Decimal) and value.is_finite() and -7 < value.adjusted() < 21:
         value_of = format(value, "f")
-        return visible(value_of.rstrip("0").rstrip(".") if "." in value_of else value_of)
-    return visible(str(value))
+        return say(value_of.rstrip("0").rstrip(".") if "." in value_of else value_of)
+    return say(str(value))
 
 
-def branch_text(tree: Tree, node: Node, branch: int) -> str:
-    """What the rows of a branch have in common.
+def branch_text(tree: Tree, node: Node, branch: int, say: Say = visible) -> str:
+    """What the rows of a branch have in common; said whole, every value of a group is named.
 
     >>> from ppdm_sql.engines.base import Kind
     >>> attributes = (Attribute("age", Kind.INTEGER, True),)
@@ -76,13 +82,13 @@ def branch_text(tree: Tree, node: Node, branch: int) -> str:
     """
     split = node.split
     assert split is not None
-    name = visible(tree.attributes[split.attribute].name)
+    name = say(tree.attributes[split.attribute].name)
     if not isinstance(split, Groups):
-        words = " or ".join(_range_words(name, low, high) for low, high in ranges_of(split, branch))
+        words = " or ".join(range_words(name, low, high, say) for low, high in ranges_of(split, branch))
         return words + (" or NULL" if split.nulls == branch else "")
-    if split.labels is not None:
-        return f"{name} in {visible(split.labels[branch])}"
-    return f"{name} {_group_text(split, branch)}"
+    if split.labels is not None and say is not whole:
+        return f"{name} in {say(split.labels[branch])}"
+    return f"{name} {_group_text(split, branch, say)}"
 
 
 def ranges_of(split: Cut | Bands, branch: int) -> tuple[Range, ...]:
@@ -92,23 +98,25 @@ def ranges_of(split: Cut | Bands, branch: int) -> tuple[Range, ...]:
     return ((None, split.at),) if branch == 0 else ((split.at, None),)
 
 
-def _range_words(name: str, low: Decimal | str | None, high: Decimal | str | None) -> str:
+def range_words(name: str, low: Decimal | str | None, high: Decimal | str | None, say: Say = visible) -> str:
+    """The values from one end on and below the other; None: without end."""
     if low is not None and high is not None:
-        return f"{_threshold(low)} <= {name} < {_threshold(high)}"
+        return f"{_threshold(low, say)} <= {name} < {_threshold(high, say)}"
     if low is not None:
-        return f"{name} >= {_threshold(low)}"
-    return name if high is None else f"{name} < {_threshold(high)}"
+        return f"{name} >= {_threshold(low, say)}"
+    return name if high is None else f"{name} < {_threshold(high, say)}"
 
 
-def _threshold(at: Decimal | str) -> str:
-    return visible(at) if isinstance(at, str) else number_text(at)
+def _threshold(at: Decimal | str, say: Say) -> str:
+    return say(at) if isinstance(at, str) else number_text(at, say)
 
 
-def _group_text(split: Groups, branch: int) -> str:
+def _group_text(split: Groups, branch: int, say: Say) -> str:
     group = split.groups[branch]
-    listed = [value_text(value) for value in group[:_MOST_VALUES]]
-    if len(group) > _MOST_VALUES:
-        listed.append(f"{len(group) - _MOST_VALUES:,} more")
+    most = len(group) if say is whole else _MOST_VALUES
+    listed = [value_text(value, say) for value in group[:most]]
+    if len(group) > most:
+        listed.append(f"{len(group) - most:,} more")
     if branch == split.others:
         listed.append("any other")
     if len(listed) == 1:
@@ -128,8 +136,17 @@ def figure(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
 
 
+def many(number: int, one: str, several: str | None = None) -> str:
+    """So many of something.
+
+    >>> many(1, "leaf", "leaves"), many(1200, "leaf", "leaves"), many(0, "rule")
+    ('1 leaf', '1,200 leaves', '0 rules')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
 def rows_text(rows: int) -> str:
-    return f"{rows:,} row{'s' * (rows != 1)}"
+    return many(rows, "row")
 
 
 def percent(part: float) -> str:
@@ -174,33 +191,33 @@ def as_rules(tree: Tree) -> str:
     """One line per leaf: IF what leads there THEN what it says."""
     target = visible(tree.target.name)
     return "\n".join(
-        f"IF {' AND '.join(_premises(tree, node)) or 'TRUE'} THEN {target} = {node_text(tree, node)}"
+        f"IF {' AND '.join(premises(tree, tree.path(node))) or 'TRUE'} THEN {target} = {node_text(tree, node)}"
         for node in tree.walk()
         if node.is_leaf
     )
 
 
-def _premises(tree: Tree, leaf: Node) -> Iterator[str]:
+def premises(tree: Tree, path: Sequence[tuple[Node, int]]) -> Iterator[str]:
     """The conditions of a way, in its order; those of one attribute that say it all stand for the others.
 
-    The cuts and bands of one attribute become the ranges they leave, and of two groups the one that lies within the
-    other is enough.
+    path: the nodes, and the branches that are taken there.  The cuts and bands of one attribute become the ranges
+    they leave, and of two groups the one that lies within the other is enough.
     """
     cuts: dict[int, list[tuple[Cut | Bands, int]]] = {}
     told: dict[tuple[int, int], str] = {}
-    for node, branch in tree.path(leaf):
+    for node, branch in path:
         assert node.split is not None
         if not isinstance(node.split, Groups):
-            taken = cuts.setdefault(node.split.attribute, [])
-            taken.append((node.split, branch))
-            told[node.split.attribute, -1] = _range_text(tree.attributes[node.split.attribute], taken)
+            cuts.setdefault(node.split.attribute, []).append((node.split, branch))
+            told[node.split.attribute, -1] = ""  # once all its cuts are known
             continue
         number = node.split.attribute
         for wider in [other for other in told if other[0] == number and other[1] >= 0]:
-            if _lies_within(node.split, branch, tree.nodes[wider[1]], tree.path(leaf)):
+            if _lies_within(node.split, branch, tree.nodes[wider[1]], path):
                 del told[wider]
         told[number, node.number] = branch_text(tree, node, branch)
-    yield from told.values()
+    for (number, _), words in told.items():
+        yield words or _range_text(tree.attributes[number], cuts[number])
 
 
 def _lies_within(split: Groups, branch: int, above: Node, path: Sequence[tuple[Node, int]]) -> bool:
@@ -216,7 +233,7 @@ def _range_text(attribute: Attribute, taken: Sequence[tuple[Cut | Bands, int]]) 
     for split, branch in taken:
         left = [both for one in left for other in ranges_of(split, branch) for both in _common(attribute, one, other)]
     name = visible(attribute.name)
-    words = " or ".join(_range_words(name, low, high) for low, high in left) or f"no {name}"
+    words = " or ".join(range_words(name, low, high) for low, high in left) or f"no {name}"
     with_null = all(split.nulls == branch for split, branch in taken)
     words = f"{words} or NULL" if with_null else words
     return f"({words})" if with_null or len(left) > 1 else words
@@ -238,5 +255,5 @@ def _common(attribute: Attribute, one: Range, other: Range) -> Iterator[Range]:
 
 
 def as_sql(engine: Engine, tree: Tree) -> str:
-    """The expression that gives a row's class, to be put into any query over the same columns."""
-    return class_expression(engine, tree).sql(engine.dialect, pretty=True)
+    """The expression that gives a row's class, to be put into any query over columns of these names."""
+    return open_expression(engine, tree).sql(engine.dialect, pretty=True)

@@ -28,6 +28,7 @@ class Attribute:
     ordered: bool
     scale: int | None = None  # of a DECIMAL: digits after the point
     zoned: bool = False  # of a TIMESTAMP: it has a time zone
+    unbound: bool = False  # the column's own type is not known: numbers of every type must find their side
 
 
 @dataclass(frozen=True)

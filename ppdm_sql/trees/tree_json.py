@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from ppdm_sql.engines.base import Kind
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.exchange import (
     BANDS_VERSION,
     Document,
@@ -43,7 +44,7 @@ def read_tree(text: str | bytes) -> tuple[Tree, str | None]:
 
 def tree_of(document: Document) -> Tree:
     if document.kind != "tree":
-        refuse(f"a tree is wanted, the file holds {document.kind}")
+        raise PolicyError(f"a tree is wanted, the file holds {document.kind}")
     tree = tree_from_dict(document.model)
     if document.version < BANDS_VERSION and any(isinstance(node.split, Bands) for node in tree.nodes):
         refuse(f"a file of version {document.version} has no bands")

@@ -19,41 +19,36 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import column
+from ppdm_sql.statements.steps import Part, Steps, pieced
 
 Document = Mapping[str, Any]  # the "model" of an exchange file of kind tree
 
 
-def reached_nodes(engine: Engine, model: Document, public: Collection[str], table: str) -> exp.Expr:
-    """The numbers of the nodes a row's public values allow, as one text."""
+def reached_nodes(engine: Engine, model: Document, public: Collection[str], steps: Steps) -> exp.Expr:
+    """The numbers of the nodes a row's public values allow, as one text; read it with `steps.over`."""
     nodes: Sequence[Document] = model["nodes"]
-    texts: dict[int, exp.Expr] = {}
+    texts: dict[int, Part] = {}
     for node in reversed(nodes):
         own = exp.Literal.string(f"{node['number']} ")
         if "split" not in node:
-            texts[node["number"]] = own
+            texts[node["number"]] = Part(own)
             continue
-        children = [texts.pop(child) for child in node["children"]]
+        children = [steps.flat(texts.pop(child)) for child in node["children"]]
         split = node["split"]
         asked = next(split[word] for word in ("cut", "bands", "group") if word in split)
         attribute = model["attributes"][asked]
         if attribute["name"] not in public:
-            texts[node["number"]] = _sum([own, *children])
+            texts[node["number"]] = steps.around(pieced([own, *(child.expression for child in children)]), children)
             continue
-        value = _value(engine, attribute, table)
+        value = _value(engine, attribute, steps.table)
         branches = [
-            exp.If(this=condition, true=_sum([own, child]))
+            exp.If(this=condition, true=pieced([own, child.expression]))
             for condition, child in zip(_conditions(attribute, split, value), children, strict=True)
             if condition is not None
         ]
-        texts[node["number"]] = exp.Case(ifs=branches, default=own.copy()) if branches else own
-    return texts[0]
-
-
-def _sum(texts: Sequence[exp.Expr]) -> exp.Expr:
-    whole = texts[0]
-    for text in texts[1:]:
-        whole = exp.DPipe(this=whole, expression=exp.Paren(this=text))
-    return whole
+        text = exp.Case(ifs=branches, default=own.copy()) if branches else own
+        texts[node["number"]] = steps.around(text, children)
+    return texts[0].expression
 
 
 def _value(engine: Engine, attribute: Document, table: str) -> exp.Expr:

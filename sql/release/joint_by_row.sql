@@ -1,16 +1,18 @@
 -- The classes of two releases joined along the keys of their rows: what a holder of both can tell apart.
--- A row that only one of them has forms classes of its own, because the other's holder sees it missing.
--- Stand-ins: left_link, right_link, each (ppdm_key0, ppdm_key1, ppdm_person, ppdm_part, ppdm_rows).
+-- Of a key with n and m rows the smaller number is in both; the others are left over (joint_left_over.sql).
+-- Where the rows of a key are in several classes of both nobody can say which pairs they form: all pairs are made, so
+-- that each has to be large enough, and each has the rows that must be in it, however they are paired.
+-- Stand-ins: left_side, right_side, each (ppdm_key0, ppdm_key1, ppdm_person, ppdm_part, ppdm_least, ppdm_most,
+-- ppdm_all), the last one being the rows of the key in all its classes.
 SELECT
-    COALESCE(a.ppdm_key0, b.ppdm_key0) AS ppdm_key0,
-    COALESCE(a.ppdm_key1, b.ppdm_key1) AS ppdm_key1,
-    COALESCE(a.ppdm_person, b.ppdm_person) AS ppdm_person,
-    DENSE_RANK() OVER (ORDER BY COALESCE(a.ppdm_part, -1), COALESCE(b.ppdm_part, -1)) AS ppdm_part,
-    CASE
-        WHEN a.ppdm_rows IS NULL THEN b.ppdm_rows
-        WHEN b.ppdm_rows IS NULL THEN a.ppdm_rows
-        WHEN a.ppdm_rows < b.ppdm_rows THEN a.ppdm_rows
-        ELSE b.ppdm_rows
-    END AS ppdm_rows
-FROM left_link AS a
-FULL JOIN right_link AS b ON a.ppdm_key0 = b.ppdm_key0 AND a.ppdm_key1 = b.ppdm_key1
+    a.ppdm_key0,
+    a.ppdm_key1,
+    a.ppdm_person,
+    a.ppdm_part AS ppdm_left_part,
+    b.ppdm_part AS ppdm_right_part,
+    GREATEST(a.ppdm_least + b.ppdm_least - GREATEST(a.ppdm_all, b.ppdm_all), 0) AS ppdm_least,
+    LEAST(a.ppdm_most, b.ppdm_most) AS ppdm_most,
+    LEAST(a.ppdm_all, b.ppdm_all) AS ppdm_all,
+    0 AS ppdm_turn
+FROM left_side AS a
+JOIN right_side AS b ON a.ppdm_key0 = b.ppdm_key0 AND a.ppdm_key1 = b.ppdm_key1

@@ -26,6 +26,7 @@ from ppdm_sql.policy.requirements import (
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column, identifier
+from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import span_expression
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Cut
@@ -60,7 +61,8 @@ class Case:
         attributes = self.attributes
         private = [name for name in attributes if name not in self.public]
         quasi = [*self.public, *([TARGET] if self.class_is_public else [])]
-        options = ", ".join(f"{name} = {value}" for name, value in self.options.items())
+        given = self.options if self.method == "atp" else {"borders": "values", **self.options}  # as in the papers
+        options = ", ".join(f"{name} = {value}" for name, value in given.items())
         listed = lambda names: ", ".join(identifier(name).sql("duckdb") for name in names)  # noqa: E731
         secret = f"SENSITIVE ({TARGET})" if "_l" in self.require or "confidence" in self.require else ""
         rest = f"INSENSITIVE ({listed(private)})" if private else ""
@@ -157,8 +159,9 @@ def spans_by_definition(tree, case: Case) -> set[frozenset[int]]:
 
 def audited_spans(engine, tree, case: Case) -> set[frozenset[int]]:
     """The groups of the audit, by row."""
-    span = span_expression(engine, tree, set(case.public), None)
-    query = exp.Select(expressions=[column("id"), span]).from_(Name(case.table).table())
+    steps = Steps("r")
+    span = span_expression(engine, tree, set(case.public), steps)
+    query = steps.over(exp.Select(expressions=[column("id"), span]), Name(case.table).table())
     groups = defaultdict(set)
     for number, told in engine.fetch(query):
         groups[told, case.rows[number][TARGET] if case.class_is_public else None].add(number)

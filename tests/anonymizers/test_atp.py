@@ -15,7 +15,7 @@ from kadet_cases import TARGET, Case, is_fine, meets
 from oracles import frequencies, naive_tree
 from oracles import naive_atp as naive
 
-from ppdm_sql.anonymizers.model.atp import atp, least_rows
+from ppdm_sql.anonymizers.model.atp import atp
 from ppdm_sql.anonymizers.model.atp_labels import ByCounts, ByLabels, Label, Piece, estimated, label_passes
 from ppdm_sql.anonymizers.model.atp_prune import leaves_of, prune
 from ppdm_sql.anonymizers.model.class_demands import ClassDemands
@@ -302,7 +302,7 @@ def as_naive(grown, node, edge: frozenset) -> naive.Node:
 def naive_leaves(case: Case) -> tuple[bool, list[naive.Node]]:
     """Whether something is left of the tree, and its leaves."""
     others = tuple(item for item in case.asked if not isinstance(item, KAnonymity))
-    least = least_rows(ClassDemands(case.k, others))
+    least = ClassDemands(case.k, others).least_rows
     how = naive_tree.rules(case.options["form"], min_leaf=1, prune=False, rare=1)
     grown = naive_tree.grow(binned(case, least), [(name, False) for name in case.public], TARGET, how)
     root = as_naive(grown, grown.root, frozenset())

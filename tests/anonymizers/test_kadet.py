@@ -125,7 +125,7 @@ def test_raising_a_branch_would_single_somebody_out(duckdb_engine, make_table):
 def test_a_confidence_keeps_a_group_from_having_one_class(duckdb_engine, make_table):
     rows = [("M", "bad")] * 3 + [("U", "good")] * 2 + [("U", "bad")]
     make = lambda require, name: case_of(  # noqa: E731
-        ["marital", "cls"], rows, ["marital"], require, options={"prune": "false"}, table=name
+        ["marital", "cls"], rows, ["marital"], require, options={"prune": "false", "borders": "pinned"}, table=name
     ).run(duckdb_engine, make_table)[0]  # fmt: skip
     assert make("k = 3", "one").figures["exposed rows"] == 3
     held = make("k = 3, confidence = 85 %", "two")
@@ -349,4 +349,4 @@ def test_the_examples_and_options_of_the_claim_sheets_are_read(method):
     policy = parse(re.search(r"```sql\n(.*?)```", page, re.S).group(1))[0].policy
     assert policy.algorithm == method
     listed = {name for line in re.findall(r"^\| (`.*?) \|", page, re.M) for name in re.findall(r"`(\w+)`", line)}
-    assert listed == ({"form", *kadet._READERS} if method == "kadet" else {"form", *ldm._OPTIONS})
+    assert listed == ({"form", *kadet._READERS} if method == "kadet" else {"form", "borders", *ldm._OPTIONS})

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pytest
-from kadet_cases import assert_same, audited_spans, is_fine, random_case, spans_by_definition
+from kadet_cases import Case, assert_same, audited_spans, is_fine, random_case, spans_by_definition
 
 from ppdm_sql.anonymizers.model import kadet as module
+from ppdm_sql.anonymizers.model import kadet_rows
 from ppdm_sql.anonymizers.model.class_demands import demands_of
 from ppdm_sql.anonymizers.model.kadet_queue import Growth
 from ppdm_sql.anonymizers.model.linking import span_histograms
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.trees.sound import check_tree
+from ppdm_sql.trees.tree import Cut
 
 TABLES = 30
 
@@ -88,3 +93,79 @@ def test_the_tree_is_the_naive_one_and_its_spans_hold(duckdb_engine, make_table,
 @pytest.mark.parametrize("seed", [5, 12])
 def test_every_engine_grows_the_same_tree(engine, make_table, seed, growths):
     check(engine, make_table, seed, growths)
+
+
+def people(rows: int) -> Case:
+    """A table on which few rows move in most rounds: private tests part nobody and go deep."""
+    rng = random.Random(11)
+    columns = {"id": "INTEGER", "p": "TEXT", "q": "INTEGER", "r": "TEXT", "s": "INTEGER", "cls": "TEXT"}
+    drawn = []
+    for number in range(rows):
+        row = {"id": number, "p": rng.choice("abcd"), "q": rng.randint(0, 30), "r": rng.choice("xyz")}
+        row["s"] = rng.randint(0, 9)
+        lean = row["q"] > 14 if row["p"] < "c" else row["s"] > 6 or row["r"] == "x"
+        drawn.append(row | {"cls": "yes" if lean ^ (rng.random() < 0.2) else "no"})
+    return Case(columns, drawn, ["p", "q"], "k = 6", {"prune": "false"})
+
+
+@pytest.mark.duckdb
+def test_how_rows_are_sent_on_does_not_change_the_tree(duckdb_engine, make_table, monkeypatch, growths):
+    ways = Counter()
+
+    def counted(name):
+        original = getattr(kadet_rows, name)
+
+        def call(*given):
+            ways[name] += 1
+            return original(*given)
+
+        monkeypatch.setattr(kadet_rows, name, call)
+
+    counted("move")
+    counted("rewrite")
+    case = people(400)
+    plan = case.run(duckdb_engine, make_table)[0]
+    assert_same(plan.tree, plan.tree.root, case.naive().root, case)
+    assert ways["move"] > 5
+    assert ways["rewrite"] > 0
+    in_place = ways["move"]
+
+    ways.clear()
+    monkeypatch.setattr(kadet_rows, "MOST_SLOTS", 100)  # so few numbers that cells have to be numbered anew
+    assert replace(case, table="again").run(duckdb_engine, make_table)[0].tree == plan.tree
+    assert 0 < ways["move"] < in_place
+
+    ways.clear()
+    monkeypatch.setattr(type(duckdb_engine), "updates_in_place", False)
+    assert replace(case, table="never_in_place").run(duckdb_engine, make_table)[0].tree == plan.tree
+    assert ways["rewrite"] > in_place
+    assert ways["move"] == 0
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("method", ["kadet", "ldm"])
+def test_pinned_borders_keep_the_policy_and_tell_no_value_that_few_have(duckdb_engine, make_table, method):
+    """The default: fewer cuts are possible, and one between neighbouring whole numbers has enough rows at both."""
+    cuts = 0
+    for seed in range(12):
+        case = random_case(seed)
+        if method == "ldm":
+            public = [name for name in case.columns if name not in ("id", "cls")]
+            case = replace(case, method="ldm", hierarchies={}, class_is_public=False, public=public, options={})
+        case = replace(case, options={**case.options, "borders": "pinned"})
+        try:
+            plan, source, policy = case.run(duckdb_engine, make_table)
+        except RequirementBreached:
+            continue
+        check_tree(plan.tree)
+        assert all(is_fine(case, group) for group in spans_by_definition(plan.tree, case))
+        least = demands_of(source, policy).least_rows
+        for split in (node.split for node in plan.tree.nodes):
+            if isinstance(split, Cut):
+                cuts += 1
+                name, at = plan.tree.attributes[split.attribute].name, split.at
+                held = Counter(row[name] for row in case.rows)
+                assert sum(held[value] for value in held if value < at) > 0
+                if at % 1:  # only 30 and 31 make 30.5
+                    assert min(held[int(at - Decimal("0.5"))], held[int(at + Decimal("0.5"))]) >= least
+    assert cuts > 3

@@ -62,10 +62,12 @@ def judged_groups(engine, make_table, plan, case: Case):
     from sqlglot import exp
 
     from ppdm_sql.statements.names import Name, aliased, column, own
+    from ppdm_sql.statements.steps import Steps
 
-    span = reached_nodes(engine, tree_to_dict(plan.tree), case.public, "r")
+    steps = Steps("r")
+    span = reached_nodes(engine, tree_to_dict(plan.tree), case.public, steps)
     quasi = ["ppdm_g", TARGET] if case.class_is_public else ["ppdm_g"]
-    query = exp.Select(expressions=[aliased(span, "ppdm_g"), column(TARGET, "r")]).from_(Name(case.table).table("r"))
+    query = steps.over(exp.Select(expressions=[aliased(span, "ppdm_g"), column(TARGET, "r")]), Name(case.table).table())
     stage = own("ppdm_test_groups")
     engine.create_table(stage, query, temporary=True)
     kind = next(info.kind for info in engine.columns(stage) if info.name == TARGET)

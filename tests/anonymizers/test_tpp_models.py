@@ -6,8 +6,8 @@ import pytest
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.models import library
 from ppdm_sql.session import Session
-from ppdm_sql.trees import library
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree_json import tree_text
 from ppdm_sql.watching import silent
@@ -216,6 +216,14 @@ def test_what_cannot_be_kept_is_refused_with_its_reason(duck, made, text, messag
     train(duck, **made)
     with pytest.raises(PolicyError, match=message):
         duck.publish(text)
+    assert duck.releases() == []
+
+
+@pytest.mark.parametrize("inducer", ["naive_bayes", "conjunctive_rules"])
+def test_a_model_that_is_no_tree_cannot_be_kept(duck, inducer):
+    duck.train("m", SOURCE.format(target="back"), "back", inducer=inducer)
+    with pytest.raises(PolicyError, match='PRESERVE: model "m" is no tree'):
+        duck.publish(policy())
     assert duck.releases() == []
 
 

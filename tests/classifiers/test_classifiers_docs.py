@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from ppdm_sql.classifiers import cells, conjunctive_rules, domains, moments, naive_bayes, values, votes
+from ppdm_sql.models.kinds import KINDS
+from ppdm_sql.models.options import OneOf, Switch, defaults
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "methods" / "classifiers.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())
@@ -37,6 +39,29 @@ def test_limits_and_defaults_are_those_of_the_code():
     assert f"at least {moments.LEAST_VARIANCE.numerator}/{moments.LEAST_VARIANCE.denominator:,} of" in WORDS
     assert values.MOST_WEIGHT == 512 * values.UNIT
     assert values.fixed_log(2.0**-20) == votes.FURTHEST
+
+
+def test_the_options_by_name_are_those_of_the_inducers():
+    """| `naive_bayes` | `bins` | 1 to 1000 | 10 |, and below it the inducer's other options."""
+    told, inducers = {}, []
+    for line in PAGE.partition("| inducer | option |")[2].partition("\n\n")[0].splitlines()[2:]:
+        inducer, option, allowed, value = (cell.strip().strip("`") for cell in line.split("|")[1:-1])
+        inducers = ["naive_bayes", "conjunctive_rules"] if inducer == "both" else [inducer] if inducer else inducers
+        told |= {(name, option): (allowed, value) for name in inducers}
+    known = {}
+    for kind in KINDS[1:]:
+        for option, value in defaults(kind.learner).items():
+            known[kind.inducers[0], option] = (_in_words(kind.allowed[option]), str(value).lower())
+    assert told == known
+
+
+def _in_words(allowed):
+    if isinstance(allowed, OneOf):
+        return ", ".join(allowed.words)
+    if isinstance(allowed, Switch):
+        return "true, false"
+    most = f"{allowed.most:,}" if allowed.most > 1000 else allowed.most
+    return f"from {allowed.least}" if allowed.most == 10**12 else f"{allowed.least} to {most}"
 
 
 @pytest.mark.duckdb

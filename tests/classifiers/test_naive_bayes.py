@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from classifier_tables import TARGET, random_rows, store, strange_rows
+from sqlglot import exp
 
 from ppdm_sql.classifiers.domains import Categories
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes, learn, predict_one, predict_query
@@ -173,6 +174,27 @@ def test_shares_add_up_and_follow_the_scores(engine, make_table):
         assert math.isclose(shares[model.classes.index(label)], max(shares), rel_tol=1e-5)
         expected = [math.exp((score - max(scores)) / UNIT) for score in scores]
         assert shares == pytest.approx([weight / sum(expected) for weight in expected], abs=1e-9)
+
+
+def test_a_long_sum_is_made_in_parts(engine, make_table, monkeypatch):
+    rows = random_rows(10, rows=60)
+    relation, attributes, target = store(engine, make_table, rows)
+    model = learn(engine, relation, attributes, target)
+    monkeypatch.setattr("ppdm_sql.classifiers.bayes_query._MOST_TERMS", 2)
+    query = predict_query(model, relation, ["key"], engine=engine, scores=True)
+    assert answers(engine, query) == {row["key"]: (model.predict(row), *model.scores(row)) for row in rows}
+
+
+def test_no_score_is_added_up_twice(engine, make_table):
+    """An engine that copies a subquery's expressions to where they are used would do so classes^2 times."""
+    rows = [(n % 7, "abcdef"[n % 6]) for n in range(60)]
+    relation = make_table(engine, "t", {"n": "INTEGER", "y": "TEXT"}, rows)
+    attribute, target = engine.columns(relation)
+    query = predict_query(learn(engine, relation, [attribute], target), relation, ["n"], engine=engine, shares=True)
+    layers = list(query.find_all(exp.Subquery))
+    assert len(layers) > 3
+    assert all((layer.this.args.get("offset") is not None) == engine.repeats_subqueries for layer in layers)
+    assert len(engine.fetch(query)) == len(rows)
 
 
 def test_exact_ties_go_to_the_first_class(engine, make_table):

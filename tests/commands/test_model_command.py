@@ -189,7 +189,7 @@ WRONG = [
         (("predict", "ill", "--from", "SELECT id FROM people", "--into", "t"), "which the model asks for"),
         (("import", "broken.json"), "not JSON"),
         (("import", "nameless.json"), "give it a name with --name"),
-        (("import", "rules.json", "--name", "r"), "of kind rules"),
+        (("import", "rules.json", "--name", "r"), 'the rule list: has no "format"'),
     ]  # fmt: skip
 
 
@@ -236,10 +236,8 @@ def test_a_select_can_be_learned_from_and_looked_at(run, clinic):
 
 
 def test_a_big_tree_goes_the_other_way_and_tells_the_same(run, trained, monkeypatch):
-    from ppdm_sql.trees import library
-
     run("model", "predict", "ill", "--from", "people", "--into", "one")
-    monkeypatch.setattr(library, "SMALL_TREE", 1)
+    monkeypatch.setattr("ppdm_sql.trees.predict.SMALL_TREE", 1)
     run("model", "predict", "ill", "--from", "people", "--into", "other")
     assert asked(trained, "SELECT count(*) FROM (FROM one EXCEPT FROM other)") == [(0,)]
     assert asked(trained, "SELECT count(*) FROM other") == [(400,)]
@@ -270,6 +268,54 @@ def test_audit_tells_whom_the_model_would_single_out(trained):
     code, said = called("model", "audit", "ill", "--from", "people", "--public", "town", "--k", "400", "--json")
     assert json.loads(said)["k"] >= found["k"]
     assert called("model", "audit", "ill", "--from", "people", "--public", "shoe")[0] == 2
+
+
+def test_audit_lists_the_groups_the_smallest_first(run, trained):
+    run("model", "train", "old", "--from", "SELECT age, town, illness FROM people", "--target", "illness")
+    asked_for = ("model", "audit", "old", "--from", "people", "--public", "age,id", "--k", "9")
+    code, said = called(*asked_for, "--json")
+    assert code == 0, said
+    told = json.loads(said)
+    assert told["not_asked"] == ["id"]
+    assert len(told["groups"]) == told["spans"] > 1
+    assert sum(group["rows"] for group in told["groups"]) == 400
+    for group in told["groups"]:
+        assert group["rows"] == sum(one["rows"] for one in group["classes"]) + group["rows_of_other_classes"]
+        assert all("age" in condition for condition in group["conditions"])
+    code, said = called(*asked_for)
+    assert 'column "id": no question of the model is about it' in said
+    assert re.search(r"group +rows +classes +surest +entropy", said)
+    smallest = told["groups"][0]
+    assert re.search(rf"^{re.escape(' and '.join(smallest['conditions']))} +{smallest['rows']} ", said, re.MULTILINE)
+
+
+def test_audit_lists_as_many_groups_as_are_wanted(trained):
+    def listed(*more: str) -> tuple[int, str]:
+        code, said = called("model", "audit", "ill", "--from", "people", "--entity", "ID", *more)
+        assert code == 0, said
+        return len(re.findall(r"\d %|100 %", said.partition("persons")[2])), said
+
+    spans = json.loads(listed("--json")[1])["spans"]
+    assert spans > 2
+    number, said = listed("--groups", "2")
+    assert number == 2
+    assert f"the 2 smallest of {spans} groups (--groups all lists all)" in said
+    assert listed("--groups", "ALL")[0] == spans
+    assert listed("--groups", "0")[0] == 0
+    assert called("model", "audit", "ill", "--from", "people", "--groups", "some")[0] == 2
+
+
+def test_audit_of_several_models_takes_them_together(run, trained):
+    for name in ("age", "town"):
+        rows = f"SELECT {name}, illness FROM people WHERE id <> 7"
+        assert run("model", "train", name, "--from", rows, "--target", "illness")[0] == 0
+    people = ("--from", "SELECT * FROM people WHERE id <> 7")
+    alone = [json.loads(called("model", "audit", name, *people, "--json")[1]) for name in ("age", "town")]
+    together = json.loads(called("model", "audit", "age", "town", *people, "--json")[1])
+    assert together["models"] == ["age", "town"]
+    assert together["spans"] > max(one["spans"] for one in alone)
+    assert together["k"] < min(one["k"] for one in alone)
+    assert "age and town: 399 rows in" in called("model", "audit", "age", "town", *people)[1]
 
 
 def test_a_model_can_be_used_from_any_client(trained):

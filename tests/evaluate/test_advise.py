@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,13 +14,13 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.evaluate import advise
 from ppdm_sql.evaluate.advise import near_best, pareto_front, reason_of, short_list, the_best
+from ppdm_sql.evaluate.beside import publishable
 from ppdm_sql.evaluate.from_table import statement_for
 from ppdm_sql.evaluate.protocol import Protocol
 from ppdm_sql.evaluate.shared import Opened
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.session import Session
-from ppdm_sql.watching import silent
 
 TYPES = {"age": "INTEGER", "town": "TEXT", "Sex": "TEXT", "paid": "TEXT"}
 POLICY = """CREATE TABLE people_open AS SELECT age, town, "Sex", paid FROM people WITH ANONYMIZATION (
@@ -136,7 +137,7 @@ def test_the_reason_is_one_sentence_with_the_figures():
 
 
 @pytest.fixture
-def session(duckdb_engine, make_table, tmp_path) -> Session:
+def session(duckdb_engine, make_table, open_session) -> Session:
     draw = random.Random(2)
     rows = []
     for _ in range(2400):
@@ -144,7 +145,7 @@ def session(duckdb_engine, make_table, tmp_path) -> Session:
         paid = (age > 45) ^ (sex == "f" and age > 60) ^ (draw.random() < 0.1)
         rows.append((age, draw.choice(["Oslo", "Bergen", None]), sex, "well" if paid else "badly"))
     make_table(duckdb_engine, "people", TYPES, rows)
-    return Session(duckdb_engine, out=tmp_path, show_values=False, progress=silent)
+    return open_session(duckdb_engine)
 
 
 def test_advice_can_be_pasted_and_holds(session):
@@ -161,6 +162,52 @@ def test_advice_can_be_pasted_and_holds(session):
     assert (release.rows, release.classes) == (found.best.rows, found.best.classes)
     assert all(finding.holds for finding in release.findings)
     assert found.reason.startswith(f"{found.best.algorithm} with k = {found.best.k} keeps ")
+    assert found.beside is None  # nothing else is out
+
+
+def mondrian(k: int, name: str = "people_open", more: str = "", quasi: str = 'age, town, "Sex"') -> str:
+    """Without a target mondrian alone is tried: with k = 30, 60 and 150."""
+    return f"""CREATE TABLE {name} AS SELECT {quasi}, paid FROM people WITH ANONYMIZATION (
+        ALGORITHM mondrian REQUIRE k = {k} QUASI IDENTIFIER ({quasi}) INSENSITIVE (paid) {more})"""
+
+
+def test_advice_is_judged_together_with_what_is_out_already(session):
+    """Classes of 30 inside classes of 60 tell nothing new."""
+    session.publish(mondrian(60, "others"))
+    found = session.advise(mondrian(30))
+    assert (found.best.k, found.beside.releases, found.beside.left_out) == (30, ("others",), ())
+    told = "Out already from the same tables: others. What is advised can be published beside it."
+    assert found.beside.in_words == told
+    session.publish(found.best.statement.removesuffix(";"))
+
+
+def test_what_would_be_refused_beside_others_is_left_out(session):
+    """The classes of a tree cut through those of mondrian: beside them the second choice is the one to publish."""
+    session.publish(mondrian(60, "others"))
+    stated = [POLICY.replace("k = 4", "k = 30"), mondrian(60), mondrian(150)]
+    points = [replace(point(place, k=30), statement=text) for place, text in enumerate(stated, start=1)]
+    (policy,) = session.parse(stated[0])
+    best, beside = publishable(session.engine, policy, ("others",), points, lambda left: left[0] if left else None)
+    assert (best, beside.left_out, beside.holds) == (points[1], (points[0],), True)
+    assert beside.in_words.endswith("refused together with that, and were left out: m with k = 30.")
+    with pytest.raises(RequirementBreached, match="together with others"):
+        session.publish(stated[0])
+    session.publish(stated[1])
+
+
+def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
+    session.publish(mondrian(60, "others", quasi="age"))
+    found = session.advise(mondrian(30))
+    assert (found.best.k, found.beside.holds, found.beside.left_out) == (30, False, ())
+    refused = "refuse what is advised, and all else that was tried: it comes from the same table as others, and they"
+    assert refused in found.beside.in_words
+    assert "or say SUPERSEDES" in found.beside.in_words
+    with pytest.raises(RequirementBreached, match="comes from the same table as others"):
+        session.publish(found.best.statement.removesuffix(";"))
+    assert session.advise(mondrian(30, more="ACCEPT RISK (joint)")).beside.holds
+    superseding = session.advise(mondrian(30, more="SUPERSEDES"))
+    assert superseding.beside is None
+    session.publish(superseding.best.statement.removesuffix(";"))
 
 
 def test_a_small_table_is_tried_whole_and_nothing_weaker_than_asked(session):

@@ -169,6 +169,9 @@ def test_advice_prints_the_statement_and_why(ppdm):
     code, out, _ = ppdm("run", "advised.sql", "--json")
     assert code == 0
     assert json.loads(out)["holds"]
+    code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--insensitive", "paid", "--k", "20")
+    assert code == 0
+    assert "Out already from the same tables: people_open. What is advised can be published beside it." in out
     code, out, err = ppdm("advise", "--table", "people", "--quasi", "age", "--k", "400", "--json")
     assert code == 1
     assert json.loads(out)["exit_code"] == 1
@@ -182,6 +185,12 @@ def test_advice_for_machines(ppdm):
     assert found["statement"] == found["best"]["statement"]
     assert found["best"] in found["front"]
     assert found["sample"] is None
+    assert found["beside"] is None
+    assert ppdm("run", "policy.sql")[0] == 0
+    code, out, _ = ppdm("advise", "--table", "people", "--quasi", "town", "--json")
+    beside = json.loads(out)["beside"]
+    assert (code, beside["holds"], beside["left_out"]) == (0, False, [])
+    assert "would refuse" in beside["told"]
 
 
 def test_a_paper_is_printed(ppdm, monkeypatch, tmp_path):

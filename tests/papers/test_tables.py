@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -93,8 +94,16 @@ def test_rows_with_missing_values_and_rows_beyond_the_most_are_left_out(tmp_path
 @needs_data
 @pytest.mark.duckdb
 def test_kactus_tables(monkeypatch):
-    """The smallest table stands for the five; the shapes and what stands beside are those of the paper."""
-    small = tuple(one for one in kactus.PRINTED if one.name == "Glass")
+    """The smallest table stands for the five; the shapes and what stands beside are those of the paper.
+
+    More cells are missing at the greatest k than at the least, but not at every greater k: on the first half here they
+    are 56.3 % at k = 10 after 59.3 % at k = 5, without a dropped row.  A cut leaves k people on both sides and a value
+    of fewer than k is not named, so that another k is another tree, and its ways can be longer: five levels at 10, four
+    at 5.  Besides, rows that are dropped are no longer counted: 13 % of the second half at k = 10, and none at 5.
+    """
+    (glass,) = (one for one in kactus.PRINTED if one.name == "Glass")
+    ends = tuple((one[0], one[-1]) for one in glass.missing)
+    small = (replace(glass, grid=(glass.grid[0], glass.grid[-1]), missing=ends),)
     monkeypatch.setattr(kactus, "PRINTED", small)
     monkeypatch.setattr(kactus, "_QUICK_ROWS", 120)
     seen = []
@@ -106,8 +115,8 @@ def test_kactus_tables(monkeypatch):
     ]
     assert [row[4] for row in accuracies.rows] == ["67.63", "54.89"]
     assert all(PERCENT.fullmatch(row[2]) and 20 < float(row[2]) <= 100 for row in accuracies.rows)
-    assert [row[2] for row in by_k.rows] == ["5", "10"]
-    assert all(0 < float(row[4]) < 1 for row in by_k.rows)
+    assert [row[2] for row in by_k.rows] == ["5", "30"]
+    assert 0.5 < float(by_k.rows[0][4]) < float(by_k.rows[1][4]) - 0.1 < 0.9
     assert arx.rows[-1] == ("ARX, best global recoding", "published rows", "82.5")
     assert [row[1] for row in explained.rows] == ["training half published alone", "paper", "paper"]
     assert all(done < total for _, done, total in seen)
@@ -136,9 +145,11 @@ def test_quick_tables_of_adult(paper):
     assert table.legend
     assert table.markdown().count("\n|") == len(table.rows) + 2
     if paper == "001":
+        pinned = "c45, pinned borders"
         assert [row[:2] for row in table.rows] == [
-            (form, k) for name in ("id3", "c45") for form, k in ((f"{name}, plain", ""), (name, "50"), (name, "100"))
-        ]
+            ("id3, plain", ""), ("id3", "50"), ("id3", "100"),
+            ("c45, plain", ""), ("c45", "50"), (pinned, "50"), ("c45", "100"), (pinned, "100"),
+        ]  # fmt: skip
         assert all(int(row[5]) >= int(row[1]) for row in table.rows if row[1])  # k of the model
     else:
         assert [row[0] for row in table.rows] == ["2", "3"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -196,6 +197,29 @@ def test_from_the_model_to_the_exported_rows(session, tmp_path):
     session.drop("ills_pseudo")
 
 
+def test_every_option_can_be_left_out(session):
+    _, release = session.execute(f"{MODEL} CREATE TABLE ills_pseudo AS PSEUDO DATA FROM MODEL ills;")
+    assert (release.rows, release.record.algorithm, release.record.seed) == (400, "pgen", 0)
+    assert release.pseudo_model == "ills"
+    assert session.verify("ills_pseudo").pseudo_model == "ills"
+    with pytest.raises(PolicyError, match="WITH is expected"):
+        session.execute("CREATE TABLE x AS PSEUDO DATA FROM MODEL ills (rows = 10)")
+
+
+def test_bounds_of_days_are_written_as_days(session, engine, make_table):
+    born = [(f"{1930 + n % 80}-0{1 + n % 9}-1{n % 9}", "yes" if n % 80 > 40 else "no") for n in range(400)]
+    make_table(engine, "clients", {"born": "DATE", "ill": "TEXT"}, [(date.fromisoformat(d), ill) for d, ill in born])
+    session.execute("""CREATE MODEL later AS SELECT born, ill FROM clients WITH ANONYMIZATION (ALGORITHM ldm
+        REQUIRE k = 10 QUASI IDENTIFIER (born) SENSITIVE (ill) TARGET (ill));""")
+    made = "CREATE OR REPLACE TABLE p AS PSEUDO DATA FROM MODEL later WITH (rows = 3000, domains = (born, {}, {}))"
+    (written,) = session.execute(made.format("DATE '1900-01-01'", "'2050-01-01'"))
+    days = [row[0] for row in engine.fetch(written.query)]
+    assert date(1900, 1, 1) <= min(days) < date(1901, 1, 1)
+    assert date(2049, 1, 1) < max(days) < date(2050, 1, 1)
+    with pytest.raises(PolicyError, match="beyond the years 1 to 9999"):
+        session.execute(made.format("'0044-03-15 (BC)'", "'2050-01-01'"))
+
+
 def test_only_released_models_give_rows(session):
     session.train("mine", "people", "ill")
     made = "CREATE TABLE x AS PSEUDO DATA FROM MODEL {} WITH (rows = 10)"
@@ -212,6 +236,9 @@ def test_only_released_models_give_rows(session):
         ("rows = 1.5", "rows of PSEUDO DATA"),
         ("algorithm = magic", "pgen or basegen"),
         ("classes = many", "quota, draw or counts"),
+        ("algorithm = basegen, classes = quota", "classes of PSEUDO DATA is for pgen"),
+        ("domains = (age, '2000-01-01', '2001-01-01')", "are numbers"),
+        ("domains = (age, DATE '2000-01-01', 7)", "are numbers"),
         ("domains = (age, 90)", "column, least, greatest"),
         ("domains = (shoe, 1, 2)", "no column"),
         ("domains = (age, 1, 2)", "outside of its declared bounds"),

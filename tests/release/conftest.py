@@ -1,14 +1,10 @@
-"""A small hospital on every engine, and sessions over it."""
+"""A small hospital, and policies for it."""
 
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
-
-from ppdm_sql.session import Session
-from ppdm_sql.watching import silent
 
 COLUMNS = {"id": "INTEGER", "name": "TEXT", "age": "INTEGER", "sex": "TEXT", "zip": "TEXT", "illness": "TEXT"}
 ILLNESSES = ("flu", "cold", "cancer", "ulcer", None)
@@ -51,22 +47,10 @@ def people(rows: int = 120, seed: int = 3) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def open_session(tmp_path: Path):
-    def opened(engine) -> Session:
-        return Session(engine, out=tmp_path, show_values=False, progress=silent)
+def tables(make_table):
+    """Table people, by whatever engine."""
 
-    return opened
+    def filled(engine) -> None:
+        make_table(engine, "people", COLUMNS, people())
 
-
-@pytest.fixture
-def session(engine, make_table, open_session):
-    """A session over table people(120 rows) on each engine."""
-    make_table(engine, "people", COLUMNS, people())
-    return open_session(engine)
-
-
-@pytest.fixture
-def duck(duckdb_engine, make_table, open_session):
-    """The same on DuckDB alone."""
-    make_table(duckdb_engine, "people", COLUMNS, people())
-    return open_session(duckdb_engine)
+    return filled

@@ -12,7 +12,6 @@ from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.watching import silent
 
 COLUMNS = {"who": "INTEGER", "sex": "TEXT", "town": "TEXT", "age": "INTEGER", "job": "TEXT", "ill": "TEXT"}
 ROLES = {
@@ -49,10 +48,10 @@ def visits(seed: int, people: int = 60) -> list[tuple]:
 
 
 @pytest.fixture
-def opened(make_table, tmp_path):
+def opened(make_table, open_session):
     def with_rows(engine, rows) -> Session:
         make_table(engine, "visits", COLUMNS, rows)
-        return Session(engine, out=tmp_path, show_values=False, progress=silent)
+        return open_session(engine)
 
     return with_rows
 

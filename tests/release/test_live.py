@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ppdm_sql.commands import show
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.release.recheck import recheck_file
@@ -239,7 +240,7 @@ def test_explain_writes_nothing(duck):
 def test_a_failure_at_the_end_leaves_the_former_release(session, monkeypatch):
     session.publish(live(more="SUPERSEDES"))
     before, held = own_relations(session), rows(session)
-    monkeypatch.setattr("ppdm_sql.release.publish.retire", _fails)
+    monkeypatch.setattr("ppdm_sql.release.out.retire", _fails)
     with pytest.raises(PpdmError, match="the disk is full"):
         session.publish(live("k = 6", more="SUPERSEDES"))
     assert own_relations(session) == before
@@ -372,6 +373,20 @@ def test_the_statement_of_the_claim_sheet_runs(duck):
     (release,) = duck.execute(statement)
     assert release.rows == 120
     assert duck.verify("beds").holds
+
+
+def test_what_was_measured_is_told(duck, capsys):
+    """Nothing is stored of a live view: saying so would send a reader to the wrong rows."""
+    duck.publish(live())
+    for result in duck.execute("VERIFY beds"):
+        show.result(result)
+    told = capsys.readouterr().out
+    assert "beds holds: 120 rows in" in told
+    assert "measured on what the view shows now" in told
+    assert "stored" not in told
+    assert duck.verify("beds").as_json()["measured"] == "measured on what the view shows now"
+    run(duck, "DROP VIEW beds")
+    assert duck.verify("beds").measured == "not measured"
 
 
 def test_a_later_release_is_judged_together_with_it(duck):

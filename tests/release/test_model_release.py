@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import duckdb
 import pytest
 
+from ppdm_sql.commands import show
 from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
-from ppdm_sql.session import Session
-from ppdm_sql.statements.names import identifier
+from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.trees.tree_json import read_tree
-from ppdm_sql.watching import silent
 
 MORTGAGE = [("Lisa", "U", "Yes", "good"), ("John", "M", "Yes", "good"), ("Ben", "M", "No", "bad"),
             ("Laura", "M", "No", "bad"), ("Robert", "U", "Yes", "bad"), ("Anna", "U", "No", "bad")]  # fmt: skip
@@ -27,9 +27,9 @@ def statement(k: int = 3, *, more: str = "", name: str = "loans", algorithm: str
 
 
 @pytest.fixture
-def session(engine, make_table, tmp_path):
+def session(engine, make_table, open_session):
     make_table(engine, "mortgages", COLUMNS, MORTGAGE)
-    return Session(engine, out=tmp_path, show_values=False, progress=silent)
+    return open_session(engine)
 
 
 def test_the_mortgage_example_is_published_with_two_groups_of_three(session):
@@ -42,11 +42,11 @@ def test_the_mortgage_example_is_published_with_two_groups_of_three(session):
     assert session.verify("loans").holds
 
 
-def test_a_larger_k_takes_a_question_away(engine, make_table, tmp_path):
+def test_a_larger_k_takes_a_question_away(engine, make_table, open_session):
     """Twice the people: the question about marriage makes groups of six, so for k = 7 it is not asked."""
     twice = [(f"{name} {turn}", *rest) for turn in (1, 2) for name, *rest in MORTGAGE]
     make_table(engine, "mortgages", COLUMNS, twice)
-    session = Session(engine, out=tmp_path, show_values=False, progress=silent)
+    session = open_session(engine)
     session.publish(statement(6))
     assert len(session.model("loans").tree.leaves) == 3
     release = session.publish(statement(7, algorithm="kadet (form = id3)", more="SUPERSEDES"))
@@ -163,13 +163,82 @@ def test_a_recipient_and_an_auditor_can_check_a_model(session, engine, tmp_path)
     done = session.export("loans", "loans.json")
     assert done.certificate.endswith("loans.json.certificate.sql")
     text = Path(done.certificate).read_text("utf-8")
-    assert certified(tmp_path) == ["holds"] * 3  # the file, its sums, k
-    assert "finer" in text  # marriage is asked below sports, which nobody knows
+    # The file, its sums, k: marriage is asked below sports, which nobody knows, so the groups are finer.
+    assert certified(tmp_path) == ["holds", "holds", "counts fit; the audit decides"]
+    assert "finer" in text
     for word in ("Lisa", "mortgages"):
         assert word not in text + (tmp_path / "loans.json.audit.sql").read_text("utf-8")
     if engine.dialect == "duckdb":
         assert audited(tmp_path, MORTGAGE, COLUMNS) == [0]
         assert audited(tmp_path, MORTGAGE[1:], COLUMNS) == [1]  # one person less: two are alone together
+
+
+def test_an_audit_can_be_run_again_and_beside_another(session, engine, tmp_path):
+    session.publish(statement())
+    for file in ("loans", "others"):
+        session.export("loans", f"{file}.json")
+    engine.view_of_text(Name("ppdm_source"), "SELECT marital, sports, risk FROM mortgages")
+    for file in ("loans", "others", "loans"):
+        (checked,) = session.execute((tmp_path / f"{file}.json.audit.sql").read_text("utf-8"))
+        assert len(checked.table.rows) == 0
+    engine.view_of_text(Name("ppdm_source"), "SELECT marital, sports, risk FROM mortgages WHERE name <> 'Lisa'")
+    (checked,) = session.execute((tmp_path / "loans.json.audit.sql").read_text("utf-8"))
+    assert len(checked.table.rows) == 1
+
+
+def test_two_files_of_one_model_name_are_used_side_by_side(session, tmp_path):
+    """Two sources may give their models one name: what a recipient makes of the files is named after these."""
+    session.publish(statement())
+    with duckdb.connect() as con:
+        con.execute("CREATE TABLE loans_nodes AS SELECT 'mine' AS whose")
+        for file in ("north", "south"):
+            session.export("loans", f"{file}.json")
+            con.execute((tmp_path / f"{file}.json.sql").read_text("utf-8"))
+            assert con.execute(f"SELECT predict_{file}('M', 'Yes'), count(*) FROM {file}_nodes").fetchone() == (
+                "good",
+                5,
+            )
+        assert con.execute("FROM loans_nodes").fetchall() == [("mine",)]
+
+
+@pytest.mark.duckdb
+def test_a_script_and_a_prediction_agree_on_another_type_of_number(duckdb_engine, make_table, open_session, tmp_path):
+    """The source has whole years, the recipient has them with a fraction: 30.5 is on the other side of 31."""
+    rows = [(30 + n % 2, "no" if n % 2 else "yes") for n in range(40)]
+    make_table(duckdb_engine, "t", {"age": "INTEGER", "cls": "TEXT"}, rows)
+    session = open_session(duckdb_engine)
+    session.publish(
+        "CREATE MODEL loans AS SELECT age, cls FROM t WITH ANONYMIZATION (ALGORITHM ldm REQUIRE k = 10 "
+        "QUASI IDENTIFIER (age) SENSITIVE (cls) TARGET (cls))"
+    )
+    session.export("loans", "loans.json")
+    for declared in ("DOUBLE", "REAL", "DECIMAL(9, 4)", "BIGINT"):
+        values = [30, 31] if declared == "BIGINT" else [30.0, 30.4, 30.5, 30.6, 31.0]
+        values = [Decimal(str(value)) for value in values] if "(" in declared else values
+        table = declared.partition("(")[0].lower()
+        make_table(duckdb_engine, table, {"age": declared}, [(value,) for value in values])
+        session.predict("loans", table, f"told_{table}")
+        with duckdb.connect() as con:
+            con.execute((tmp_path / "loans.json.sql").read_text("utf-8"))
+            said = [con.execute(f"SELECT predict_loans(CAST({v} AS {declared}))").fetchone()[0] for v in values]
+        told = duckdb_engine._connection.execute(f"SELECT ppdm_class FROM told_{table} ORDER BY age").fetchall()
+        assert said == [row[0] for row in told]
+        assert said == ["yes" if float(value) < 30.5 else "no" for value in values]
+
+
+def test_every_file_of_a_model_is_named(session, tmp_path, capsys):
+    session.publish(statement())
+    (done,) = session.execute("EXPORT loans TO 'loans.json'")
+    show.result(done)
+    written = {str(file) for file in tmp_path.iterdir() if file.name.startswith("loans.json")}
+    assert len(written) == 5
+    assert written == {done.path, *done.beside}
+    told = capsys.readouterr().out
+    assert [line.split()[-1] for line in told.splitlines()[1:]] == list(done.beside)
+    assert "rows" not in told  # a model has none
+    assert {done.as_json()[name] for name in ("path", "manifest", "certificate", "script", "audit")} == written
+    show.verified(session.verify("loans"))
+    assert "measured when it was published" in capsys.readouterr().out
 
 
 def test_a_certificate_finds_a_changed_file(session, tmp_path):
@@ -185,12 +254,12 @@ def test_a_certificate_finds_a_changed_file(session, tmp_path):
 
 
 @pytest.mark.duckdb
-def test_the_counts_of_leaves_are_judged_where_everybody_can_follow(duckdb_engine, make_table, tmp_path):
+def test_the_counts_of_leaves_are_judged_where_everybody_can_follow(duckdb_engine, make_table, open_session, tmp_path):
     """All attributes public: a leaf is a group, and a file whose leaf were too small would not hold."""
     columns = {'o"brien': "TEXT", "n": "INTEGER", "cls": "TEXT"}
     rows = [("ab"[n % 2], n % 5, "yes" if (n % 2 and n % 5 < 3) or n % 7 == 0 else "no") for n in range(70)]
     make_table(duckdb_engine, "t", columns, rows)
-    session = Session(duckdb_engine, out=tmp_path, show_values=False, progress=silent)
+    session = open_session(duckdb_engine)
     session.publish(
         """CREATE MODEL loans AS SELECT "o""brien", n, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet
         REQUIRE k = 7, simple_l = 1.1, entropy_l = 1.2, confidence = 95 %, recursive_l = (20, 2), distinct_l = 2
@@ -211,11 +280,11 @@ def test_the_counts_of_leaves_are_judged_where_everybody_can_follow(duckdb_engin
 
 @pytest.mark.duckdb
 @pytest.mark.parametrize("known", [False, True])
-def test_the_audit_counts_persons(duckdb_engine, make_table, tmp_path, known):
+def test_the_audit_counts_persons(duckdb_engine, make_table, open_session, tmp_path, known):
     columns = {"who": "INTEGER", "zip": "TEXT", "cls": "TEXT"}
     rows = [(n % 20, "a" if n % 20 < 10 else "b", "yes" if n % 20 < 10 else "no") for n in range(60)]
     make_table(duckdb_engine, "t", columns, rows)
-    session = Session(duckdb_engine, out=tmp_path, show_values=False, progress=silent)
+    session = open_session(duckdb_engine)
     quasi, secret = ("zip, cls", "") if known else ("zip", "SENSITIVE (cls)")
     session.publish(
         f"CREATE MODEL loans AS SELECT who, zip, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet REQUIRE k = 10 "

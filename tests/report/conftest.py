@@ -1,15 +1,11 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hostile import HOSTILE, PLAIN, written
 from pages import COLUMNS, people
 
 from ppdm_sql.report import charts
 from ppdm_sql.report.svg import embedded
-from ppdm_sql.session import Session
-from ppdm_sql.watching import silent
 
 
 @pytest.fixture(scope="session")
@@ -31,22 +27,10 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
-def open_session(tmp_path: Path):
-    def opened(engine) -> Session:
-        return Session(engine, out=tmp_path, show_values=False, progress=silent)
+def tables(make_table):
+    """Table people, by whatever engine."""
 
-    return opened
+    def filled(engine) -> None:
+        make_table(engine, "people", COLUMNS, people())
 
-
-@pytest.fixture
-def session(engine, make_table, open_session):
-    """A session over table people on each engine."""
-    make_table(engine, "people", COLUMNS, people())
-    return open_session(engine)
-
-
-@pytest.fixture
-def duck(duckdb_engine, make_table, open_session):
-    """The same on DuckDB alone."""
-    make_table(duckdb_engine, "people", COLUMNS, people())
-    return open_session(duckdb_engine)
+    return filled

@@ -15,6 +15,7 @@ from sqlglot import parse_one
 
 from ppdm_sql.catalog import evaluations
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.commands import show
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.report.audience import READERS
 from ppdm_sql.trees.show import rows_text
@@ -142,6 +143,7 @@ def test_a_live_view_is_reported_as_it_is_now(duck):
     duck.publish(LIVE)
     first = report_of(duck, "beds")
     assert "live view" in first.all("header")[0].text
+    assert "on the rows that the view shows now" in first.by_id("guarantees").text
     duck.execute("DELETE FROM people WHERE age < 40")
     page = report_of(duck, "beds")
     (rows,) = duck.engine.fetch_one(parse_one("SELECT COUNT(*) FROM beds"))
@@ -150,6 +152,35 @@ def test_a_live_view_is_reported_as_it_is_now(duck):
     gone = report_of(duck, "beds")
     assert "does NOT hold" in gone.all("header")[0].text
     assert not gone.has("sizes")
+
+
+SWAPPED = """CREATE OR REPLACE TABLE jobs AS SELECT sex, zip, job, illness FROM people WITH ANONYMIZATION (
+    ALGORITHM kactus2 (swap_threshold = {share}, min_leaf = 2) REQUIRE k = 20 QUASI IDENTIFIER (sex, zip, job)
+    TARGET (illness) SUPERSEDES)"""
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_untrue_rows_are_told_wherever_the_release_is(duck, capsys):
+    """On the page, by ppdm run and by ppdm show; in public no number below k."""
+    release = duck.publish(SWAPPED.format(share=1))
+    assert release.manifest["figures"]["swapped rows"] == 4
+    for readers, told in (
+        ("internal", "4which is not true of them"),
+        ("public", "fewer than 20which is not true of them"),
+    ):
+        page = report_of(duck, "jobs", readers=readers)
+        tiles = {dt.text: dd.text for dt, dd in zip(page.all("dt"), page.all("dd"), strict=True)}
+        assert tiles["rows with a swapped value"] == told
+    show.result(release)
+    assert "4 rows (1.67 %) with a swapped value, which is not true of them" in capsys.readouterr().out
+    show.release(duck.release("jobs"))
+    told = capsys.readouterr().out
+    assert "4 rows (1.67 %) with a swapped value" in told
+    (line,) = [one for one in told.splitlines() if one.startswith("figures of kactus2: ")]
+    assert {"leaves 25", "levels 3", "swapped rows 4", "swap rate 0.01667"} <= set(line.partition(": ")[2].split(", "))
+    show.release(duck.publish(SWAPPED.format(share=0)))
+    assert "with a swapped value" not in capsys.readouterr().out
+    assert "swapped value" not in report_of(duck, "jobs").by_id("main").text
 
 
 @pytest.mark.usefixtures("undrawn")

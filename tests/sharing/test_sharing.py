@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import shlex
 from collections import Counter
+from glob import glob
+from pathlib import Path
 
 import duckdb
 import pytest
 from click.testing import CliRunner
 
 import ppdm_sql
+from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.commands import cli
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.sharing.collect import check_fit, pool, read_shared
@@ -75,6 +80,105 @@ def test_the_miner_learns_what_all_hospitals_know(shared, tmp_path):
         assert counts == dict.fromkeys(range(5), 800)
     right = accuracy(tree, patients(99, 1000))
     assert right > 0.8, right  # ten in a hundred are noise
+
+
+def test_any_model_can_be_learned_from_the_pooled_rows(shared, tmp_path):
+    called(tmp_path, "share", "collect", *files(shared), "--into", "pooled", "--rows", "3000", "--name-sources")
+    learn = ("share", "learn", "m", "--from", "pooled", "--target", "ill", "--replace", "--json", "--inducer")
+    grown = json.loads(called(tmp_path, *learn, "cart", "--option", "min_leaf=200"))
+    assert (grown["kind"], grown["rows"]) == ("tree", 3000)
+    with ppdm_sql.connect(tmp_path / "miner.duckdb") as db:
+        assert min(leaf.rows for leaf in db.model("m").tree.leaves) >= 200
+    people = patients(2, 1200)[700:]  # whom no hospital has seen
+    for inducer, option in (("naive_bayes", "laplace=2"), ("conjunctive_rules", "min_rows=150")):
+        told = json.loads(called(tmp_path, *learn, inducer, "--option", option))
+        assert (told["inducer"], told["rows"], told["attributes"]) == (inducer, 3000, 3)
+        with ppdm_sql.connect(tmp_path / "miner.duckdb") as db:
+            found = db.model("m")
+            assert (found.record.rare, found.record.is_of_pseudo_rows) == (1, True)
+            right = sum(
+                found.learned.predict(dict(zip(("age", "sex", "smokes"), row, strict=False))) == row[3]
+                for row in people
+            )
+        assert right / len(people) > 0.75, (inducer, right)
+    said = called(
+        tmp_path, "share", "learn", "rules", "--from", "pooled", "--target", "ill", "--inducer", "conjunctive_rules"
+    )
+    assert re.fullmatch(r"learned rules: \d+ rules? from 3,000 pseudo-rows\n", said)
+    for wrong, message in (
+        (("--inducer", "naive_bays"), "did you mean naive_bayes"),
+        (("--option", "rare=5"), "of pseudo-rows every category is named"),
+        (("--option", "laplace=1"), "c45 has no option laplace"),
+    ):
+        with pytest.raises(PolicyError, match=message):
+            called(tmp_path, "share", "learn", "x", "--from", "pooled", "--target", "ill", *wrong)
+
+
+def test_only_trees_are_collected_and_only_released_ones_give_pseudo_data(shared, tmp_path):
+    called(tmp_path, "share", "collect", *files(shared)[:2], "--into", "pooled", "--rows", "500")
+    for inducer, kind in (("naive_bayes", "naive_bayes"), ("conjunctive_rules", "rules")):
+        called(tmp_path, "share", "learn", kind, "--from", "pooled", "--target", "ill", "--inducer", inducer)
+        file = tmp_path / f"{kind}.json"
+        called(tmp_path, "model", "export", kind, str(file))
+        refused = f"{kind}.json holds a model of kind {kind}: only decision trees can be pooled"
+        with pytest.raises(PolicyError, match=refused):  # as it is
+            called(tmp_path, "share", "collect", str(file), "--into", "x")
+        manifest = json.loads((shared / "north.json.manifest.json").read_text())
+        manifest["export"]["sha256"] = sha256_of(file.read_text())
+        (tmp_path / f"{kind}.json.manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(PolicyError, match=refused):  # with a manifest that somebody made for it
+            called(tmp_path, "share", "collect", str(file), "--into", "x")
+        with (
+            ppdm_sql.connect(tmp_path / "miner.duckdb") as db,
+            pytest.raises(PolicyError, match="there is no released model"),
+        ):
+            db.execute(f"CREATE TABLE x AS PSEUDO DATA FROM MODEL {kind} WITH (rows = 10)")
+
+
+def commands_of(page: str) -> list[str]:
+    """The commands of the page's shell blocks in their order; a loop over words is written out."""
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    found: list[str] = []
+    words, body = [], []
+    for line in lines:
+        if line.startswith("for "):
+            variable, _, *words = line.removeprefix("for ").removesuffix("; do").split()
+        elif line == "done":
+            found += [inner.replace(f"${variable}", word) for word in words for inner in body]
+            words, body = [], []
+        else:
+            (body if words else found).append(line)
+    return found
+
+
+def test_the_page_can_be_followed_as_it_stands(tmp_path, monkeypatch):
+    """Its SQL files, and its commands one after the other: from nothing to five hospitals and what the miner learns."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
+    files = re.findall(r"```sql\n-- (\w+\.sql)\n(.*?)```", page, re.DOTALL)
+    commands = commands_of(page)
+    assert [name for name, _ in files] == ["hospital.sql", "new_patients.sql"]
+    assert len(commands) >= 22
+    for name, text in files:
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        words = shlex.split(command, comments=True)
+        assert words.pop(0) == "ppdm"
+        words = [made for word in words for made in (sorted(glob(word)) if "*" in word else [word])]
+        words = [word if word != "20000" else "1000" for word in words]
+        done = CliRunner().invoke(cli, words, standalone_mode=False)
+        assert done.exception is None, (command, done.exception)
+    with duckdb.connect("miner.duckdb") as con:
+        for table in ("told", "told_likely", "told_by_rules", "voted"):
+            assert con.execute(f"SELECT count(*), count(ppdm_class) FROM {table}").fetchall() == [(50, 50)]
+        right = con.execute("""SELECT count(*) FROM voted AS v JOIN new_patients AS n USING (patient_id)
+            WHERE (v.ppdm_class = 'yes') = (n.age > 60 OR (n.smokes = 'yes' AND n.age > 40))""").fetchone()
+        assert right[0] >= 40
+    different = set()
+    for town in TOWNS:
+        with duckdb.connect(f"{town}.duckdb", read_only=True) as con:
+            different.add(str(con.execute("SELECT age, sex, ill FROM patients ORDER BY patient_id").fetchall()))
+    assert len(different) == len(TOWNS)  # other patients at every hospital
 
 
 def accuracy(tree, rows) -> float:

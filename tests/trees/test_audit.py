@@ -14,6 +14,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import aliased, column
+from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Groups, Node, Tree
@@ -111,8 +112,9 @@ def test_mistakes_are_told(engine, make_table):
 
 def judged_sizes(engine, tree, name, public) -> list[int]:
     """The sizes of the groups that the judge forms from the model file, which shares no code with the audit."""
-    span = aliased(reached_nodes(engine, tree_to_dict(tree), public, "r"), "span")
-    grouped = exp.Select(expressions=[span]).from_(name.table("r")).subquery("s")
+    steps = Steps("r")
+    span = aliased(reached_nodes(engine, tree_to_dict(tree), public, steps), "span")
+    grouped = steps.over(exp.Select(expressions=[span]), name.table()).subquery("s")
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(grouped).group_by(column("span", "s"))
     return sorted(int(row[0]) for row in engine.fetch(counted))
 

@@ -16,6 +16,7 @@ from ppdm_sql.catalog.migrate import migrate
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import column
+from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees import predict as big
 from ppdm_sql.trees import stored
 from ppdm_sql.trees.expression import create_predict_macro, node_expression, predict_select
@@ -108,8 +109,9 @@ def test_every_way_of_following_a_row_ends_where_counting_by_hand_does(engine, m
     told = node_expression(engine, tree)
     assert ends(engine, exp.Select(expressions=[column("id"), told]).from_(name.table())) == expected
     # the judge writes all nodes on the way; the last one is where the row ends
-    spans = reached_nodes(engine, tree_to_dict(tree), ["age", "born", "x"], "r")
-    found = engine.fetch(exp.Select(expressions=[column("id", "r"), spans]).from_(name.table("r")))
+    steps = Steps("r")
+    spans = reached_nodes(engine, tree_to_dict(tree), ["age", "born", "x"], steps)
+    found = engine.fetch(steps.over(exp.Select(expressions=[column("id", "r"), spans]), name.table()))
     assert {row[0]: int(row[1].split()[-1]) for row in found} == expected
 
 

@@ -19,13 +19,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from math import ceil
 from typing import Any
 
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.model.atp_bins import Asked, At, Bins, asked_columns, class_lookup, rising
+from ppdm_sql.anonymizers.model.atp_bins import Asked, Bins, asked_columns, class_lookup, rising
 from ppdm_sql.anonymizers.model.atp_count import recounted
 from ppdm_sql.anonymizers.model.atp_labels import ByCounts, ByLabels, Judge, label_of, label_passes
 from ppdm_sql.anonymizers.model.atp_prune import Pruned, leaves_of, prune
@@ -37,12 +36,12 @@ from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.requirements import DistinctDiversity, EntropyDiversity, RecursiveDiversity, SimpleDiversity
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.source.encode import Lookup, joined_lookups
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
+from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, read_moment
 from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.grow import Grown
@@ -100,7 +99,7 @@ def atp(
     columns = [source.info(name) for name in attributes_of(source)]
     if not columns:
         raise PolicyError("a tree needs at least one attribute beside the target")
-    bins = Bins(form.bins, form.binning, least_rows(demands), form.cuts)
+    bins = Bins(form.bins, form.binning, demands.least_rows, form.cuts)
     asked = asked_columns(engine, source.relation, columns, classes_of, bins)
     grown = _grown(engine, source, asked, classes_of, whole, form, progress)
     progress("pruning the tree", 0, None)
@@ -126,20 +125,6 @@ def atp(
         figures={**figures_of(tree, found), "leaves grown": before, "merges": pruned.merges},
         risks=(MERGES,) if demands.others else (HOMOGENEITY, MERGES),
     )
-
-
-def least_rows(demands: ClassDemands) -> int:
-    """How few rows a group that meets the policy can have.
-
-    >>> least_rows(ClassDemands(2, (SimpleDiversity(Fraction(5, 2)), DistinctDiversity(4))))
-    4
-    """
-    values = [
-        ceil(item.l)
-        for item in demands.others
-        if isinstance(item, SimpleDiversity | RecursiveDiversity | DistinctDiversity | EntropyDiversity)
-    ]
-    return max(demands.k, *values, 1)
 
 
 def _judge(form: Form, demands: ClassDemands, whole: Ints) -> Judge:
@@ -179,6 +164,11 @@ def _check_result(pruned: Pruned, demands: ClassDemands, form: Form, before: int
         raise RequirementBreached(
             f"counts = {form.counts} left {int(wrong.sum())} of {len(counts)} leaves with {int(counts[wrong].sum())} "
             "rows whose true class counts break the policy; nothing was published: use counts = exact"
+        )
+    if before == 1 and not form.allow_root_leaf:
+        raise RequirementBreached(
+            "the tree has one leaf: no attribute tells the classes apart, or there is only one class, and nothing was "
+            "published; take the one leaf with allow_root_leaf = true"
         )
     if pruned.root.is_leaf and not form.allow_root_leaf:
         raise RequirementBreached(

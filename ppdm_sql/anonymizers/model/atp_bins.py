@@ -1,9 +1,8 @@
 """Columns as ATP asks for them: every value a category of its own, every number or day in one of a few bins.
 
-A multiway split needs bins, and their borders are printed.  So a border is never a value between two people: around
-the place where it should lie, a gap is opened that has enough rows on either side, and the border is the roundest
-number in that gap (trees/thresholds.py).  No bin has fewer rows than that.  Borders that the policy declares are taken
-as they are: they are nobody's.  A category that too few rows have is not named; all such are one.
+A multiway split needs bins, and their borders are printed, so enough rows pin each of them (trees/borders.py), and no
+bin has fewer.  Borders that the policy declares are taken as they are: they are nobody's.  A category that too few rows
+have is not named; all such are one.
 
     frequency   as many rows per bin as whole values allow
     width       bins of one width, between the least and the greatest value that enough rows reach
@@ -25,17 +24,14 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.table.discretize import cut_codes
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, joined_lookups, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, ROWS, Lookup, joined_lookups, make_lookup, recoded
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.coded import CodedAttribute, equal_bins
-from ppdm_sql.trees.comparing import below, position
+from ppdm_sql.trees.borders import At, Borders, even_places, values_at
+from ppdm_sql.trees.comparing import MOMENTS, position
 from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 _FIRST_NUMBER = 6000  # of look-up tables: apart from those of other steps
-_MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
-At = Decimal | str
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ def asked_columns(
         if not attribute.ordered:
             found.append(_categories(engine, attribute, lookup, rows, bins.least, _FIRST_NUMBER + place))
             continue
-        column_bins = _Column(engine, relation, attribute, lookup, rows, bins)
+        column_bins = _Column(engine, attribute, lookup, rows, bins.least, relation, bins)
         cuts = bins.declared.get(info.name) or column_bins.cuts(target)
         places = column_bins.places(cuts)
         moved = recoded(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist(),
@@ -90,7 +86,7 @@ def class_lookup(engine: Engine, relation: Name, target: ColumnInfo) -> tuple[Lo
     """The classes in the order of their values, and how many rows each has."""
     lookup = make_lookup(engine, relation, target, _FIRST_NUMBER - 1)
     rows = _rows(engine, lookup)
-    values = _view(attribute_of(target), lookup).texts(engine, range(len(rows)))
+    values = values_at(engine, attribute_of(target), lookup, range(len(rows)))
     return lookup, tuple(plain(values[code]) for code in range(len(rows))), rows
 
 
@@ -99,15 +95,10 @@ def _rows(engine: Engine, lookup: Lookup) -> Ints:
     return engine.arrays(query)[ROWS].astype(np.int64)
 
 
-def _view(attribute: Attribute, lookup: Lookup) -> CodedAttribute:
-    nothing = np.zeros(0, dtype=np.int64)
-    return CodedAttribute(attribute, lookup, lookup.size, None, None, nothing, nothing, nothing.astype(bool))
-
-
 def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints, least: int, number: int) -> Asked:
     common = rows >= least
     named = np.flatnonzero(common).tolist()
-    texts = _view(attribute, lookup).texts(engine, named)
+    texts = values_at(engine, attribute, lookup, named)
     values = tuple(plain(texts[code]) for code in named)
     if common.all():
         return Asked(attribute, lookup, len(rows), values=values)
@@ -120,70 +111,13 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints
 
 
 @dataclass(frozen=True)
-class _Column:
-    engine: Engine
+class _Column(Borders):
     relation: Name
-    attribute: Attribute
-    lookup: Lookup
-    rows: Ints  # per distinct value, rising
     bins: Bins
 
     def cuts(self, target: Lookup) -> tuple[At, ...]:
         """The borders, rising; none where the rows are too few for two bins."""
-        known = len(self.rows) - self._ends_in_nan()
-        found: list[tuple[int, At]] = []
-        for place in self._wished(known, target):
-            gap = self._gap(place, known)
-            if gap is not None:
-                at = self._between(*gap)
-                found.append((int(self.places([at])[0]), at))
-        return self._filled(found)
-
-    def places(self, cuts: Sequence[At]) -> Ints:
-        """Per border, how many distinct values lie below it: as the database compares them."""
-        if not cuts:
-            return np.zeros(0, dtype=np.int64)
-        one, none = exp.Literal.number(1), exp.Literal.number(0)
-        under = [exp.If(this=below(self.attribute, at, column(VALUE)), true=one.copy()) for at in cuts]
-        sums = [exp.Sum(this=exp.Case(ifs=[one_if], default=none.copy())) for one_if in under]
-        told = self.engine.fetch_one(exp.Select(expressions=sums).from_(self.lookup.table.table()))
-        return np.array([int(number or 0) for number in told], dtype=np.int64)
-
-    def _ends_in_nan(self) -> bool:
-        """NaN comes last and no number lies between it and infinity: it stays in the last bin."""
-        if self.attribute.kind is not Kind.FLOAT or not len(self.rows):
-            return False
-        last = self._values([len(self.rows) - 1])[len(self.rows) - 1]
-        return last != last
-
-    def _values(self, places: Sequence[int]) -> dict[int, object]:
-        return _view(self.attribute, self.lookup).texts(self.engine, places)
-
-    def _gap(self, place: int, known: int) -> tuple[int, int] | None:
-        """Around a place the nearest values that have enough rows between them and it; None: there are too few."""
-        before = np.cumsum(self.rows[:place][::-1])
-        after = np.cumsum(self.rows[place:known])
-        if not len(before) or not len(after) or min(before[-1], after[-1]) < self.bins.least:
-            return None
-        low = place - 1 - int(np.searchsorted(before, self.bins.least))
-        return low, place + int(np.searchsorted(after, self.bins.least))
-
-    def _between(self, low: int, high: int) -> At:
-        values = self._values([low, high])
-        declared = self.lookup.column.declared
-        return between(values[low], values[high], self.attribute, declared, midpoint=False)
-
-    def _filled(self, found: Sequence[tuple[int, At]]) -> tuple[At, ...]:
-        """The borders that leave no bin with fewer rows than are needed."""
-        reached = np.concatenate([[0], np.cumsum(self.rows)])
-        kept: list[At] = []
-        last = 0
-        for place, at in sorted(found, key=lambda pair: pair[0]):
-            rows = int(reached[place] - last)
-            if min(rows, int(reached[-1] - reached[place])) >= self.bins.least:
-                kept.append(at)
-                last = int(reached[place])
-        return tuple(kept)
+        return self.around(self._wished(self.known, target), apart=self.least)
 
     # -- where borders should lie ------------------------------------------------------------------
 
@@ -193,8 +127,7 @@ class _Column:
         return self._wide(known) if self.bins.way == "width" else self._even(known)
 
     def _even(self, known: int) -> list[int]:
-        bin_of = equal_bins(self.rows[:known], self.bins.number)
-        return [int(place) for place in np.flatnonzero(np.diff(bin_of)) + 1]
+        return even_places(self.rows[:known], self.bins.number)
 
     def _wide(self, known: int) -> list[int]:
         """Borders at equal distances; the ends are values that enough rows reach, not the least and the greatest."""
@@ -203,7 +136,7 @@ class _Column:
             return []
         first = int(np.searchsorted(reached, self.bins.least))
         last = int(np.searchsorted(reached, reached[-1] - self.bins.least, side="right"))
-        values = self._values([first, last])
+        values = self.values([first, last])
         ideal = _spread(values[first], values[last], self.attribute, self.bins.number)
         return sorted({int(place) for place in self.places(ideal) if 0 < place < known})
 
@@ -228,7 +161,7 @@ def _spread(low: object, high: object, attribute: Attribute, number: int) -> lis
     >>> [str(at) for at in _spread(10, 40, Attribute("age", Kind.INTEGER, True), 3)]
     ['20', '30']
     """
-    if attribute.kind in _MOMENTS:
+    if attribute.kind in MOMENTS:
         try:
             first, last = datetime.fromisoformat(str(low)), datetime.fromisoformat(str(high))
         except ValueError:  # infinite, or before the year 1: nothing to divide

@@ -19,9 +19,8 @@ from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import Audit
 from ppdm_sql.trees.comparing import key
 from ppdm_sql.trees.criteria import Ints, entropy
-from ppdm_sql.trees.expression import NODE, predict_select
-from ppdm_sql.trees.library import SMALL_TREE
-from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.expression import NODE
+from ppdm_sql.trees.predict import clear, predicted
 from ppdm_sql.trees.tree import Tree
 
 
@@ -56,8 +55,7 @@ def recounted(engine: Engine, tree: Tree, source: Source, demands: ClassDemands)
 def leaf_counts(engine: Engine, tree: Tree, source: Source) -> Ints:
     """Per node the rows that end there, by class."""
     assert source.target is not None
-    quickest = predict_select if len(tree.nodes) <= SMALL_TREE else predict
-    told = quickest(engine, tree, source.relation, [source.target])
+    told = predicted(engine, tree, source.relation, [source.target])
     keys = [column(NODE, "p"), column(source.target, "p")]
     query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])
     rows = engine.fetch(query.from_(told.subquery("p", copy=False)).group_by(*(one.copy() for one in keys)))

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_sql.anonymizers.model.atp_bins import Asked, At
+from ppdm_sql.anonymizers.model.atp_bins import Asked
 from ppdm_sql.anonymizers.model.atp_labels import Piece
+from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.criteria import entropy
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.anonymizers.plan import Risk
 from ppdm_sql.anonymizers.table.demands import Demands, Secret
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.criteria import Flags, Ints
+
+_LEAST_K = 2
+BORDERS = Risk(
+    "borders", "a threshold between two neighbouring values tells that somebody has them, perhaps one person each"
+)
+
+
+def borders_are_pinned(given: object) -> bool:
+    """The option borders: at numbers that enough rows lie around on both sides, or between any two values."""
+    if given not in ("pinned", "values"):
+        raise PolicyError("borders is pinned or values")
+    return given == "pinned"
 
 
 @dataclass(frozen=True)
@@ -54,6 +77,19 @@ class ClassDemands:
     def counted(self) -> str:
         return "persons" if self.of_persons else "rows"
 
+    @property
+    def least_rows(self) -> int:
+        """How few rows a group that meets the policy can have.
+
+        >>> from fractions import Fraction
+        >>> ClassDemands(2, (SimpleDiversity(Fraction(5, 2)), DistinctDiversity(4))).least_rows
+        4
+        """
+        several = SimpleDiversity | RecursiveDiversity | DistinctDiversity | EntropyDiversity
+        values = [ceil(item.l) for item in self.others if isinstance(item, several)]
+        values += [ceil(1 / item.limit) for item in self.others if isinstance(item, ConfidenceLimit)]
+        return max(self.k, 1, *values)
+
     def hold(self, counts: Ints) -> Flags:
         """Per histogram of a populated part, whether it may be."""
         people = self.people(counts)
@@ -88,12 +124,16 @@ class ClassDemands:
         whole.check_whole(int(rows.sum()), int(people.sum()), of_persons=self.of_persons)
 
 
-def demands_of(source: Source, policy: Policy) -> ClassDemands:
-    """The policy's requirements; one that a tree cannot keep is refused rather than passed over."""
+def demands_of(source: Source, policy: Policy, *, takes_private: bool = True) -> ClassDemands:
+    """The policy's requirements; one that a tree cannot keep is refused rather than passed over.
+
+    takes_private: whether the method lets a tree ask for columns that are not quasi-identifiers.
+    """
     method = f"ALGORITHM {policy.algorithm}"
     if source.target is None:
         raise PolicyError(f"{method} learns a tree of classes: name the class in TARGET (...)")
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
+    # without k, too, no value is named and no group is formed that is one person's
+    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=_LEAST_K)
     others = tuple(item for item in policy.requirements if not isinstance(item, KAnonymity))
     public = source.target in source.quasi
     if any(isinstance(item, Closeness) for item in others):
@@ -106,9 +146,12 @@ def demands_of(source: Source, policy: Policy) -> ClassDemands:
         )
     unheld = [f'"{name}"' for name in source.sensitive if name != source.target]
     if others and unheld:
+        way_out = "declare them INSENSITIVE (they stay private attributes)"
+        if not takes_private:
+            way_out = "leave them out of the SELECT, or use kadet, where they can be INSENSITIVE"
         raise PolicyError(
             f"{method} keeps {', '.join(item.word for item in others)} for the class only, and SENSITIVE names "
-            f"{', '.join(unheld)} as well: declare them INSENSITIVE (they stay private attributes)"
+            f"{', '.join(unheld)} as well: {way_out}"
         )
     return ClassDemands(k, others, public, of_persons=source.entity is not None)
 
@@ -120,11 +163,11 @@ def attributes_of(source: Source) -> tuple[str, ...]:
 
 def check_all_public(source: Source, hierarchies: Mapping[str, Hierarchy], demands: ClassDemands, method: str) -> None:
     """Methods that count the rows of leaves: a person's leaf is his span only where every attribute is known."""
-    private = [f'"{name}"' for name in attributes_of(source) if name not in source.quasi]
+    private = [name for name in attributes_of(source) if name not in source.quasi]
     if private:
         raise PolicyError(
-            f"ALGORITHM {method} counts the rows of leaves, which protects only where every attribute is known: add "
-            f"{', '.join(private)} to QUASI IDENTIFIER, or use kadet, which takes private attributes"
+            f"ALGORITHM {method} counts the rows of leaves, which protects only where every attribute is known: "
+            f"{_made_public(private, source.sensitive)}, or use kadet, which takes private attributes"
         )
     if demands.class_is_public:
         raise PolicyError(
@@ -133,6 +176,15 @@ def check_all_public(source: Source, hierarchies: Mapping[str, Hierarchy], deman
     along = next(iter(hierarchies), None)
     if along is not None:
         raise PolicyError(f'ALGORITHM {method} does not generalize: leave out the HIERARCHY of "{along}"')
+
+
+def _made_public(private: Sequence[str], sensitive: Sequence[str]) -> str:
+    """What to do about private attributes; a sensitive one is nothing to be declared known."""
+    added = ", ".join(f'"{name}"' for name in private if name not in sensitive)
+    left_out = ", ".join(f'"{name}"' for name in private if name in sensitive)
+    ways = [f"add {added} to QUASI IDENTIFIER"] if added else []
+    ways += [f"leave {left_out} out of the SELECT"] if left_out else []
+    return " and ".join(ways)
 
 
 def refuse_nulls(engine: Engine, source: Source) -> None:

@@ -7,7 +7,8 @@ tree names.
     algorithm 1                              here
     Main: the queue                          kadet_queue.Growth
     Breach                                   class_demands.ClassDemands over the parts of every span
-    Split: nodes, spans, populations         kadet_spans.Spans
+    what a candidate tells of the class      kadet_scores.Scores
+    Split: nodes, spans, populations         kadet_spans.Spans; where the rows are: kadet_rows.Rows
     the tree                                 kadet_tree; pruning by trees.prune, the attack by linking
 
 What the printed algorithm leaves out or gets wrong, and is repaired here: sons are put into the queue (it ends
@@ -21,12 +22,21 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ppdm_sql.anonymizers.model.class_demands import ClassDemands, attributes_of, demands_of, refuse_nulls
-from ppdm_sql.anonymizers.model.kadet_queue import Asked, Form, Growth
+from ppdm_sql.anonymizers.model.class_demands import (
+    BORDERS,
+    ClassDemands,
+    attributes_of,
+    borders_are_pinned,
+    demands_of,
+    refuse_nulls,
+)
+from ppdm_sql.anonymizers.model.kadet_queue import Growth
+from ppdm_sql.anonymizers.model.kadet_rows import MOST_SLOTS
+from ppdm_sql.anonymizers.model.kadet_scores import Asked, Form
 from ppdm_sql.anonymizers.model.kadet_spans import Spans, class_counts
 from ppdm_sql.anonymizers.model.kadet_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.anonymizers.model.linking import attacked, figures_of
-from ppdm_sql.anonymizers.model.people import WEIGHT, weighted_rows
+from ppdm_sql.anonymizers.model.people import WEIGHT, rows_of_persons, weighted_rows
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -64,9 +74,10 @@ def kadet(
     check_hierarchies(source, hierarchies)
     refuse_nulls(engine, source)
     progress("reading the table", 0, None)
-    training = _training(engine, source)
+    training = _training(engine, source, demands if form.borders == "pinned" else None)
     whole = class_counts(engine, training)  # of both weights, where k counts persons
-    spans = Spans(engine, training, whole)
+    public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
+    spans = Spans(engine, training, whole, public)
     try:
         demands.check_whole(training.target.name, whole)
         asked = asked_attributes(engine, source, training, hierarchies, demands.k)
@@ -85,8 +96,11 @@ def kadet(
     return _plan(source, training, asked, growth, tree, found, demands, before)
 
 
-def _training(engine: Engine, source: Source) -> Training:
-    """The coded table; where k counts persons, with the weights of their rows."""
+def _training(engine: Engine, source: Source, pinning: ClassDemands | None) -> Training:
+    """The coded table; where k counts persons, with the weights of their rows.
+
+    pinning: columns are cut where that many rows, or rows of that many persons, pin the border.
+    """
     assert source.target is not None
     relation = source.relation if source.entity is None else weighted_rows(engine, source)
     training = make_training(
@@ -98,8 +112,10 @@ def _training(engine: Engine, source: Source) -> Training:
         bins=_BINS,
         exact=False,
         rare=1,  # every class counts; which values are named is decided per attribute
-        most_nodes=1 << 31,
+        most_nodes=MOST_SLOTS,
+        most_slots=MOST_SLOTS,
         weight=None if source.entity is None else WEIGHT,
+        pinned=1 if pinning is None else rows_of_persons(engine, source, pinning.least_rows),
     )
     if source.entity is not None:
         engine.drop_table(relation, temporary=True)
@@ -120,6 +136,7 @@ def _plan(
     asks_private = any(tree.attributes[number].name in private for number in tree.used())
     exposing = demands.class_is_public or not demands.others
     risks = [*([HOMOGENEITY] if exposing else []), *([PRIVATE_TESTS] if asks_private else []), REFUSALS]
+    risks += [BORDERS] if growth.form.borders == "values" else []
     return ModelPlan(
         tree=tree,
         public=tuple(one.coded.attribute.name for one in asked if one.public),
@@ -177,12 +194,17 @@ def _whole(option: str, value: OptionValue) -> int:
     return int(value)
 
 
-_READERS: Mapping[str, Callable[[str, OptionValue], bool | int]] = {
+def _borders(option: str, value: OptionValue) -> str:
+    return "pinned" if borders_are_pinned(value) else "values"
+
+
+_READERS: Mapping[str, Callable[[str, OptionValue], bool | int | str]] = {
     "weight_gain": _switch,
     "mdl": _switch,
     "prune": _switch,
     "min_leaf": _whole,
     "max_depth": _whole,
+    "borders": _borders,
 }
 
 

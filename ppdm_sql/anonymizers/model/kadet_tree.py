@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ppdm_sql.anonymizers.model.kadet_queue import Asked, Level
+from ppdm_sql.anonymizers.model.kadet_scores import Asked, Level
 from ppdm_sql.anonymizers.model.people import persons_per_value
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
@@ -155,6 +155,8 @@ def _cut(node: Grown, coded: CodedAttribute, values: Mapping[int, object], decla
     assert split is not None
     assert split.cut is not None
     assert split.above is not None
+    if coded.cuts:
+        return Cut(split.attribute, coded.cuts[split.cut])
     low, high = values[int(coded.last[split.cut])], values[int(coded.first[split.above])]
     at: Decimal | str = between(low, high, attribute, declared[attribute.name], midpoint=False)
     return Cut(split.attribute, at)

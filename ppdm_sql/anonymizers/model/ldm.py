@@ -14,8 +14,10 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.model.class_demands import (
+    BORDERS,
     ClassDemands,
     attributes_of,
+    borders_are_pinned,
     check_all_public,
     demands_of,
     refuse_nulls,
@@ -64,19 +66,27 @@ def ldm(
     engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
 ) -> ModelPlan:
     """The plan of a tree whose leaves all meet the policy."""
-    chosen = _settings(policy)
+    chosen, pinned = _settings(policy)
     demands = demands_of_rows(engine, source, policy)
     check_all_public(source, hierarchies, demands, "ldm")
     refuse_nulls(engine, source)
     assert source.target is not None
-    demands.check_whole(source.target, _class_counts(engine, source))
+    whole = _class_counts(engine, source)
+    if not whole.sum():
+        raise PolicyError("the table has no rows: nothing can be learned from it")
+    demands.check_whole(source.target, whole)
     veto = Refused(demands)
     attributes = [source.info(name) for name in attributes_of(source)]
     induced = induce(
-        engine, source.relation, attributes, source.info(source.target), chosen, veto=veto, progress=progress
+        engine, source.relation, attributes, source.info(source.target), chosen, veto=veto,
+        pinned=demands.least_rows if pinned else 1, progress=progress,
     )  # fmt: skip
     told = {name: value for name, value in chosen.told().items() if name in _OPTIONS}
-    tree = replace(induced.tree, inducer="ldm", options={"form": chosen.inducer, **told, "k": demands.k})
+    tree = replace(
+        induced.tree,
+        inducer="ldm",
+        options={"form": chosen.inducer, **told, "borders": "pinned" if pinned else "values", "k": demands.k},
+    )
     progress("attacking the tree", 0, None)
     found = attacked(engine, tree, source, demands)
     return ModelPlan(
@@ -89,25 +99,29 @@ def ldm(
             f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
         ),
         figures={**figures_of(tree, found), "candidates dropped": veto.splits},
-        risks=(REFUSALS,) if demands.others else (HOMOGENEITY, REFUSALS),
+        risks=(*(() if demands.others else (HOMOGENEITY,)), REFUSALS, *(() if pinned else (BORDERS,))),
     )
 
 
-def _settings(policy: Policy) -> Settings:
+def _settings(policy: Policy) -> tuple[Settings, bool]:
+    """What is set for the inducer, and whether borders are pinned."""
     options: dict[str, Any] = dict(policy.options)
     form = options.pop("form", "id3")
+    pinned = borders_are_pinned(options.pop("borders", "pinned"))
     if form not in ("id3", "c45"):
         raise PolicyError("form of ALGORITHM ldm is id3 or c45")
     for name in options:
         if name not in _OPTIONS:
-            raise PolicyError(f"ALGORITHM ldm has no option {shown(name)}: {did_you_mean(name, ['form', *_OPTIONS])}")
+            raise PolicyError(
+                f"ALGORITHM ldm has no option {shown(name)}: {did_you_mean(name, ['form', 'borders', *_OPTIONS])}"
+            )
     # Every value a branch names is one that its rows have, and each branch meets k: none of them is rare.
-    return settings(str(form), {"min_leaf": 1, **options, "rare": 1})
+    return settings(str(form), {"min_leaf": 1, **options, "rare": 1}), pinned
 
 
 def demands_of_rows(engine: Engine, source: Source, policy: Policy) -> ClassDemands:
     """The plain inducer counts rows: where ENTITY is named each person must have one, and then these are persons."""
-    demands = demands_of(source, policy)
+    demands = demands_of(source, policy, takes_private=False)
     if source.entity is not None:
         rows, persons = several_rows(engine, source)
         if rows != persons:

@@ -39,7 +39,7 @@ def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDe
     """The class counts of every group that an attacker can form."""
     public = [name for name in source.quasi if name != source.target]
     table = stored_spans(
-        engine, tree, source.relation, public, class_is_public=demands.class_is_public, entity=None
+        engine, [tree], source.relation, public, class_is_public=demands.class_is_public, entity=None
     )  # fmt: skip
     keys = [column(SPAN), column(CLASS)]
     query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])

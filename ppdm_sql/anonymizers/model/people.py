@@ -12,7 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.source.encode import CODE, VALUE, canonical
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers
@@ -69,6 +69,23 @@ def persons_per_value(engine: Engine, source: Source, coded: CodedAttribute) -> 
     held = np.zeros(coded.size, dtype=np.int64)
     held[found[CODE].astype(np.int64)] = found["ppdm_persons"]
     return held
+
+
+def rows_of_persons(engine: Engine, source: Source, persons: int) -> int:
+    """So many rows, wherever they are taken from, are of at least that many persons."""
+    if source.entity is None:
+        return persons
+    rows = exp.Count(this=exp.Star())
+    person = aliased(_person(engine, source), "ppdm_person")
+    each = exp.Select(expressions=[person, aliased(rows, ROWS)]).from_(source.relation.table("r"))
+    each = each.group_by(_person(engine, source))
+    nobody = exp.Is(this=column("ppdm_person", "p"), expression=exp.Null())
+    most = [
+        exp.Case(ifs=[exp.If(this=which, true=column(ROWS, "p"))]) for which in (exp.Not(this=nobody), nobody.copy())
+    ]
+    query = exp.Select(expressions=[exp.Max(this=one) for one in most]).from_(each.subquery("p"))
+    of_one, of_nobody = engine.fetch_one(query)
+    return persons * int(of_one or 1) + int(of_nobody or 0)
 
 
 def several_rows(engine: Engine, source: Source) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from typing import Any
 from ppdm_sql.anonymizers.table.tpp_models import builder_of, columns_of, find_model, is_model
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.models.library import Model
 from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
 from ppdm_sql.policy.words import shown
 from ppdm_sql.source.relation import Source, match
@@ -20,7 +21,6 @@ from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.candidates import Found
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.inducers import INDUCERS, Settings, settings
-from ppdm_sql.trees.library import Model
 from ppdm_sql.trees.nested import Nested, nested
 from ppdm_sql.watching import Progress
 

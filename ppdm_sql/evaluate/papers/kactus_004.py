@@ -188,7 +188,11 @@ def _by_k(found: Sequence[_Found]) -> PaperTable:
         "Missing cells by k (table 2)",
         ("table", "method", "k", "accuracy %", "missing cells", "paper", "dropped rows %", "swapped rows %"),
         tuple(rows),
-        ("Missing cells: NULLs of the release as a share of all its cells, the class and other columns included.",),
+        (
+            "Missing cells: NULLs of the release as a share of all its cells, the class and other columns included.",
+            "They need not grow with each k: a cut leaves k people on both sides, so that another k is another tree,",
+            "and rows that are dropped are not counted.",
+        ),
     )
 
 

@@ -3,13 +3,15 @@
 The stored text has no figure in numbers.  What it states of them stands beside what is measured here.
 
 Rows are divided into ten parts; a part is the test, the nine others are the training rows of the base tree and are
-dealt to the sources.  The learner of all trees is ID3 without pruning.
+dealt to the sources.  The learner of all trees is ID3 without pruning.  How many rows a leaf has at least the paper
+does not tell, and much depends on it, so two sizes are tried; of pseudo-rows made times as many, a leaf has times as
+many at least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
@@ -20,14 +22,14 @@ from ppdm_sql.evaluate import folds
 from ppdm_sql.evaluate.agreement import path_match
 from ppdm_sql.evaluate.papers import sharing_runs as runs
 from ppdm_sql.evaluate.papers.data import MANIFEST, ROW, load
-from ppdm_sql.evaluate.papers.sharing_runs import TEST, TRAIN, Task
+from ppdm_sql.evaluate.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
+from ppdm_sql.evaluate.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
 from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.policy.requirements import RecursiveDiversity, Requirement, SimpleDiversity
-from ppdm_sql.statements.names import own
+from ppdm_sql.statements.names import Name, own
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
-PAPER = "000"
 _SEED = 1
 _PARTS = 10
 _DIVIDED = own("ppdm_paper_divided")
@@ -43,7 +45,7 @@ class Printed:
     rows: int
     simple: tuple[int, ...]
     recursive: tuple[tuple[int, int], ...]  # (c, l)
-    min_leaf: int
+    leaves: tuple[int, ...]  # rows of a leaf at least: fine trees, coarse trees
     known: tuple[str, ...] = ()
 
     @property
@@ -58,9 +60,11 @@ def _grid(widest: int, constants: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 ADULT = Printed(
     "Adult", ("adult_train.csv", "adult_test.csv"), "occupation", 45_204, tuple(range(2, 15)), _grid(14, (5, 10, 20)),
-    min_leaf=10, known=("workclass", "occupation", "native_country"),
+    leaves=(10, 100), known=("workclass", "occupation", "native_country"),
 )  # fmt: skip
-NURSERY = Printed("Nursery", ("nursery.csv",), "class", 12_960, tuple(range(2, 6)), _grid(5, (5, 10, 15, 20)), 1)
+NURSERY = Printed(
+    "Nursery", ("nursery.csv",), "class", 12_960, tuple(range(2, 6)), _grid(5, (5, 10, 15, 20)), leaves=(1, 10)
+)
 FILES = (MANIFEST, *ADULT.files, *NURSERY.files)
 
 
@@ -72,7 +76,8 @@ class Size:
     tested: int  # parts that are once the test
     sources: tuple[int, ...]
     asked: dict[str, tuple[str, ...]] | None  # None: the whole grid
-    many: int  # sources where requirements are asked for
+    many: int  # sources where requirements are asked for, or other models than trees
+    times: int = 4  # pseudo-rows for every row that was learned from, beside the paper's one
 
 
 FULL = Size({}, _PARTS, tuple(range(1, 11)), None, 10)
@@ -92,27 +97,29 @@ def tables(folder: Path, progress: Progress, *, quick: bool) -> list[PaperTable]
 def tables_of(
     folder: Path, progress: Progress, size: Size, chosen: Sequence[Printed] = (NURSERY, ADULT)
 ) -> list[PaperTable]:
-    by_sources: list[tuple[str, ...]] = []
-    by_requirement: list[tuple[str, ...]] = []
+    shares, others, anonymity = Figures(), Figures(), Figures()
     used: list[str] = []
     with open_engine(":memory:") as engine:
         for printed in chosen:
             task = _task(engine, folder, printed, size)
-            shares, anonymity = _Figures(), _Figures()
             rows = 0
             for part in _parts(engine, task, size):
                 progress(f"{printed.name}, part {part + 1}", part, size.tested)
-                base = runs.learned(engine, task, TRAIN)
-                rows = base.root.rows
-                _by_sources(engine, task, base, size.sources, part, shares)
-                _by_requirement(engine, task, base, _asked(printed, size), size.many, part, anonymity)
-            by_sources += [(printed.name, *row) for row in shares.lines(_SHARE_COLUMNS)]
-            by_requirement += [(printed.name, *row) for row in anonymity.lines(_ANONYMOUS_COLUMNS)]
+                for leaf in printed.leaves:
+                    base = runs.learned(engine, task, TRAIN, leaf)
+                    rows = base.root.rows
+                    _by_sources(engine, task, base, leaf, size, part, shares)
+                _other_models(engine, task, printed.leaves[0], size, part, others)
+                _by_requirement(engine, task, printed.leaves[-1], _asked(printed, size), size.many, part, anonymity)
             used.append(
-                f"{printed.name}: {rows:,} training rows, {size.tested} of {_PARTS} parts, leaves of at least "
-                f"{printed.min_leaf} rows; the paper: {printed.rows:,} rows in all, ten parts, five passes each."
+                f"{printed.name}: {rows:,} training rows, {size.tested} of {_PARTS} parts; the paper: {printed.rows:,} "
+                "rows in all, ten parts, five passes each."
             )
-    return [_table_of_sources(by_sources, used), _table_of_requirements(by_requirement, used, size)]
+    return [
+        *sources_tables(shares, size.times, used),
+        others_table(others, used),
+        requirements_table(anonymity, size.many, used),
+    ]
 
 
 # -- data ------------------------------------------------------------------------------------------------
@@ -124,7 +131,7 @@ def _task(engine: Engine, folder: Path, printed: Printed, size: Size) -> Task:
     names = load(engine, folder, printed.files, relation, known=printed.known, most=most)
     infos = tuple(info for info in engine.columns(relation) if info.name in names)
     bounds = runs.bounds_of(engine, relation, [info for info in infos if info.name != printed.target])
-    return Task(printed.name, relation, infos, printed.target, printed.min_leaf, bounds)
+    return Task(printed.name, relation, infos, printed.target, bounds)
 
 
 def _parts(engine: Engine, task: Task, size: Size) -> Iterator[int]:
@@ -140,130 +147,101 @@ def _asked(printed: Printed, size: Size) -> list[Requirement]:
     return [asked for asked in printed.asked if chosen is None or str(asked) in chosen]
 
 
-# -- figures -----------------------------------------------------------------------------------------------
+def _local(engine: Engine, task: Task, number: int, leaf: int, part: int) -> list[Tree]:
+    """The trees of the sources; the same rows at each, whatever is done with them."""
+    dealt = runs.dealt(engine, task, number, _SEED + 100 * part + number)
+    return [runs.learned(engine, task, one, leaf) for one in dealt]
 
 
-@dataclass
-class _Figures:
-    """What was measured, by a row's key and a column's name, to be averaged over the parts."""
-
-    found: dict[tuple[str, ...], dict[str, list[float | None]]] = field(default_factory=dict)
-
-    def add(self, key: tuple[str, ...], name: str, value: float | None) -> None:
-        self.found.setdefault(key, {}).setdefault(name, []).append(value)
-
-    def lines(self, columns: Sequence[str]) -> list[tuple[str, ...]]:
-        return [(*key, *(_cell(values.get(name, ()), name) for name in columns)) for key, values in self.found.items()]
+# -- experiment A: unpruned trees --------------------------------------------------------------------------
 
 
-def _cell(values: Sequence[float | None], name: str) -> str:
-    """The mean; of a column of leaves a whole number, of all others a percentage."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return "none" if values else ""
-    mean = fmean(known)
-    some = "" if len(known) == len(values) else f" ({len(known)} of {len(values)})"
-    return (f"{mean:,.0f}" if name.endswith("leaves") else f"{100 * mean:.1f}") + some
-
-
-# -- experiment A --------------------------------------------------------------------------------------------
-
-_SHARE_COLUMNS = (
-    "BASIS", "PGEN", "PGEN counts", "BASEGEN", "BAGGING", "match PGEN", "match PGEN counts", "match BASEGEN",
-    "match BAGGING", "paths PGEN", "local leaves",
-)  # fmt: skip
-
-
-def _by_sources(engine: Engine, task: Task, base: Tree, numbers: Sequence[int], part: int, into: _Figures) -> None:
+def _by_sources(engine: Engine, task: Task, base: Tree, leaf: int, size: Size, part: int, into: Figures) -> None:
     true, basis = runs.truth(engine, task), runs.said(engine, base, "base")
-    for number in numbers:
-        key = (str(number),)
+    ways = [Way("pgen"), Way("pgen", by_counts=True), Way("basegen")]
+    ways += [Way(way.algorithm, way.by_counts, size.times) for way in ways]
+    for number in size.sources:
+        key = (task.name, str(leaf), str(number))
+        trees = _local(engine, task, number, leaf, part) if number > 1 else [base]
         into.add(key, "BASIS", runs.same(engine, true, basis))
-        trees = [base]
-        if number > 1:
-            seed = _SEED + 100 * part + number
-            trees = [runs.learned(engine, task, one) for one in runs.dealt(engine, task, number, seed)]
         into.add(key, "local leaves", fmean(len(tree.leaves) for tree in trees))
-        for way in ("PGEN", "PGEN counts", "BASEGEN", "BAGGING"):
-            learned = base if number == 1 else None
-            if number > 1 and way != "BAGGING":
-                algorithm, by_counts = way.lower().split()[0], way.endswith("counts")
-                learned = runs.pooled(engine, task, trees, algorithm, _SEED + part, by_counts=by_counts)
-            told = runs.voted(engine, task, trees) if learned is None else runs.said(engine, learned, "global")
-            into.add(key, way, runs.same(engine, true, told))
+        told = runs.voted(engine, task, trees)
+        into.add(key, "BAGGING", runs.same(engine, true, told))
+        into.add(key, "match BAGGING", runs.same(engine, basis, told))
+        for way in ways:
+            tree = base  # with one source the published tree is the result
+            if number > 1:
+                runs.make_pool(engine, task, trees, way, _SEED + part)
+                tree = runs.learned(engine, task, POOL, leaf * way.times)
+            told = runs.said(engine, tree, "global")
+            into.add(key, str(way), runs.same(engine, true, told))
             into.add(key, f"match {way}", runs.same(engine, basis, told))
-            if way == "PGEN" and learned is not None:
-                into.add(key, "paths PGEN", float(path_match(base, learned)))
+            if way == Way("pgen"):
+                into.add(key, "paths PGEN", float(path_match(base, tree)))
 
 
-def _table_of_sources(rows: Sequence[tuple[str, ...]], used: Sequence[str]) -> PaperTable:
-    columns = ("data", "sources", *(f"{name} %" if name != "local leaves" else name for name in _SHARE_COLUMNS))
-    return PaperTable(
-        PAPER,
-        "Pseudo-data from unpruned local trees: accuracy, class match and path match by the number of sources",
-        columns,
-        tuple(rows),
-        (
-            "BASIS is the tree of all training rows. match: test rows classified as BASIS does; paths: ways to leaves "
-            "shared with BASIS. With one source the published tree is the result, whatever the method.",
-            "The paper (figures 10, 12, 13; no numbers): for two sources and more PGEN lies above BASEGEN and BAGGING "
-            "in accuracy and class match, all three fall with the sources; less than 32 % of paths are shared, often "
-            "less than 1 %.",
-            "PGEN counts: the classes of a leaf's rows as counted there, which the paper's labels do not tell and "
-            "our model files do.",
-            "Numbers are drawn between the ends of the whole table, as if these were declared.",
-            *used,
-        ),
-    )
+def _other_models(engine: Engine, task: Task, leaf: int, size: Size, part: int, into: Figures) -> None:
+    """Naive Bayes and conjunctive rules as the global model, beside trees."""
+    true = runs.truth(engine, task)
+    basis = {
+        "bayes BASIS": runs.same(engine, true, runs.said_by_bayes(engine, task, TRAIN)),
+        "rules BASIS": runs.same(engine, true, runs.said_by_rules(engine, task, TRAIN)),
+        "tree BASIS": runs.same(engine, true, runs.said(engine, runs.learned(engine, task, TRAIN, leaf), "base")),
+    }
+    for number in sorted({2, size.many}):
+        key = (task.name, str(number))
+        trees = _local(engine, task, number, leaf, part)
+        for name, value in basis.items():
+            into.add(key, name, value)
+        into.add(key, "BAGGING", runs.same(engine, true, runs.voted(engine, task, trees)))
+        for way in (Way("pgen"), Way("basegen")):
+            runs.make_pool(engine, task, trees, way, _SEED + part)
+            tree = runs.learned(engine, task, POOL, leaf)
+            into.add(key, f"tree {way}", runs.same(engine, true, runs.said(engine, tree, "global")))
+            into.add(key, f"bayes {way}", runs.same(engine, true, runs.said_by_bayes(engine, task, POOL)))
+            into.add(key, f"rules {way}", runs.same(engine, true, runs.said_by_rules(engine, task, POOL)))
 
 
-# -- experiment B --------------------------------------------------------------------------------------------
-
-_ANONYMOUS_COLUMNS = (
-    "ATP", "LDM", "match ATP", "match LDM", "paths ATP", "paths LDM", "ATP leaves", "LDM leaves",
-    "ATP-PGEN", "LDM-PGEN",
-)  # fmt: skip
+# -- experiment B: trees that meet a requirement -----------------------------------------------------------
 
 
 def _by_requirement(
-    engine: Engine, task: Task, base: Tree, asked: Sequence[Requirement], many: int, part: int, into: _Figures
+    engine: Engine, task: Task, leaf: int, asked: Sequence[Requirement], many: int, part: int, into: Figures
 ) -> None:
-    true, basis = runs.truth(engine, task), runs.said(engine, base, "base")
+    if not asked:
+        return
+    true = runs.truth(engine, task)
+    base = runs.learned(engine, task, TRAIN, leaf)
+    basis = runs.said(engine, base, "base")
     local = runs.dealt(engine, task, many, _SEED + 1000 + part)
     for requirement in asked:
-        key = (str(requirement),)
+        key = (task.name, str(requirement))
         for method in ("atp", "ldm"):
             name = method.upper()
-            tree = runs.anonymous(engine, task, TRAIN, method, requirement, {})
+            tree = runs.anonymous(engine, task, TRAIN, method, requirement, leaf)
             told = None if tree is None else runs.said(engine, tree, "global")
             into.add(key, name, None if told is None else runs.same(engine, true, told))
             into.add(key, f"match {name}", None if told is None else runs.same(engine, basis, told))
             into.add(key, f"paths {name}", None if tree is None else float(path_match(base, tree)))
             into.add(key, f"{name} leaves", None if tree is None else len(tree.leaves))
-            found = [runs.anonymous(engine, task, one, method, requirement, {}) for one in local]
+            into.add(key, f"CM {name}", None if tree is None else runs.metric([tree]))
+            found = [runs.anonymous(engine, task, one, method, requirement, leaf) for one in local]
             trees = [one for one in found if one is not None]
-            learned = runs.pooled(engine, task, trees, "pgen", _SEED + part) if trees else None
-            told = None if learned is None else runs.said(engine, learned, "global")
-            into.add(key, f"{name}-PGEN", None if told is None else runs.same(engine, true, told))
+            _pooled_figures(engine, task, trees, leaf, part, true, key, name, into)
 
 
-def _table_of_requirements(rows: Sequence[tuple[str, ...]], used: Sequence[str], size: Size) -> PaperTable:
-    columns = (
-        "data", "requirement", *(name if name.endswith("leaves") else f"{name} %" for name in _ANONYMOUS_COLUMNS),
-    )  # fmt: skip
-    return PaperTable(
-        PAPER,
-        f"Anonymized trees by requirement: one source's tree, and the global tree of {size.many} sources",
-        columns,
-        tuple(rows),
-        (
-            f"ATP, LDM: the published tree of one source, exact counts; -PGEN: learned from pseudo-rows of {size.many} "
-            "sources' trees; a source that finds no tree takes no part. none: no tree of two leaves or more.",
-            "The paper (figures 14, 16; no numbers but these): ATP slightly above LDM, about 10 % on Nursery for "
-            "(c, l) with one source and 15 % with ten; LDM finds none for simple_l = 10 on Adult.",
-            "No tree that meets simple_l = l is more than 1/l accurate on its training rows. Adult meets it up to 7, "
-            "Nursery up to 3: above that nothing can be published, whatever the method.",
-            "Not repeated here: LDD and OPTI, which publish tables, and the five passes per part.",
-            *used,
-        ),
-    )
+def _pooled_figures(
+    engine: Engine, task: Task, trees: list[Tree], leaf: int, part: int, true: Name, key: tuple[str, ...],
+    name: str, into: Figures,
+) -> None:  # fmt: skip
+    """The global models of all sources' trees; a source that found none takes no part."""
+    names = (f"{name}-PGEN", f"{name}-PGEN bayes", f"CM {name}-PGEN")
+    if not trees:
+        for one in names:
+            into.add(key, one, None)
+        return
+    runs.make_pool(engine, task, trees, Way("pgen"), _SEED + part)
+    tree = runs.learned(engine, task, POOL, leaf)
+    into.add(key, names[0], runs.same(engine, true, runs.said(engine, tree, "global")))
+    into.add(key, names[1], runs.same(engine, true, runs.said_by_bayes(engine, task, POOL)))
+    into.add(key, names[2], runs.metric(trees))

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.model.atp import atp
 from ppdm_sql.anonymizers.model.ldm import ldm
+from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
 from ppdm_sql.classifiers.choice import PREDICTED
 from ppdm_sql.classifiers.votes import majority_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
@@ -38,17 +39,17 @@ from ppdm_sql.watching import silent
 TRAIN, TEST, POOL = (own(f"ppdm_paper_{word}") for word in ("train", "test", "pool"))
 _DEALT, _VOTES = own("ppdm_paper_votes"), own("ppdm_paper_ballots")
 _METHODS = {"atp": atp, "ldm": ldm}
+_OPTIONS: dict[str, dict[str, OptionValue]] = {"atp": {}, "ldm": {"borders": "values"}}  # cuts as in the paper
 
 
 @dataclass(frozen=True)
 class Task:
-    """A table of the paper: its columns without the row number, which of them is the class, and the learner."""
+    """A table of the paper: its columns without the row number, and which of them is the class."""
 
     name: str
     relation: Name
     columns: tuple[ColumnInfo, ...]
     target: str
-    min_leaf: int
     bounds: dict[str, Bounds]  # of numbers: as they would be declared
 
     @property
@@ -58,6 +59,19 @@ class Task:
     @property
     def names(self) -> list[str]:
         return [info.name for info in self.columns]
+
+
+@dataclass(frozen=True)
+class Way:
+    """How pseudo-rows are made: times as many as the trees were learned from."""
+
+    algorithm: str
+    by_counts: bool = False
+    times: int = 1
+
+    def __str__(self) -> str:
+        words = [self.algorithm.upper(), *(["counts"] if self.by_counts else [])]
+        return " ".join([*words, *([f"x{self.times}"] if self.times > 1 else [])])
 
 
 def bounds_of(engine: Engine, relation: Name, columns: Sequence[ColumnInfo]) -> dict[str, Bounds]:
@@ -74,20 +88,26 @@ def bounds_of(engine: Engine, relation: Name, columns: Sequence[ColumnInfo]) -> 
 # -- learning --------------------------------------------------------------------------------------------
 
 
-def learned(engine: Engine, task: Task, relation: Name) -> Tree:
-    """The paper's learner: ID3 without pruning, for local, base and global trees alike."""
+def learned(engine: Engine, task: Task, relation: Name, leaf: int) -> Tree:
+    """The paper's learner: ID3 without pruning, for local, base and global trees alike.
+
+    leaf: rows that a leaf has at least; the paper does not tell its own.
+    """
+    chosen = settings("id3", {"rare": 1, "min_leaf": leaf})
+    return induce(engine, relation, *_columns(engine, task, relation), chosen).tree
+
+
+def _columns(engine: Engine, task: Task, relation: Name) -> tuple[list[ColumnInfo], ColumnInfo]:
+    """Attributes and class as a relation has them: pseudo-rows lack what no tree asked for."""
     there = {info.name: info for info in engine.columns(relation)}
-    attributes = [there[info.name] for info in task.attributes if info.name in there]
-    chosen = settings("id3", {"rare": 1, "min_leaf": task.min_leaf})
-    return induce(engine, relation, attributes, there[task.target], chosen).tree
+    return [there[info.name] for info in task.attributes if info.name in there], there[task.target]
 
 
-def anonymous(
-    engine: Engine, task: Task, relation: Name, method: str, asked: Requirement, options: dict[str, OptionValue]
-) -> Tree | None:
+def anonymous(engine: Engine, task: Task, relation: Name, method: str, asked: Requirement, leaf: int) -> Tree | None:
     """A tree whose leaves meet a requirement; None where the method finds none."""
     quasi = tuple(Word(info.name) for info in task.attributes)
     target = Word(task.target)
+    options = {**_OPTIONS[method], "min_leaf": Fraction(leaf)}
     policy = Policy(method, (asked,), Roles(quasi=quasi, sensitive=(target,), target=target), options=options)
     infos = [info for info in engine.columns(relation) if info.name in task.names]
     source = replace(resolve(infos, policy, (task.name,)), relation=relation)
@@ -98,24 +118,27 @@ def anonymous(
     return None if tree.root.is_leaf else tree
 
 
+def metric(trees: Sequence[Tree]) -> float:
+    """The classification metric of their pseudo-rows by quota: those that are not of their leaf's commonest class."""
+    leaves = [leaf for tree in trees for leaf in tree.leaves]
+    rows = sum(leaf.rows for leaf in leaves)
+    return (rows - sum(leaf.counts[leaf.majority] for leaf in leaves)) / rows
+
+
 def dealt(engine: Engine, task: Task, number: int, seed: int) -> list[Name]:
     """The training rows at so many sources."""
     return folds.sources(engine, TRAIN, number=number, seed=seed, columns=task.names)
 
 
-def pooled(
-    engine: Engine, task: Task, trees: Sequence[Tree], algorithm: str, seed: int, *, by_counts: bool = False
-) -> Tree:
-    """The global tree: pseudo-rows from every tree, as many as it was learned from, and the learner over them."""
+def make_pool(engine: Engine, task: Task, trees: Sequence[Tree], way: Way, seed: int) -> None:
+    """Pseudo-rows from every tree into ppdm_paper_pool."""
     engine.drop_table(POOL)
     shared = [Shared(f"source {place}", f"source {place}", tree, ()) for place, tree in enumerate(trees)]
     named = {attribute.name for tree in trees for attribute in tree.attributes}
     bounds = {name: ends for name, ends in task.bounds.items() if name in named}
-    pool(engine, shared, POOL, seed=seed, algorithm=algorithm, by_counts=by_counts, domains=bounds)
+    rows = way.times * sum(tree.root.rows for tree in trees)
+    pool(engine, shared, POOL, rows=rows, seed=seed, algorithm=way.algorithm, by_counts=way.by_counts, domains=bounds)
     assert SOURCE not in task.names
-    tree = learned(engine, task, POOL)
-    engine.drop_table(POOL)
-    return tree
 
 
 # -- what is told of the test rows -------------------------------------------------------------------------
@@ -126,6 +149,22 @@ def said(engine: Engine, tree: Tree, word: str) -> Name:
     into = own(f"ppdm_paper_said_{word}")
     _store(engine, predict(engine, tree, TEST, [ROW]), CLASS, into)
     clear(engine, tree)
+    return into
+
+
+def said_by_bayes(engine: Engine, task: Task, relation: Name) -> Name:
+    """What naive Bayes learned from a relation tells of every test row."""
+    model = naive_bayes.learn(engine, relation, *_columns(engine, task, relation), rare=1)
+    into = own("ppdm_paper_said_bayes")
+    _store(engine, naive_bayes.predict_query(model, TEST, [ROW], engine=engine), PREDICTED, into)
+    return into
+
+
+def said_by_rules(engine: Engine, task: Task, relation: Name) -> Name:
+    """What conjunctive rules learned from a relation tell of every test row."""
+    model = conjunctive_rules.learn(engine, relation, *_columns(engine, task, relation), rare=1)
+    into = own("ppdm_paper_said_rules")
+    _store(engine, conjunctive_rules.predict_query(model, TEST, [ROW], engine=engine), PREDICTED, into)
     return into
 
 

@@ -11,8 +11,8 @@ import pytest
 from sqlglot import exp
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.models import library
 from ppdm_sql.statements.names import Name, column
-from ppdm_sql.trees import library
 from ppdm_sql.trees.expression import predict_select
 from ppdm_sql.trees.follow import follower
 from ppdm_sql.trees.predict import predict
@@ -107,11 +107,11 @@ def test_rare_values_are_not_in_the_model_and_not_in_the_catalog(duckdb_engine, 
 
 def test_predictions_go_into_a_new_table_only(engine, people):
     model = library.train(engine, "m", "SELECT age, smokes, risk FROM people", "risk")
-    done = library.predict_into(engine, model.tree, "people", "told", ["ID"])
+    done = library.predict_into(engine, model, "people", "told", ["ID"])
     assert done.rows == 500
     assert [info.name for info in engine.columns(Name("told"))] == ["id", "ppdm_node", "ppdm_class", "ppdm_share"]
     with pytest.raises(PolicyError, match="a prediction never overwrites one"):
-        library.predict_into(engine, model.tree, "people", "told")
+        library.predict_into(engine, model, "people", "told")
 
 
 def test_a_failed_training_keeps_the_former_model(engine, people):

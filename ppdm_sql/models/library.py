@@ -11,45 +11,86 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from ppdm_sql.catalog import migrate, models, releases
+from ppdm_sql.catalog.mark import is_pseudo
 from ppdm_sql.catalog.models import ModelRecord
-from ppdm_sql.engines.base import Engine
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import sha256_of
+from ppdm_sql.classifiers.conjunctive_rules import ConjunctiveRules
+from ppdm_sql.classifiers.naive_bayes import NaiveBayes
+from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.models.kinds import kind_named, kind_of_inducer
 from ppdm_sql.source.relation import base_tables, match, reads_in_place
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column, own
 from ppdm_sql.trees import exchange
-from ppdm_sql.trees.expression import create_predict_macro, create_predict_view, kept_columns, predict_select
-from ppdm_sql.trees.inducers import induce, settings
-from ppdm_sql.trees.predict import clear, predict
-from ppdm_sql.trees.stored import record_of, rows_of, tree_of
+from ppdm_sql.trees.expression import create_macro, kept_columns
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.trees.tree_json import tree_of as tree_of_document
-from ppdm_sql.trees.tree_json import tree_text
 from ppdm_sql.watching import Progress, silent
 
 _VIEW, _SNAPSHOT = own("ppdm_model_source"), own("ppdm_model_snapshot")
 _QUERY_WORDS = ("select", "with", "from", "values", "(")
-SMALL_TREE = 64  # nodes; up to here one CASE is quicker than coding the rows first
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model that has a name, and its tree."""
+    """A model that has a name: its record and what was learned, a tree, a naive Bayes model or a list of rules."""
 
     record: ModelRecord
-    tree: Tree
+    learned: Tree | NaiveBayes | ConjunctiveRules
+    release: ReleaseRecord | None = None  # that published it; None: it is a working copy
+
+    @property
+    def kind(self) -> ModelKind[Any]:
+        return kind_named(self.record.kind)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree; a model of another kind has none."""
+        if not isinstance(self.learned, Tree):
+            raise PolicyError(f'model "{self.record.name}" is {self.kind.title}: a tree is wanted here')
+        return self.learned
+
+    @property
+    def size(self) -> str:
+        return self.kind.size(self.record)
 
     def _repr_html_(self) -> str:
-        return self.tree._repr_html_()
+        return self.kind.html(self.learned)
 
     @property
     def warning(self) -> str:
         """What whoever hands it over must know."""
+        if self.release is not None:
+            return self._as_released(self.release)
+        if self.record.is_of_pseudo_rows:
+            return (
+                "learned from pseudo-rows, which describe nobody: it tells what the models tell that they were made "
+                "from, and their guarantees are all it has"
+            )
         if self.record.is_raw:
             return "this is a raw model: it can name values that a single row has; it is NOT anonymized"
         if self.record.rare is None:
             return "this model was imported: whether it is anonymized is not known here"
         kept = f"values held by fewer than {self.record.rare} rows are not named, but "
         return f"{kept}its thresholds and counts come from the rows as they are; it is not anonymized"
+
+    @property
+    def is_as_released(self) -> bool:
+        """Whether it is, to the byte, a model that was published."""
+        release = self.release
+        if release is None or not release.manifest_is_intact:
+            return False
+        return sha256_of(self.kind.document(self.learned, self.record.name)) == release.content_hash
+
+    def _as_released(self, release: ReleaseRecord) -> str:
+        if not self.is_as_released:
+            return f'this is not the model that release "{self.record.name}" published: it is NOT anonymized'
+        asked = ", ".join(release.requirements)
+        return (
+            f'release "{self.record.name}" ({release.release_id}), measured for {asked} when it was published; EXPORT '
+            "writes it with its manifest and certificate"
+        )
 
 
 @dataclass(frozen=True)
@@ -73,28 +114,23 @@ def train(
     replace: bool = False,
     progress: Progress = silent,
 ) -> Model:
-    """Learns a tree from a table or a SELECT and keeps it under a name.
+    """Learns a model from a table or a SELECT and keeps it under a name.
 
     Categories held by fewer than `rare` rows are not named in it; rare = 1 is a raw model, which names all.
     """
     if rare is not None and "rare" in (options or {}):
         raise PolicyError("rare is given twice")
-    chosen = settings(inducer, {**(options or {}), **({} if rare is None else {"rare": rare})})
+    kind = kind_of_inducer(inducer)
+    chosen = kind.settings(inducer, {**(options or {}), **({} if rare is None else {"rare": rare})})
     _make_ready(engine, name, replace=replace)
     relation = relation_of(engine, source)
     columns = {info.name: info for info in engine.columns(relation)}
     ours = [f'"{name}"' for name in columns if name.casefold().startswith(PREFIX)]
     if ours:
         raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
-    wanted = match(Word(target), columns)
-    if wanted is None:
-        raise PolicyError(f'there is no column "{target}" to be the target{_near(target, list(columns))}')
-    attributes = [info for info in columns.values() if info.name != wanted]
-    found = induce(engine, relation, attributes, columns[wanted], chosen, progress=progress)
-    record = record_of(
-        name, found.tree, rows=found.rows, left_out=found.left_out, rare=chosen.rare, source_query=source
-    )
-    return _saved(engine, record, found.tree, replace=replace)
+    found = _learned(engine, kind, relation, columns, target, chosen, progress)
+    record = kind.record(name, found, chosen, _whence(engine, relation, source))
+    return _saved(engine, kind, record, found.learned, replace=replace)
 
 
 def train_on(
@@ -106,33 +142,54 @@ def train_on(
     *,
     inducer: str,
     source: str,
+    options: Mapping[str, Any] | None = None,
     replace: bool = False,
     progress: Progress = silent,
 ) -> Model:
     """Learns from some columns of rows that describe nobody: every category may be named."""
-    chosen = settings(inducer, {"rare": 1})
+    if "rare" in (options or {}):
+        raise PolicyError("rare is for the rows of people: of pseudo-rows every category is named")
+    kind = kind_of_inducer(inducer)
+    chosen = kind.settings(inducer, {**(options or {}), "rare": 1})
     _make_ready(engine, name, replace=replace)
     columns = {info.name: info for info in engine.columns(relation) if info.name in taken}
+    found = _learned(engine, kind, relation, columns, target, chosen, progress)
+    record = kind.record(name, found, chosen, _whence(engine, relation, source))
+    return _saved(engine, kind, record, found.learned, replace=replace)
+
+
+def _whence(engine: Engine, relation: Name, source: str) -> str:
+    """The source as the catalog keeps it: with the word that its rows describe nobody, where they are so marked."""
+    return f"{models.OF_PSEUDO_ROWS}{source}" if is_pseudo(engine, relation) else source
+
+
+def _learned(
+    engine: Engine,
+    kind: ModelKind[Any],
+    relation: Name,
+    columns: Mapping[str, ColumnInfo],
+    target: str,
+    chosen: Chosen,
+    progress: Progress,
+) -> Found[Any]:
+    """What a kind learns of one column from all others."""
     wanted = match(Word(target), columns)
     if wanted is None:
         raise PolicyError(f'there is no column "{target}" to be the target{_near(target, list(columns))}')
     attributes = [info for info in columns.values() if info.name != wanted]
-    found = induce(engine, relation, attributes, columns[wanted], chosen, progress=progress)
-    record = record_of(name, found.tree, rows=found.rows, left_out=found.left_out, rare=1, source_query=source)
-    return _saved(engine, record, found.tree, replace=replace)
+    return kind.learn(engine, relation, attributes, columns[wanted], chosen, progress)
 
 
 def import_model(engine: Engine, text: str | bytes, name: str | None = None, *, replace: bool = False) -> Model:
     """Keeps the model of an exchange file, under the name given or the one in the file; the file is not believed."""
     document = exchange.read(text)
-    if document.kind != "tree":
-        raise PolicyError(f"the file holds a model of kind {document.kind}: only trees are kept in the catalog")
-    tree = tree_of_document(document)
+    kind = kind_named(document.kind)
+    found = kind.read(document)
     wanted = name if name is not None else document.name
     if wanted is None:
         raise PolicyError("the file names no model: give it a name with --name")
     _make_ready(engine, wanted, replace=replace)
-    return _saved(engine, record_of(wanted, tree, rows=tree.root.rows), tree, replace=replace)
+    return _saved(engine, kind, kind.record(wanted, found), found.learned, replace=replace)
 
 
 def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
@@ -145,15 +202,15 @@ def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
         raise PolicyError(f'there is a model "{name}" already: --replace puts this one in its place')
 
 
-def _saved(engine: Engine, record: ModelRecord, tree: Tree, *, replace: bool) -> Model:
+def _saved(engine: Engine, kind: ModelKind[Any], record: ModelRecord, learned: Any, *, replace: bool) -> Model:
     with engine.transaction():
-        models.save(engine, record, rows_of(tree), replace=replace)
+        models.save(engine, record, kind.rows(learned), replace=replace)
     return load(engine, record.name)
 
 
 def load(engine: Engine, name: str) -> Model:
     record = _record(engine, name)
-    return Model(record, tree_of(engine, record))
+    return Model(record, kind_named(record.kind).load(engine, record), release_of(engine, name))
 
 
 def listed(engine: Engine) -> list[ModelRecord]:
@@ -168,20 +225,36 @@ def drop(engine: Engine, name: str) -> None:
     models.add_event(engine, record.model_id, "dropped")
 
 
+def release_of(engine: Engine, name: str) -> ReleaseRecord | None:
+    """The release of a model that was published by a statement; the others are working copies."""
+    return releases.of_model(engine, name) if migrate.is_there(engine) else None
+
+
 def _refuse_release(engine: Engine, name: str) -> None:
     """A published model is replaced and dropped by the statements for releases, which keep the ledger."""
-    found = releases.current(engine, Name(name))
-    if found is not None and found.kind == "MODEL":
+    if release_of(engine, name) is not None:
         raise PolicyError(f'model "{name}" is a release: CREATE OR REPLACE MODEL or DROP RELEASE changes it')
 
 
 def export_text(engine: Engine, name: str) -> tuple[str, Model]:
     """The exchange file of a model; that it was handed out is noted where the database can be written."""
+    if release_of(engine, name) is not None:  # the ledger must know that somebody has it
+        raise PolicyError(f'model "{name}" is a release: EXPORT hands it over (ppdm export, session.export)')
     model = load(engine, name)
-    text = tree_text(model.tree, name)
+    text = model.kind.document(model.learned, name)
     if not engine.read_only:
         models.add_event(engine, model.record.model_id, "exported")
     return text, model
+
+
+def audited_tree(model: Model) -> Tree:
+    """The tree of a model that is to be audited; a model of another kind forms no groups."""
+    if isinstance(model.learned, Tree):
+        return model.learned
+    raise PolicyError(
+        f'model "{model.record.name}" is {model.kind.title}: an audit measures the groups that the questions of a tree '
+        "form; what the counts of such a model tell of somebody is not measured"
+    )
 
 
 def _are_there(engine: Engine) -> bool:
@@ -205,9 +278,9 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 
 def predict_into(
-    engine: Engine, tree: Tree, source: str, into: str, keep: Sequence[str] | None = None, progress: Progress = silent
+    engine: Engine, model: Model, source: str, into: str, keep: Sequence[str] | None = None, progress: Progress = silent
 ) -> Predicted:
-    """Writes the kept columns of every row (default: all) and what the tree says of it into a new table."""
+    """Writes the kept columns of every row (default: all) and what the model says of it into a new table."""
     engine.check_writable()
     target = name_of(engine, into)
     if target.last.casefold().startswith(PREFIX) or (target.schema or "").casefold() == SCHEMA:
@@ -220,12 +293,8 @@ def predict_into(
     kept = [name for name in columns if not name.casefold().startswith(PREFIX)]
     if keep is not None:
         kept = kept_columns(engine, relation, [match(Word(name), columns) or name for name in keep])
-    progress("sending the rows through the tree", 0, None)
-    if len(tree.nodes) <= SMALL_TREE:
-        engine.create_table(target, predict_select(engine, tree, relation, kept))
-    else:
-        engine.create_table(target, predict(engine, tree, relation, kept))
-        clear(engine, tree)
+    progress("asking the model about the rows", 0, None)
+    model.kind.write(engine, model.learned, relation, kept, target)
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(target.table())
     return Predicted(str(target), int(engine.fetch_one(counted)[0]))
 
@@ -235,14 +304,15 @@ def install(
 ) -> str:
     """Makes macro predict_<name>, or a view over a table; gives how it is called."""
     engine.check_writable()
-    tree = load(engine, name).tree
+    model = load(engine, name)
     if view is None or source is None:
-        taken = create_predict_macro(engine, name, tree, replace_it=replace)
+        taken, told = model.kind.expression(engine, model.learned)
+        create_macro(engine, name, taken, told, replace_it=replace)
         return f"predict_{name}({', '.join(taken)})"
     target, relation = name_of(engine, view), name_of(engine, source)
     if engine.relation_kind(target) == "table" or (engine.relation_kind(target) and not replace):
         raise PolicyError(f"{target} is there already: --replace replaces a view, and nothing replaces a table")
-    create_predict_view(engine, target, tree, relation, keep, replace_it=replace)
+    engine.create_view(target, model.kind.query(engine, model.learned, relation, keep), replace=replace)
     return str(target)
 
 

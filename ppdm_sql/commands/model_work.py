@@ -1,0 +1,164 @@
+"""ppdm model train, predict, install: a model and the rows of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from ppdm_sql.commands.model_told import say, told, warn
+from ppdm_sql.commands.options import (
+    Options,
+    inducer_option,
+    json_option,
+    pass_options,
+    settings_option,
+    sql_option,
+)
+
+if TYPE_CHECKING:
+    from ppdm_sql.engines.base import Engine
+    from ppdm_sql.watching import Progress
+
+
+@click.command("train")
+@click.argument("name")
+@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to learn from.")
+@click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
+@inducer_option
+@settings_option
+@click.option("--rare", type=click.IntRange(min=1), metavar="N", help="Do not name categories of fewer rows [5].")
+@click.option("--raw", is_flag=True, help="Name every category, even one that a single row has.")
+@click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
+@json_option
+@sql_option
+@pass_options
+def train(
+    options: Options,
+    name: str,
+    source: str,
+    target: str,
+    inducer: str,
+    settings: dict[str, str],
+    rare: int | None,
+    raw: bool,
+    replace: bool,
+    as_json: bool,
+    show_sql: bool,
+) -> int:
+    """Learn a model from a table or a SELECT and keep it under NAME.
+
+    \b
+    $ ppdm --db clinic.duckdb model train readmission --from patients \\
+        --target readmitted --inducer cart --option min_leaf=50
+    $ ppdm --db clinic.duckdb model train by_rules --from patients \\
+        --target readmitted --inducer conjunctive_rules --option max_rules=10
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.models import library
+
+    if raw and rare is not None:
+        raise click.UsageError("--raw names every category: it leaves no room for --rare")
+    with opened(options, show_sql, to_stderr=as_json) as (engine, progress):
+        found = library.train(
+            engine, name, source, target, inducer=inducer, options=settings, rare=1 if raw else rare,
+            replace=replace, progress=progress,
+        )  # fmt: skip
+    if as_json:
+        show.print_json(told(found))
+        return 0
+    record, hint = found.record, found.kind.hint(found.learned)
+    left = f", {record.left_out:,} left out" if record.left_out else ""
+    say(f"trained {name}: {found.size}, {show.many(record.rows, 'row')}{left}")
+    if hint is not None:
+        say(hint)
+    if record.is_raw:
+        warn(found)
+    return 0
+
+
+@click.command("predict")
+@click.argument("name")
+@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to look at.")
+@click.option("--into", required=True, metavar="TABLE", help="A new table; one that is there is never overwritten.")
+@click.option("--keep", metavar="COLUMNS", help="Columns of the rows to keep, with commas between [all].")
+@json_option
+@sql_option
+@pass_options
+def predict(
+    options: Options, name: str, source: str, into: str, keep: str | None, as_json: bool, show_sql: bool
+) -> int:
+    """Write what a model says of every row into a new table.
+
+    Beside the kept columns it has ppdm_class and ppdm_share. Of a tree: ppdm_node (where the row ended) and the part
+    of the training rows there that are of that class; or ppdm_mean. Of rules: ppdm_rule (which one decided) and the
+    same part of its rows. Of naive Bayes: how likely the model thinks the class.
+
+    \b
+    $ ppdm --db clinic.duckdb model predict readmission --from new_patients \\
+        --into told --keep patient_id
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.models import library
+
+    kept = [word.strip() for word in keep.split(",") if word.strip()] if keep is not None else None
+    with opened(options, show_sql, to_stderr=as_json) as (engine, progress):
+        done = library.predict_into(engine, library.load(engine, name), source, into, kept, progress)
+    if as_json:
+        show.print_json({"model": name, "table": done.relation, "rows": done.rows})
+    else:
+        say(f"predicted {done.rows:,} rows into {done.relation}")
+    return 0
+
+
+@click.command("install")
+@click.argument("name")
+@click.option("--view", metavar="VIEW", help="Make a view of that name over --from instead of a macro.")
+@click.option("--from", "source", metavar="TABLE", help="The table a view looks at.")
+@click.option("--keep", metavar="COLUMNS", help="Columns of the table a view keeps, with commas between.")
+@click.option("--replace", is_flag=True, help="Put it in the place of the one that is there.")
+@json_option
+@pass_options
+def install(
+    options: Options, name: str, view: str | None, source: str | None, keep: str | None, replace: bool, as_json: bool
+) -> int:
+    """Make a model usable from any SQL client: as macro predict_NAME (DuckDB), or as a view over a table.
+
+    Naive Bayes is no single expression, which a macro needs, and so becomes a view only.
+
+    \b
+    $ ppdm --db clinic.duckdb model install readmission
+    $ ppdm --db clinic.duckdb model install readmission --view told --from patients --keep patient_id
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.models import library
+
+    if (view is None) != (source is None):
+        raise click.UsageError("a view needs both --view and --from")
+    kept = [word.strip() for word in (keep or "").split(",") if word.strip()]
+    with options.session() as session:
+        made = library.install(session.engine, name, view=view, source=source, keep=kept, replace=replace)
+    if as_json:
+        show.print_json({"model": name, "made": made})
+    else:
+        say(f"installed {made}")
+    return 0
+
+
+@contextmanager
+def opened(options: Options, show_sql: bool, *, to_stderr: bool) -> Iterator[tuple[Engine, Progress]]:
+    """The database, and the progress bar, which is gone when the work is done or has failed."""
+    from ppdm_sql.commands import show
+    from ppdm_sql.commands.progress import bar
+    from ppdm_sql.watching import silent
+
+    progress = bar() or silent
+    with options.session() as session:
+        if show_sql:
+            session.engine.on_statement = show.print_sql(to_stderr=to_stderr)
+        try:
+            yield session.engine, progress
+        finally:
+            progress("done", 1, 1)

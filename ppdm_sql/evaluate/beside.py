@@ -1,0 +1,89 @@
+"""What is out already from the same tables: advice is judged together with it, as its publication would be.
+
+The joint check needs to know which row is in which class, which an evaluation does not keep: so the preferred ways
+are planned once more, best first, until one can be published beside the others.  Without others nothing is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ppdm_sql.anonymizers import registry
+from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog.evaluations import EvaluationPoint
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.policy import grammar
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.out import joint_breach, judge_jointly
+from ppdm_sql.release.request import Planner
+from ppdm_sql.release.stage import build_stage, private_columns
+from ppdm_sql.source.relation import Source
+from ppdm_sql.watching import silent
+
+Breach = tuple[str, str]
+Choose = Callable[[Sequence[EvaluationPoint]], EvaluationPoint | None]  # the best, of what can be published at all
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is out from the same tables, and what that means for the advice."""
+
+    releases: tuple[str, ...]
+    left_out: tuple[EvaluationPoint, ...] = ()  # preferred, but refused together with the releases
+    breach: Breach | None = None  # why the advice itself would be refused, where everything would be
+
+    @property
+    def holds(self) -> bool:
+        return self.breach is None
+
+    @property
+    def in_words(self) -> str:
+        """What somebody has to know who is about to run the advised statement."""
+        out = f"Out already from the same tables: {', '.join(self.releases)}."
+        if self.breach is not None:
+            why, ways_out = self.breach
+            return f"{out} ppdm run would refuse what is advised, and all else that was tried: it {why}. {ways_out}."
+        ways = ", ".join(f"{one.algorithm} with {one.asked}" for one in self.left_out)
+        left = f" These would be refused together with that, and were left out: {ways}." if ways else ""
+        return f"{out} What is advised can be published beside it.{left}"
+
+
+def out_already(engine: Engine, statement: Publish, source: Source) -> tuple[str, ...]:
+    """The releases that a publication of the statement would be judged together with."""
+    if statement.policy.supersedes or not migrate.is_there(engine):
+        return ()
+    return tuple(shown_name(record) for record in releases.live_from(engine, source.tables))
+
+
+def publishable(
+    engine: Engine, statement: Publish, out: tuple[str, ...], points: Sequence[EvaluationPoint], choose: Choose
+) -> tuple[EvaluationPoint, Beside]:
+    """The first choice that is not refused beside the others; where all are, the first of all, and why."""
+    left, refused = list(points), list[tuple[EvaluationPoint, Breach]]()
+    while (best := choose(left)) is not None:
+        breach = _breach(engine, _stated(engine, statement, best))
+        if breach is None:
+            return best, Beside(out, tuple(point for point, _ in refused))
+        refused.append((best, breach))
+        left.remove(best)
+    first, why = refused[0]
+    return first, Beside(out, breach=why)
+
+
+def _stated(engine: Engine, statement: Publish, point: EvaluationPoint) -> Publish:
+    """The statement of a point, with the folder its files are looked for in."""
+    (stated,) = grammar.parse(str(point.statement), dialect=engine.dialect)
+    assert isinstance(stated, Publish)
+    return replace(stated, place=replace(stated.place, file=statement.place.file))
+
+
+def _breach(engine: Engine, statement: Publish) -> Breach | None:
+    """Why the statement would be refused beside the others."""
+    planner, policy = Planner(engine), statement.policy
+    source = planner.source(statement)
+    method = registry.table_method(policy.algorithm, statement.place)
+    private = private_columns(engine, source, releases.salt(engine))
+    build_stage(engine, method(engine, source, policy, planner.hierarchies(statement, source), private, silent))
+    return joint_breach(policy, judge_jointly(engine, policy, source))

@@ -1,0 +1,97 @@
+"""Naive Bayes as a named model: its counts in the catalog, its answers by one SELECT of layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from sqlglot import exp
+
+from ppdm_sql.catalog.models import ModelRecord
+from ppdm_sql.classifiers import naive_bayes
+from ppdm_sql.classifiers.choice import SHARE as SHARES
+from ppdm_sql.classifiers.choice import computed_once
+from ppdm_sql.classifiers.domains import Bins, fitted_boundary
+from ppdm_sql.classifiers.naive_bayes import MOST_BINS, Counted, NaiveBayes, Part
+from ppdm_sql.classifiers.values import literal
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.models.bayes_text import as_text
+from ppdm_sql.models.classifier_kind import ClassifierKind
+from ppdm_sql.models.options import Allowed, OneOf, Switch, Whole
+from ppdm_sql.statements.names import PREFIX, Name, aliased, column, own
+from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
+from ppdm_sql.trees.show import many
+from ppdm_sql.trees.tree import Attribute
+
+ROWS = own("ppdm_source")  # stands for the table of whoever reads the statement
+
+
+class BayesKind(ClassifierKind[NaiveBayes]):
+    name = "naive_bayes"
+    title = "a naive Bayes model"
+    inducers = ("naive_bayes",)
+    allowed: ClassVar[Mapping[str, Allowed]] = {
+        "numeric": OneOf(("bins", "gaussian")),
+        "bins": Whole(1, MOST_BINS),
+        "laplace": Whole(0, 10**6),
+        "laplace_prior": Switch(),
+        "rare": Whole(1, 10**12),
+    }
+
+    @property
+    def learner(self) -> Callable[..., NaiveBayes]:
+        return naive_bayes.learn
+
+    def from_dict(self, content: object) -> NaiveBayes:
+        return NaiveBayes.from_dict(content)
+
+    def counted(self, learned: NaiveBayes) -> int:
+        return sum(learned.priors)
+
+    def own_options(self, learned: NaiveBayes) -> dict[str, Any]:
+        return {"laplace": learned.laplace, "laplace_prior": learned.laplace_prior}
+
+    def size(self, record: ModelRecord) -> str:
+        return many(len(record.attributes), "attribute")
+
+    def figures(self, learned: NaiveBayes) -> dict[str, int]:
+        return {"attributes": len(learned.attributes), "classes": len(learned.classes)}
+
+    def text(self, learned: NaiveBayes) -> str:
+        return as_text(learned)
+
+    def sql(self, engine: Engine, learned: NaiveBayes) -> str:
+        """A SELECT over ppdm_source, in whose place the reader puts a table."""
+        names = [one.name for one in learned.attributes if not one.name.casefold().startswith(PREFIX)]
+        return _told(engine, learned, ROWS, names).sql(engine.dialect, pretty=True)
+
+    def query(self, engine: Engine, learned: NaiveBayes, relation: Name, keep: Sequence[str]) -> exp.Select:
+        names = kept_columns(engine, relation, keep)
+        return _told(engine, bound(engine, learned, relation), relation, names)
+
+
+def bound(engine: Engine, model: NaiveBayes, relation: Name) -> NaiveBayes:
+    """The model for the columns of a relation, compared as their types ask; refuses what does not fit."""
+    used = range(len(model.attributes))
+    attributes = fitted_attributes(model.attributes, used, engine.columns(relation), str(relation))
+    parts = tuple(_fitted(*pair) for pair in zip(model.parts, attributes, strict=True))
+    return replace(model, attributes=attributes, parts=parts)
+
+
+def _fitted(part: Part, attribute: Attribute) -> Part:
+    if not isinstance(part, Counted) or not isinstance(part.domain, Bins):
+        return part
+    return replace(part, domain=Bins(tuple(fitted_boundary(one, attribute) for one in part.domain.boundaries)))
+
+
+def _told(engine: Engine, model: NaiveBayes, relation: Name, keep: Sequence[str]) -> exp.Select:
+    """The kept columns, the class and how likely the model thinks it."""
+    shares = naive_bayes.predict_query(model, relation, keep, engine=engine, shares=True)
+    branches = [
+        exp.If(this=literal(value, model.target.kind), true=column(f"{SHARES}{place}", "p"))
+        for place, value in enumerate(model.classes)
+    ]
+    picked: list[exp.Expr] = [column(name, "p") for name in (*keep, CLASS)]
+    picked.append(aliased(exp.Case(this=column(CLASS, "p"), ifs=branches), SHARE))
+    return computed_once(exp.Select(expressions=picked).from_(shares.subquery("p", copy=False), copy=False), engine)

@@ -1,0 +1,121 @@
+"""What naive Bayes and rules have in common as named models: their counts are one JSON document in the catalog."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from ppdm_sql.catalog.models import ModelRecord
+from ppdm_sql.catalog.store import ordered_json_text
+from ppdm_sql.classifiers.reading import MOST_ROWS
+from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.models.options import Allowed, all_options
+from ppdm_sql.statements.names import Name
+from ppdm_sql.trees import exchange
+from ppdm_sql.trees.exchange import Document, typed
+from ppdm_sql.trees.tree import Attribute, Value
+from ppdm_sql.trees.tree_json import attribute_to_dict
+from ppdm_sql.watching import Progress
+
+
+class Classifier(Protocol):
+    """What a model learned from counts shows of itself."""
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]: ...
+    @property
+    def target(self) -> Attribute: ...
+    @property
+    def classes(self) -> tuple[Value, ...]: ...
+    @property
+    def without_class(self) -> int: ...
+    @property
+    def of_rare_classes(self) -> int: ...
+    def to_dict(self) -> dict[str, object]: ...
+
+
+Learned = TypeVar("Learned", bound=Classifier)
+
+
+class ClassifierKind(ModelKind[Learned]):
+    """A classifier that ppdm_sql.classifiers learns from counts."""
+
+    allowed: ClassVar[Mapping[str, Allowed]]  # what its options may be
+
+    @property
+    @abstractmethod
+    def learner(self) -> Callable[..., Learned]:
+        """The function that learns it; its options are those of the inducer."""
+
+    @abstractmethod
+    def from_dict(self, content: object) -> Learned:
+        """The model of its own document, checked."""
+
+    @abstractmethod
+    def counted(self, learned: Learned) -> int:
+        """The rows it was learned from, as far as its counts tell."""
+
+    @abstractmethod
+    def own_options(self, learned: Learned) -> dict[str, Any]:
+        """The options that a model knows of itself, for one that was not learned here."""
+
+    def settings(self, inducer: str, options: Mapping[str, Any]) -> Chosen:
+        return Chosen(inducer, all_options(inducer, self.learner, self.allowed, options))
+
+    def learn(
+        self,
+        engine: Engine,
+        relation: Name,
+        attributes: Sequence[ColumnInfo],
+        target: ColumnInfo,
+        chosen: Chosen,
+        progress: Progress,
+    ) -> Found[Learned]:
+        progress("counting values by class", 0, None)
+        learned = self.learner(engine, relation, attributes, target, **chosen.options)
+        return self.found(learned)
+
+    def found(self, learned: Learned) -> Found[Learned]:
+        return Found(learned, self.counted(learned), learned.without_class + learned.of_rare_classes)
+
+    def record(
+        self, name: str, found: Found[Learned], chosen: Chosen | None = None, source_query: str | None = None
+    ) -> ModelRecord:
+        learned = found.learned
+        body = learned.to_dict()
+        if len(ordered_json_text(body).encode()) > exchange.MOST_BYTES:
+            raise PolicyError(
+                f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: leave out columns of very "
+                "many categories, or do not name the rare ones"
+            )
+        return ModelRecord(
+            name,
+            self.name,
+            self.inducers[0],
+            self.own_options(learned) if chosen is None else dict(chosen.options),
+            attribute_to_dict(learned.target),
+            [attribute_to_dict(attribute) for attribute in learned.attributes],
+            [typed(value) for value in learned.classes],
+            found.rows,
+            found.left_out,
+            None if chosen is None else chosen.rare,
+            source_query,
+            body,
+        )
+
+    def load(self, engine: Engine, record: ModelRecord) -> Learned:
+        return self.from_dict(record.body)
+
+    def document(self, learned: Learned, name: str) -> str:
+        return exchange.write(self.name, learned.to_dict(), name)
+
+    def read(self, document: Document) -> Found[Learned]:
+        if document.version != 1:
+            exchange.refuse(f"a file of version {document.version} holds a tree")
+        found = self.found(self.from_dict(document.model))
+        if found.rows > MOST_ROWS or found.left_out > MOST_ROWS:
+            exchange.refuse("it counts more rows than a table has")
+        return found

@@ -1,0 +1,49 @@
+"""What a statement would publish: made and measured on working tables, every SQL statement of it told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.model import measure as measure_model
+from ppdm_sql.release.publish import preview
+from ppdm_sql.release.request import Planner
+from ppdm_sql.release.results import Planned
+
+
+def planned(planner: Planner, statement: Publish) -> Planned:
+    """A table, view or model as it would be, and what was run to know it."""
+    with _heard(planner.engine) as statements:
+        found = _model(planner, statement) if statement.kind == "MODEL" else _table(planner, statement)
+    planner.progress("done", 1, 1)
+    return replace(found, statements=tuple(statements))
+
+
+def _table(planner: Planner, statement: Publish) -> Planned:
+    request = planner.table(statement, run_id="")
+    return Planned.of(request, preview(planner.engine, request, planner.progress))
+
+
+def _model(planner: Planner, statement: Publish) -> Planned:
+    request = planner.model(statement, run_id="")
+    return Planned.of_model(request, measure_model(planner.engine, request, planner.progress))
+
+
+@contextmanager
+def _heard(engine: Engine) -> Iterator[list[str]]:
+    """The statements that run meanwhile; who listened before still does."""
+    before, heard = engine.on_statement, list[str]()
+
+    def both(sql: str) -> None:
+        heard.append(sql)
+        if before is not None:
+            before(sql)
+
+    engine.on_statement = both
+    try:
+        yield heard
+    finally:
+        engine.on_statement = before

@@ -1,0 +1,93 @@
+"""What CREATE TABLE ... AS PSEUDO DATA would make, in words: from which model, how many rows, over which domains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+
+from ppdm_sql.catalog import migrate
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.models import library
+from ppdm_sql.policy.policy import PseudoData
+from ppdm_sql.pseudodata.domains import Domain, domains_of
+from ppdm_sql.pseudodata.generate import Order
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.pseudo import read_order, released_model
+from ppdm_sql.release.results import Planned
+from ppdm_sql.release.target import find_target
+from ppdm_sql.statements.names import Name
+from ppdm_sql.trees.show import many, rows_text, visible
+from ppdm_sql.trees.tree import Attribute
+
+_STORED = "store them under that name, and note in the catalog and in the table's comment that they describe nobody"
+
+
+def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name] = frozenset()) -> Planned:
+    """Refuses what the statement itself would refuse; coming: the models that statements before it will publish."""
+    order = read_order(statement)
+    find_target(engine, statement, release_id="")
+    name = engine.name(statement.model)
+    if name in coming:
+        return _of_a_model_to_come(engine, statement, order, name)
+    if not migrate.is_there(engine):
+        raise PolicyError(f'there is no released model "{name}": nothing was published in this database yet')
+    record = released_model(engine, statement)
+    tree = library.load(engine, record.relation_name).tree
+    domains = domains_of(tree, order.domains or {})
+    rows = order.rows or tree.root.rows
+    steps = (
+        f"make {rows_text(rows)} from model {shown_name(record)}, which was learned from {rows_text(tree.root.rows)} "
+        f"({_how(order)})",
+        *(_column_step(domain, order) for domain in domains.values()),
+        f"{visible(tree.target.name)}: {many(len(tree.classes), 'class', 'classes')} that the model names",
+        _STORED,
+    )
+    return Planned(name=str(engine.name(statement.name)), steps=steps, statements=(), rows=rows, classes=1)
+
+
+def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Order, name: Name) -> Planned:
+    size = rows_text(order.rows) if order.rows else "as many rows as it is learned from"
+    steps = (
+        f"make {size} from model {name}, once the statement before has published it ({_how(order)})",
+        *(f"{visible(one)}: between the declared bounds" for one in order.domains or {}),
+        "every other column that it asks for: what its thresholds and categories say",
+        _STORED,
+    )
+    return Planned(name=str(engine.name(statement.name)), steps=steps, statements=(), rows=order.rows or 0)
+
+
+def _how(order: Order) -> str:
+    classes = "drawn" if order.draw else "as the counts say" if order.by_counts else "by quota"
+    told = [order.algorithm, f"seed {order.seed}", *([f"classes {classes}"] if order.algorithm == "pgen" else [])]
+    return ", ".join(told)
+
+
+def _column_step(domain: Domain, order: Order) -> str:
+    name = visible(domain.name)
+    if domain.bounds is None:
+        return f"{name}: {many(len(domain.values), 'category', 'categories')} that the model names"
+    low, high = _ends(domain.attribute, domain.bounds)
+    whence = "as declared" if domain.name in (order.domains or {}) else "which follows from the thresholds of the model"
+    return f"{name}: from {low} to {high}, {whence}"
+
+
+def _ends(attribute: Attribute, bounds: tuple[Fraction, Fraction]) -> Iterator[str]:
+    return (_place_text(attribute.kind, place) for place in bounds)
+
+
+def _place_text(kind: Kind, place: Fraction) -> str:
+    """A place of a domain for people: days and seconds since 1970 as moments.
+
+    >>> _place_text(Kind.DATE, Fraction(365)), _place_text(Kind.INTEGER, Fraction(120))
+    ('1971-01-01', '120')
+    """
+    try:
+        if kind is Kind.DATE:
+            return (date(1970, 1, 1) + timedelta(days=int(place))).isoformat()
+        if kind is Kind.TIMESTAMP:
+            return (datetime(1970, 1, 1) + timedelta(seconds=float(place))).isoformat(sep=" ")
+    except OverflowError:  # the end of the year 9999 is no moment of Python's
+        return "the end of the year 9999"
+    return str(place) if place.denominator == 1 else f"{float(place):.6g}"

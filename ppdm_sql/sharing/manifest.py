@@ -1,0 +1,93 @@
+"""Does a model file fit the manifest that was handed over with it?
+
+Nothing is signed: a sender who writes both can write what he likes.  What is refused here is a manifest of another
+file, of another model, of one that does not hold, and counts that break what the manifest promises.  From counts the
+groups can be told that questions about public columns alone lead to; finer ones only the source knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ppdm_sql.catalog.store import sha256_of
+from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.trees.tree import Node, Tree
+
+
+def read_manifest(name: str, content: Any) -> Mapping[str, Any]:
+    """The manifest of a model, with every part that is asked for here."""
+    try:
+        policy, findings = content["policy"], content["findings"]
+        complete = (
+            all(isinstance(text, str) for text in (content["export"]["sha256"], content["content_hash"]))
+            and isinstance(content["rows"], int)
+            and isinstance(policy["target"], str)
+            and all(isinstance(policy[role], list) for role in ("quasi_identifiers", "sensitive", "requirements"))
+            and all(isinstance(item["requirement"], str) and isinstance(item["holds"], bool) for item in findings)
+        )
+    except (KeyError, TypeError):
+        complete = False
+    if not complete:
+        raise PolicyError(f"{name} is not the manifest of a published model")
+    return dict(content)
+
+
+def refuse_other_file(name: str, content: Mapping[str, Any], text: str) -> None:
+    """The file must be the one that the manifest speaks of, and the manifest must say that it holds."""
+    if {content["export"]["sha256"], content["content_hash"]} != {sha256_of(text)}:
+        raise Tampered(f"{name} is not the file its manifest was written for")
+    findings = content["findings"]
+    if not findings or not all(item["holds"] for item in findings):
+        raise PolicyError(f"{name}: its manifest does not say that its requirements hold")
+    if {item["requirement"] for item in findings} != set(content["policy"]["requirements"]):
+        raise Tampered(f"{name}: the findings of its manifest are not those of its policy")
+
+
+def refuse_other_model(name: str, content: Mapping[str, Any], tree: Tree) -> None:
+    """What the manifest tells of the model must be true of the tree in the file, as far as its counts can tell."""
+    policy = content["policy"]
+    if policy["target"] != tree.target.name:
+        raise Tampered(f"{name}: its manifest speaks of a model of another target")
+    if content["rows"] != tree.root.rows:
+        raise Tampered(f"{name}: its manifest speaks of {content['rows']:,} rows, the tree of {tree.root.rows:,}")
+    public = {column for column in policy["quasi_identifiers"] if column != tree.target.name}
+    groups = public_groups(tree, public)
+    for asked in requirements(policy["requirements"]):
+        broken = _breaking(tree, groups, asked, policy)
+        if broken:
+            raise Tampered(f"{name}: {asked} does not hold by the counts of its tree: {broken:,} groups break it")
+
+
+def public_groups(tree: Tree, public: Collection[str]) -> list[Node]:
+    """The nodes that questions about public columns alone lead to, and that ask no further one."""
+    found = []
+    waiting = [tree.root]
+    while waiting:
+        node = waiting.pop()
+        if node.split is not None and tree.attributes[node.split.attribute].name in public:
+            waiting.extend(tree.children(node))
+        elif node.rows:
+            found.append(node)
+    return found
+
+
+def _breaking(tree: Tree, groups: Sequence[Node], asked: Requirement, policy: Mapping[str, Any]) -> int:
+    """How many groups break a requirement; of what counts cannot tell none is said to."""
+    counts = np.array([node.counts for node in groups], dtype=np.int64).reshape(len(groups), len(tree.classes))
+    target = tree.target.name
+    if isinstance(asked, KAnonymity):
+        # a class that everybody knows divides the groups further
+        sizes = counts[counts > 0] if target in policy["quasi_identifiers"] else counts.sum(axis=1)
+        return int((sizes < asked.k).sum())
+    if target not in policy["sensitive"] or target in policy["quasi_identifiers"]:
+        return 0
+    if isinstance(asked, Closeness) and asked.distance != "equal":
+        return 0  # along an order or a hierarchy: the file does not say which
+    reference = np.array(tree.root.counts, dtype=np.int64)
+    return int((~satisfied(asked, counts, reference=reference)).sum())
