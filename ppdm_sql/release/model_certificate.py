@@ -45,6 +45,7 @@ def model_certificate(
 ) -> str:
     """The text of <name>.json.certificate.sql."""
     public, known = _public(record), _class_is_public(record)
+    told = str(record.roles["target"]) in record.roles["sensitive"]
     unbroken = _OPEN if _has_finer_groups(tree, public) else _HOLDS
     groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
     with open_engine(":memory:") as engine:
@@ -58,7 +59,7 @@ def model_certificate(
                 RELEASE,
                 quasi=[_GROUP, _CLASS] if known else [_GROUP],
                 sensitive=[SensitiveColumn(_CLASS, Kind.INTEGER)],
-                requirements=[item for item in asked if isinstance(item, KAnonymity)] if known else asked,
+                requirements=asked if told else [item for item in asked if isinstance(item, KAnonymity)],
             )
         ]
     sums = statement("release/model_sums", {"counts": _COUNTS.table()})
@@ -89,6 +90,9 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         ]
     if record.roles["entity"] is not None:
         lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
+    hidden = [name for name in record.roles["sensitive"] if name != record.roles["target"]]
+    if hidden and any(not asked.startswith("k ") for asked in record.requirements):
+        lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest["residual_risks"]
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
     return _comment(lines)
@@ -171,8 +175,12 @@ def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequen
     """The text of <name>.json.audit.sql, in the dialect of the database that has the source."""
     by_person = record.roles["entity"] is not None
     spans = _span_query(engine, record, tree, by_person=by_person)
-    checks = [_breaches(engine, requirement, spans, by_person=by_person) for requirement in asked]
-    needed = sorted({*_public(record), str(record.roles["target"])})
+    checks = [
+        _breaches(engine, requirement, spans, place, told, by_person=by_person)
+        for requirement in asked
+        for place, told in _told_by(record, requirement)
+    ]
+    needed = sorted({*_public(record), str(record.roles["target"]), *record.roles["sensitive"]})
     head = [
         f"Audit of model {record.manifest['release']['name']} ({record.release_id})",
         "For somebody who has the source: the groups that the model lets an attacker form among its people.",
@@ -192,23 +200,43 @@ def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person:
         span = exp.DPipe(
             this=exp.DPipe(this=exp.Paren(this=span), expression=exp.Literal.string("| ")), expression=known
         )
-    picked: list[exp.Expr] = [aliased(span, _SPAN), aliased(told, _CLASS)]
+    picked: list[exp.Expr] = [aliased(span, _SPAN)]
+    for place, name in enumerate(record.roles["sensitive"]):
+        picked.append(aliased(engine.exact_text(exp.cast(column(name, "r"), "TEXT")), _secret(place)))
     if by_person:
         picked.append(column(_PERSON, "r"))
     return steps.over(exp.Select(expressions=picked), _SOURCE.table())
 
 
-def _breaches(engine: Engine, requirement: Requirement, spans: exp.Select, *, by_person: bool) -> str:
-    text = [ColumnInfo(name, Kind.TEXT, "TEXT") for name in (_SPAN, _CLASS, _PERSON)]
-    sensitive = None if isinstance(requirement, KAnonymity) else Sensitive(text[1])
-    person = text[2] if by_person and isinstance(requirement, KAnonymity) else None
-    query, params = breach_query(engine, _SPANS, requirement, quasi=text[:1], sensitive=sensitive, entity=person)
+def _secret(place: int) -> str:
+    return f"ppdm_sensitive_{place}"
+
+
+def _told_by(record: ReleaseRecord, requirement: Requirement) -> list[tuple[int | None, str]]:
+    """The sensitive columns that a requirement is about, with their places; of k none."""
+    if isinstance(requirement, KAnonymity):
+        return [(None, str(requirement))]
+    return [(place, f"{requirement} on {name}") for place, name in enumerate(record.roles["sensitive"])]
+
+
+def _breaches(
+    engine: Engine, requirement: Requirement, spans: exp.Select, place: int | None, told: str, *, by_person: bool
+) -> str:
+    """The groups that break a requirement on a sensitive column, or k."""
+
+    def text(called: str) -> ColumnInfo:
+        return ColumnInfo(called, Kind.TEXT, "TEXT")
+
+    sensitive = None if place is None else Sensitive(text(_secret(place)))
+    person = text(_PERSON) if by_person and place is None else None
+    quasi = [text(_SPAN)]
+    query, params = breach_query(engine, _SPANS, requirement, quasi=quasi, sensitive=sensitive, entity=person)
     if isinstance(requirement, EntropyDiversity):
         params["tolerance"] = _TOLERANCE
     query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
     parts = query.args["with_"].expressions
     parts.insert(0, parts.pop())  # the others read it
-    return f"-- {requirement}\n{written(query, engine.dialect)}"
+    return f"{_comment([told])}\n{written(query, engine.dialect)}"
 
 
 def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:

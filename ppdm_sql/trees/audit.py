@@ -127,8 +127,12 @@ def stored_spans(
     class_is_public: bool,
     entity: str | None,
     named: bool = False,
+    told: str | None = None,
 ) -> Name:
-    """A working table (span, class, entity) with one row per row of the relation; named: with the class's number."""
+    """A working table (span, class, entity) with one row per row of the relation; named: with the class's number.
+
+    told: a column whose values stand in the place of the class.
+    """
     there = {info.name: info for info in engine.columns(relation)}
     missing = [f'"{tree.target.name}"' for tree in trees if tree.target.name not in there]
     if missing:
@@ -144,7 +148,7 @@ def stored_spans(
     numbered = class_number(engine, trees[0], relation, "r") if named and not trees[0].is_regression else nobody
     picked: list[exp.Expr] = [
         aliased(pieced(written), SPAN),
-        aliased(target, CLASS),
+        aliased(target if told is None else exp.cast(canonical(engine, there[told], "r"), "TEXT"), CLASS),
         aliased(_person(engine, entity, there, relation), ENTITY),
         aliased(exp.cast(exp.Literal.number(int(entity is not None)), "INT"), "ppdm_has_entity"),
         aliased(exp.cast(numbered, "INT"), "ppdm_named"),

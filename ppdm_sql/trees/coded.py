@@ -54,6 +54,14 @@ class CodedAttribute:
 
 
 @dataclass(frozen=True)
+class Aside:
+    """A column of the relation with codes 0 .. size - 1: a histogram has the rows per class of each code in turn."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
 class Pack:
     """Attributes whose codes, with the class, are one column: ((a * size of b) + b) * classes + class."""
 
@@ -119,16 +127,15 @@ def make_training(
     rare: int,
     most_nodes: int,
     ordered: Mapping[str, bool] | None = None,
-    weight: str | None = None,
+    aside: Aside | None = None,
     most_slots: int | None = None,
     pinned: int = 1,
 ) -> Training:
     """Look-up tables, bins and packed codes: everything that is read from the source is read here.
 
-    weight: a column of the relation that is 0 or 1.  Every histogram then has the rows of weight 0 per class, and
-    after them those of weight 1.  most_slots: numbers that slots may get, where a number is not given twice; else
-    they are as many as there can be nodes that have rows.  pinned: rows that every border between values has around
-    it, so that it can be published (borders.py).
+    aside: what histograms know of rows beside their class.  most_slots: numbers that slots may get, where a number is
+    not given twice; else they are as many as there can be nodes that have rows.  pinned: rows that every border between
+    values has around it, so that it can be published (borders.py).
     """
     check_columns(attributes, target, regression=regression)
     total, known = engine.fetch_one(
@@ -148,7 +155,7 @@ def make_training(
     )
     if regression:
         return _with_response(engine, relation, coded, target, total, known, most_nodes)
-    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, weight, most_slots)
+    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, aside, most_slots)
 
 
 def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
@@ -283,7 +290,7 @@ def _with_classes(
     total: int,
     rare: int,
     most_nodes: int,
-    weight: str | None,
+    aside: Aside | None,
     most_slots: int | None,
 ) -> Training:
     lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
@@ -301,10 +308,10 @@ def _with_classes(
     if not kept.all():
         codes = np.where(kept, np.cumsum(kept) - 1, -1)
         lookup = recoded(engine, lookup, codes.tolist(), _FIRST_NUMBER + len(coded))
-    packs = make_packs([one.size for one in coded], len(classes) * (1 if weight is None else 2))
+    packs = make_packs([one.size for one in coded], len(classes) * (1 if aside is None else aside.size))
     response: exp.Expr = column(CODE, "y")
-    if weight is not None:
-        response = _times_plus(column(weight, "r"), len(classes), response)
+    if aside is not None:
+        response = _times_plus(column(aside.name, "r"), len(classes), response)
     used = int(rows[kept].sum())
     query, code = _joined(engine, relation, coded)
     query = query.join(

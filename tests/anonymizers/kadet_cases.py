@@ -51,6 +51,14 @@ class Case:
     table: str = "people"
     requirements: tuple | None = None  # in place of the ones written: k = 1 cannot be
     entity: str | None = None  # the column that says whose row it is
+    hidden: list[str] = field(default_factory=list)  # private columns that are sensitive, too
+    class_is_open: bool = False  # nothing is required of the class
+
+    @property
+    def sensitive(self) -> list[str]:
+        if "_l" not in self.require and "confidence" not in self.require:
+            return []
+        return [*([] if self.class_is_open or self.class_is_public else [TARGET]), *self.hidden]
 
     @property
     def attributes(self) -> list[str]:
@@ -59,12 +67,12 @@ class Case:
     @property
     def text(self) -> str:
         attributes = self.attributes
-        private = [name for name in attributes if name not in self.public]
+        private = [name for name in attributes if name not in self.public and name not in self.sensitive]
         quasi = [*self.public, *([TARGET] if self.class_is_public else [])]
         given = self.options if self.method == "atp" else {"borders": "values", **self.options}  # as in the papers
         options = ", ".join(f"{name} = {value}" for name, value in given.items())
         listed = lambda names: ", ".join(identifier(name).sql("duckdb") for name in names)  # noqa: E731
-        secret = f"SENSITIVE ({TARGET})" if "_l" in self.require or "confidence" in self.require else ""
+        secret = f"SENSITIVE ({listed(self.sensitive)})" if self.sensitive else ""
         rest = f"INSENSITIVE ({listed(private)})" if private else ""
         rest += f" ENTITY ({listed([self.entity])})" if self.entity else ""
         picked = listed([*attributes, *([self.entity] if self.entity else [])])
@@ -89,9 +97,11 @@ class Case:
         source = open_source(engine, statement.query, policy)
         return METHODS[self.method](engine, source, policy, self.trees, silent), source, policy
 
-    def allowed(self, classes: list) -> bool:
-        counts = oracles.frequencies(classes)
-        return all(meets(item, counts) for item in self.asked if not isinstance(item, KAnonymity))
+    def allowed(self, rows: list[dict]) -> bool:
+        """Whether the sensitive columns of a part are as diverse as is asked."""
+        counted = [oracles.frequencies([row[name] for row in rows]) for name in self.sensitive]
+        others = [item for item in self.asked if not isinstance(item, KAnonymity)]
+        return all(meets(item, counts) for item in others for counts in counted)
 
     @cached_property
     def asked(self) -> tuple:
@@ -99,7 +109,7 @@ class Case:
 
     @property
     def k(self) -> int:
-        return max((item.k for item in self.asked if isinstance(item, KAnonymity)), default=1)
+        return max((item.k for item in self.asked if isinstance(item, KAnonymity)), default=2)  # without k, too
 
     def naive(self) -> naive.Kadet:
         trees = self.trees
@@ -169,9 +179,8 @@ def audited_spans(engine, tree, case: Case) -> set[frozenset[int]]:
 
 
 def is_fine(case: Case, group) -> bool:
-    classes = [case.rows[number][TARGET] for number in group]
     people = {case.rows[number][case.entity or "id"] for number in group} - {None}
-    return len(people) >= case.k and case.allowed(classes)
+    return len(people) >= case.k and case.allowed([case.rows[number] for number in group])
 
 
 # -- comparing trees -------------------------------------------------------------------------------------

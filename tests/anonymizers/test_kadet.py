@@ -17,7 +17,7 @@ from kadet_cases import Case, audited_spans, is_fine, random_case
 from ppdm_sql.anonymizers.model import kadet, kadet_queue, ldm
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut
@@ -286,7 +286,8 @@ WRONG = [
     ({"options": {"prune": "3"}}, "prune of ALGORITHM kadet is true or false"),
     ({"options": {"min_leaf": "0"}}, "min_leaf of ALGORITHM kadet is a whole number from 1 to"),
     ({"hierarchies": {"sports": [["Yes", "*"], ["No", "*"]]}}, 'public attributes only: leave out the HIERARCHY of "sp'),
-    ({"require": "simple_l = 1.2", "class_is_public": True}, "everybody knows it already and simple_l can protect nothing"),
+    ({"requirements": (KAnonymity(2), SimpleDiversity(Fraction(6, 5))), "class_is_public": True},
+     "everybody knows it already and simple_l can protect nothing"),
 ]  # fmt: skip
 
 
@@ -294,7 +295,7 @@ WRONG = [
 @pytest.mark.parametrize(("change", "told"), WRONG)
 def test_what_would_not_be_heeded_is_refused(duckdb_engine, make_table, change, told):
     case = replace(mortgage("k = 2"), **change)
-    if "t = " in case.require or case.class_is_public:
+    if "t = " in case.require:
         text = case.text.replace(" TARGET (cls)", " SENSITIVE (sports) TARGET (cls)").replace("SENSITIVE (cls)", "")
         case = _Written(**vars(case))
         case.written = text.replace('INSENSITIVE ("sports")', "")
@@ -315,16 +316,11 @@ class _Written(Case):
 @pytest.mark.duckdb
 @pytest.mark.parametrize(
     ("old", "new", "told"),
-    [
-        (' INSENSITIVE ("sports") TARGET (cls)', " INSENSITIVE (sports, cls)", r"name the class in TARGET"),
-        ('REQUIRE k = 2', "REQUIRE k = 2, simple_l = 1.2", 'keeps simple_l for the class only, and SENSITIVE names "sports"'),
-    ],
+    [(' INSENSITIVE ("sports") TARGET (cls)', " INSENSITIVE (sports, cls)", r"name the class in TARGET")],
 )  # fmt: skip
 def test_roles_that_do_not_fit_are_refused(duckdb_engine, make_table, old, new, told):
     case = mortgage("k = 2")
     text = case.text.replace(old, new)
-    if "simple_l" in new:
-        text = text.replace("INSENSITIVE", "SENSITIVE")
     case = _Written(**vars(case))
     case.written = text
     with pytest.raises(PolicyError, match=told):

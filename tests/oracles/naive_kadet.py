@@ -30,7 +30,7 @@ class Setup:
     attributes: Sequence[Attribute]
     target: str
     k: int
-    allowed: Callable[[list], bool]  # of the classes of the rows of a part
+    allowed: Callable[[list[dict]], bool]  # of the rows of a part
     class_is_public: bool = False
     by_ratio: bool = True
     weight_gain: bool = False
@@ -238,7 +238,7 @@ class Kadet:
     # -- spans
 
     def fine(self, rows: list[int]) -> bool:
-        return len(rows) >= self.setup.k and self.setup.allowed([self.rows[r][self.setup.target] for r in rows])
+        return len(rows) >= self.setup.k and self.setup.allowed([self.rows[r] for r in rows])
 
     def parts(self, node: Node, span: Span, one: Candidate) -> dict[object, list[int]]:
         """The people of a span by branch; a value that the node has no row of stops there."""

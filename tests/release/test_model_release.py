@@ -297,3 +297,30 @@ def test_the_audit_counts_persons(duckdb_engine, make_table, open_session, tmp_p
     few = [(who % 5, *rest) for who, *rest in rows]  # as many rows, of fewer persons
     assert audited(tmp_path, few, source) == [2]
     assert '"who"' not in (tmp_path / "loans.json.audit.sql").read_text("utf-8")
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("class_is_sensitive", [False, True])
+def test_the_audit_judges_every_sensitive_column(
+    duckdb_engine, make_table, open_session, tmp_path, class_is_sensitive
+):  # fmt: skip
+    """Counts tell of the class alone: what is required of the illness only somebody with the source can check."""
+    columns = {"zip": "TEXT", 'i"ll': "TEXT", "cls": "TEXT"}
+    rows = [("ab"[n % 2], ["flu", "gout", "none"][n % 3], "yes" if n % 2 and n % 5 else "no") for n in range(60)]
+    make_table(duckdb_engine, "t", columns, rows)
+    session = open_session(duckdb_engine)
+    secret = '"i""ll", cls' if class_is_sensitive else '"i""ll"'
+    release = session.publish(
+        f"""CREATE MODEL loans AS SELECT zip, "i""ll", cls FROM t WITH ANONYMIZATION (ALGORITHM kadet (prune = false)
+        REQUIRE k = 5, confidence = 80 % QUASI IDENTIFIER (zip) SENSITIVE ({secret}) TARGET (cls))"""
+    )
+    judged = [(found.requirement, found.column) for found in release.findings]
+    about_class = [("confidence = 80 %", "cls")] if class_is_sensitive else []
+    assert judged == [("k = 5", None), ("confidence = 80 %", 'i"ll'), *about_class]
+    session.export("loans", "loans.json")
+    assert "BREACHED" not in certified(tmp_path)
+    assert len(certified(tmp_path)) == 3 + len(about_class)  # the file, its sums, k
+    assert 'What is required of i"ll the counts cannot show' in (tmp_path / "loans.json.certificate.sql").read_text()
+    assert audited(tmp_path, rows, columns) == [0] * len(judged)
+    sick = [(zip_, "flu" if zip_ == "a" else ill, cls) for zip_, ill, cls in rows]
+    assert (audited(tmp_path, sick, columns)[1] > 0) == (len(session.model("loans").tree.leaves) > 1)

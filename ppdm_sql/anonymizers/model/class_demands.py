@@ -44,10 +44,24 @@ def borders_are_pinned(given: object) -> bool:
 
 
 @dataclass(frozen=True)
-class ClassDemands:
-    """k, and what is required of the classes.  A class that everybody knows parts people as well: k holds for each.
+class Hidden:
+    """A sensitive column beside the class: per combination of sensitive values (aside.py) the code of its own."""
 
-    Where k counts persons, a histogram has two halves: rows of weight 0 per class, then those of weight 1 (people.py).
+    name: str
+    of: tuple[int, ...]
+
+    @property
+    def sums(self) -> Ints:
+        """A matrix that adds up combinations by value."""
+        return np.eye(max(self.of) + 1, dtype=np.int64)[list(self.of)]
+
+
+@dataclass(frozen=True)
+class ClassDemands:
+    """k, and what is required of sensitive columns: of each class by itself where everybody knows the class.
+
+    Where k counts persons, or columns beside the class are sensitive, a histogram has the classes of every combination
+    of sensitive values in turn, and of each twice: rows of weight 0, then those of weight 1 (aside.py).
 
     >>> ClassDemands(3).hold(np.array([[2, 1], [2, 0]])).tolist()
     [True, False]
@@ -55,27 +69,46 @@ class ClassDemands:
     [True, False, True]
     >>> ClassDemands(3, of_persons=True).hold(np.array([[2, 1, 2, 1], [9, 9, 2, 0]])).tolist()
     [True, False]
+    >>> two = (Hidden("illness", (0, 1)),)
+    >>> ClassDemands(2, (DistinctDiversity(2),), hidden=two).hold(np.array([[1, 0, 0, 1], [1, 1, 0, 0]])).tolist()
+    [True, False]
     """
 
     k: int
     others: tuple[Requirement, ...] = ()
     class_is_public: bool = False
     of_persons: bool = False
+    class_is_sensitive: bool = True
+    hidden: tuple[Hidden, ...] = ()
+
+    def _apart(self, counts: Ints) -> Ints:
+        """Histograms by combination, weight and class."""
+        combinations = len(self.hidden[0].of) if self.hidden else 1
+        weights = 2 if self.of_persons else 1
+        classes = counts.shape[-1] // (combinations * weights)
+        return counts.reshape(*counts.shape[:-1], combinations, weights, classes)
 
     def rows(self, counts: Ints) -> Ints:
-        """Rows per class, whatever they weigh."""
-        if not self.of_persons:
+        """Rows per class, whatever else is known of them."""
+        if not (self.of_persons or self.hidden):
             return counts
-        half = counts.shape[-1] // 2
-        return np.asarray(counts[..., :half] + counts[..., half:])
+        return np.asarray(self._apart(counts).sum(axis=(-3, -2)))
 
     def people(self, counts: Ints) -> Ints:
         """What k counts, per class."""
-        return counts[..., counts.shape[-1] // 2 :] if self.of_persons else counts
+        return np.asarray(self._apart(counts)[..., 1, :].sum(axis=-2)) if self.of_persons else self.rows(counts)
+
+    def values(self, counts: Ints, one: Hidden) -> Ints:
+        """Rows per value of a sensitive column, of every class."""
+        return np.asarray(self._apart(counts).sum(axis=-2).swapaxes(-1, -2) @ one.sums)
 
     @property
     def counted(self) -> str:
         return "persons" if self.of_persons else "rows"
+
+    @property
+    def class_must_be_diverse(self) -> bool:
+        return self.class_is_sensitive and not self.class_is_public and bool(self.others)
 
     @property
     def least_rows(self) -> int:
@@ -94,12 +127,24 @@ class ClassDemands:
         """Per histogram of a populated part, whether it may be."""
         people = self.people(counts)
         if self.class_is_public:
-            return np.asarray(((self.rows(counts) == 0) | (people >= self.k)).all(axis=-1))
-        fine = np.asarray(people.sum(axis=-1) >= self.k)
-        if self.others:
+            fine = np.asarray(((self.rows(counts) == 0) | (people >= self.k)).all(axis=-1))
+        else:
+            fine = np.asarray(people.sum(axis=-1) >= self.k)
+        if self.class_must_be_diverse:
             left = np.flatnonzero(fine)
             fine[left] = self.are_diverse(self.rows(counts[left]))
+        for one in self.hidden if self.others else ():
+            left = np.flatnonzero(fine)
+            fine[left] = self._is_diverse(self.values(counts[left], one))
         return fine
+
+    def _is_diverse(self, values: Ints) -> Flags:
+        """Per (class, value) table, whether the values are diverse; where the class is known those of each class."""
+        groups = values if self.class_is_public else values.sum(axis=-2, keepdims=True)
+        flat = groups.reshape(-1, groups.shape[-1])
+        fine = flat.sum(axis=-1) == 0  # nobody is there
+        fine[~fine] = self.are_diverse(flat[~fine])
+        return np.asarray(fine.reshape(groups.shape[:-1]).all(axis=-1))
 
     def are_diverse(self, rows: Ints) -> Flags:
         """Per histogram of rows, whether it meets what is required beside k."""
@@ -120,8 +165,20 @@ class ClassDemands:
                     f"fewer {self.counted} ({int(small.sum())} together); ask for a smaller k or group the values in "
                     "the SELECT"
                 )
-        whole = Demands(self.k, (Secret(target, self.others, rows),))
+        secrets = [Secret(one.name, self.others, self.values(counts, one).sum(axis=0)) for one in self.hidden]
+        if self.class_must_be_diverse or not secrets:
+            secrets.insert(0, Secret(target, self.others, rows))
+        whole = Demands(self.k, tuple(secrets))
         whole.check_whole(int(rows.sum()), int(people.sum()), of_persons=self.of_persons)
+        wrong = [
+            f'"{one.name}"' for one in self.hidden if not self._is_diverse(self.values(counts, one)[np.newaxis])[0]
+        ]
+        if self.others and wrong:
+            raise RequirementBreached(
+                f"{', '.join(item.word for item in self.others)} cannot be met for {', '.join(wrong)}: the class "
+                f'"{target}" is public, and the people of one of its values alone break it; ask for less, or leave '
+                "the column out"
+            )
 
 
 def demands_of(source: Source, policy: Policy, *, takes_private: bool = True) -> ClassDemands:
@@ -138,22 +195,26 @@ def demands_of(source: Source, policy: Policy, *, takes_private: bool = True) ->
     public = source.target in source.quasi
     if any(isinstance(item, Closeness) for item in others):
         raise PolicyError(f"{method} does not know t: limit what a class may tell by simple_l, entropy_l or confidence")
-    if others and public:
+    hidden = [name for name in source.sensitive if name != source.target]
+    if others and public and not hidden:
         words = ", ".join(item.word for item in others)
         raise PolicyError(
             f'{method}: "{source.target}" is the class and a quasi-identifier, so everybody knows it already and '
             f"{words} can protect nothing"
         )
-    unheld = [f'"{name}"' for name in source.sensitive if name != source.target]
-    if others and unheld:
-        way_out = "declare them INSENSITIVE (they stay private attributes)"
-        if not takes_private:
-            way_out = "leave them out of the SELECT, or use kadet, where they can be INSENSITIVE"
+    if others and hidden and not takes_private:
+        listed = ", ".join(f'"{name}"' for name in hidden)
         raise PolicyError(
             f"{method} keeps {', '.join(item.word for item in others)} for the class only, and SENSITIVE names "
-            f"{', '.join(unheld)} as well: {way_out}"
+            f"{listed} as well: leave them out of the SELECT, or use kadet"
         )
-    return ClassDemands(k, others, public, of_persons=source.entity is not None)
+    sensitive = source.target in source.sensitive
+    return ClassDemands(k, others, public, of_persons=source.entity is not None, class_is_sensitive=sensitive)
+
+
+def hidden_columns(source: Source, demands: ClassDemands) -> list[str]:
+    """The sensitive columns beside the class that something is required of."""
+    return [name for name in source.sensitive if name != source.target] if demands.others else []
 
 
 def attributes_of(source: Source) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ sheet.  Rows stay in the database; what Python sees are counts per node, span an
 tree names.
 
     algorithm 1                              here
+    what is known of rows beside their class aside.Beside
     Main: the queue                          kadet_queue.Growth
     Breach                                   class_demands.ClassDemands over the parts of every span
     what a candidate tells of the class      kadet_scores.Scores
@@ -22,12 +23,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from ppdm_sql.anonymizers.model.aside import Beside, beside
 from ppdm_sql.anonymizers.model.class_demands import (
     BORDERS,
     ClassDemands,
     attributes_of,
     borders_are_pinned,
     demands_of,
+    hidden_columns,
     refuse_nulls,
 )
 from ppdm_sql.anonymizers.model.kadet_queue import Growth
@@ -36,7 +39,7 @@ from ppdm_sql.anonymizers.model.kadet_scores import Asked, Form
 from ppdm_sql.anonymizers.model.kadet_spans import Spans, class_counts
 from ppdm_sql.anonymizers.model.kadet_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.anonymizers.model.linking import attacked, figures_of
-from ppdm_sql.anonymizers.model.people import WEIGHT, rows_of_persons, weighted_rows
+from ppdm_sql.anonymizers.model.people import rows_of_persons
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -58,7 +61,10 @@ HOMOGENEITY = Risk(
 )
 PRIVATE_TESTS = Risk(
     "private tests",
-    "tests of private attributes tell how these are spread in a group; the requirements are kept for the class only",
+    "tests of private attributes tell how these are spread in a group; only sensitive columns are kept diverse",
+)
+RARE_VALUES = Risk(
+    "rare_values", "the tree names values of private attributes that few people have: that somebody has them is told"
 )
 REFUSALS = Risk(
     "refusals", "who knows the method can conclude from a split that is not there that some part would have been small"
@@ -74,13 +80,15 @@ def kadet(
     check_hierarchies(source, hierarchies)
     refuse_nulls(engine, source)
     progress("reading the table", 0, None)
-    training = _training(engine, source, demands if form.borders == "pinned" else None)
-    whole = class_counts(engine, training)  # of both weights, where k counts persons
+    known = beside(engine, source, hidden_columns(source, demands))
+    demands = replace(demands, hidden=known.hidden)
+    training = _training(engine, source, known, demands if form.borders == "pinned" else None)
+    whole = class_counts(engine, training)  # with all that is known of rows beside their class
     public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
     spans = Spans(engine, training, whole, public)
     try:
         demands.check_whole(training.target.name, whole)
-        asked = asked_attributes(engine, source, training, hierarchies, demands.k)
+        asked = asked_attributes(engine, source, training, hierarchies, demands.k if form.categories == "common" else 1)
         growth = Growth(spans, asked, demands, form)
         growth.run(progress)
     finally:
@@ -96,16 +104,12 @@ def kadet(
     return _plan(source, training, asked, growth, tree, found, demands, before)
 
 
-def _training(engine: Engine, source: Source, pinning: ClassDemands | None) -> Training:
-    """The coded table; where k counts persons, with the weights of their rows.
-
-    pinning: columns are cut where that many rows, or rows of that many persons, pin the border.
-    """
+def _training(engine: Engine, source: Source, known: Beside, pinning: ClassDemands | None) -> Training:
+    """The coded table; pinning: columns are cut where as many rows, or rows of as many persons, pin the border."""
     assert source.target is not None
-    relation = source.relation if source.entity is None else weighted_rows(engine, source)
     training = make_training(
         engine,
-        relation,
+        known.relation,
         [source.info(name) for name in attributes_of(source)],
         source.info(source.target),
         regression=False,
@@ -114,11 +118,10 @@ def _training(engine: Engine, source: Source, pinning: ClassDemands | None) -> T
         rare=1,  # every class counts; which values are named is decided per attribute
         most_nodes=MOST_SLOTS,
         most_slots=MOST_SLOTS,
-        weight=None if source.entity is None else WEIGHT,
+        aside=known.aside,
         pinned=1 if pinning is None else rows_of_persons(engine, source, pinning.least_rows),
     )
-    if source.entity is not None:
-        engine.drop_table(relation, temporary=True)
+    known.close(engine)
     return training
 
 
@@ -133,10 +136,14 @@ def _plan(
     before: int,
 ) -> ModelPlan:
     private = [one.coded.attribute.name for one in asked if not one.public]
-    asks_private = any(tree.attributes[number].name in private for number in tree.used())
-    exposing = demands.class_is_public or not demands.others
-    risks = [*([HOMOGENEITY] if exposing else []), *([PRIVATE_TESTS] if asks_private else []), REFUSALS]
-    risks += [BORDERS] if growth.form.borders == "values" else []
+    diverse = {one.name for one in demands.hidden}
+    asked_for = {tree.attributes[number].name for number in tree.used()}.intersection(private)
+    risks = [
+        *([] if demands.class_must_be_diverse else [HOMOGENEITY]),
+        *([PRIVATE_TESTS] if asked_for - diverse else []),
+    ]
+    risks += [REFUSALS, *([BORDERS] if growth.form.borders == "values" else [])]
+    risks += [RARE_VALUES] if asked_for and growth.form.categories == "all" else []
     return ModelPlan(
         tree=tree,
         public=tuple(one.coded.attribute.name for one in asked if one.public),
@@ -198,6 +205,12 @@ def _borders(option: str, value: OptionValue) -> str:
     return "pinned" if borders_are_pinned(value) else "values"
 
 
+def _categories(option: str, value: OptionValue) -> str:
+    if value not in ("common", "all"):
+        raise PolicyError(f"{option} of ALGORITHM kadet is common or all")
+    return str(value)
+
+
 _READERS: Mapping[str, Callable[[str, OptionValue], bool | int | str]] = {
     "weight_gain": _switch,
     "mdl": _switch,
@@ -205,6 +218,7 @@ _READERS: Mapping[str, Callable[[str, OptionValue], bool | int | str]] = {
     "min_leaf": _whole,
     "max_depth": _whole,
     "borders": _borders,
+    "categories": _categories,
 }
 
 

@@ -50,6 +50,7 @@ class Form:
     min_leaf: int = 1
     max_depth: int = 30
     borders: str = "pinned"
+    categories: str = "common"
 
     @property
     def by_ratio(self) -> bool:

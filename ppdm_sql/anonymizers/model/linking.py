@@ -24,9 +24,12 @@ def attacked(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) 
         engine, tree, source.relation, public=public, class_is_public=demands.class_is_public, entity=source.entity,
         k=demands.k,
     )  # fmt: skip
-    wrong = 0
-    if demands.others:
-        wrong = int(np.count_nonzero(~demands.are_diverse(span_histograms(engine, tree, source, demands))))
+    told = [source.target] if demands.class_must_be_diverse else []
+    told += [one.name for one in demands.hidden]
+    wrong = sum(
+        int(np.count_nonzero(~demands.are_diverse(span_histograms(engine, tree, source, demands, name))))
+        for name in told
+    )
     if found.k < demands.k or wrong:
         raise RequirementBreached(
             f"the tree does not keep the policy: {found.below} of {found.spans} groups that an attacker can form have "
@@ -35,11 +38,11 @@ def attacked(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) 
     return found
 
 
-def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) -> Ints:
-    """The class counts of every group that an attacker can form."""
+def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDemands, told: str | None = None) -> Ints:
+    """The counts of a column's values, or of the classes, in every group that an attacker can form."""
     public = [name for name in source.quasi if name != source.target]
     table = stored_spans(
-        engine, [tree], source.relation, public, class_is_public=demands.class_is_public, entity=None
+        engine, [tree], source.relation, public, class_is_public=demands.class_is_public, entity=None, told=told
     )  # fmt: skip
     keys = [column(SPAN), column(CLASS)]
     query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])

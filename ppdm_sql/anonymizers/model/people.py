@@ -14,25 +14,13 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, canonical
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.coded import CodedAttribute
 from ppdm_sql.trees.criteria import Ints
 
-WEIGHT = "ppdm_weight"
-_PEOPLE = own("ppdm_model_people")
 
-
-def weighted_rows(engine: Engine, source: Source) -> Name:
-    """A working table: the columns that a tree may look at, and the weight of every row."""
-    picked = [aliased(column(name, "r"), name) for name in source.published]
-    query = exp.Select(expressions=[*picked, aliased(_weight(engine, source), WEIGHT)])
-    engine.create_table(_PEOPLE, query.from_(source.relation.table("r")), temporary=True)
-    engine.analyze(_PEOPLE)
-    return _PEOPLE
-
-
-def _weight(engine: Engine, source: Source) -> exp.Expr:
+def weight(engine: Engine, source: Source) -> exp.Expr:
     """1 for one row of each person.  Which one follows from the rows alone; a row of nobody (NULL) weighs nothing.
 
     A public class parts people from the start, so a person has one such row in each of his classes.
