@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_sql.trees.coded import CodedAttribute
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.counts import Tally
 from ppdm_sql.trees.criteria import Flags, Floats, Impurity, Ints, split_information
 

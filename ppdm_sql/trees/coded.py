@@ -20,10 +20,9 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, code_of, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recoded
 from ppdm_sql.statements.names import Name, aliased, column, own
-from ppdm_sql.trees.borders import At, Borders, even_places, values_at
-from ppdm_sql.trees.criteria import Flags, Ints
+from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 SLOT, RESPONSE = "ppdm_slot", "ppdm_z"
@@ -32,25 +31,6 @@ _CELLS = 4096  # of one packed column: with a thousand nodes still an array that
 _SMALL = 100_000  # rows up to which every value is looked at
 _MOST_CLASSES = 1000
 _FINEST = 10**300  # beyond it the arithmetic of doubles has no room
-
-
-@dataclass(frozen=True)
-class CodedAttribute:
-    """An attribute and its codes 0 .. size - 1: values or bins in order, then the rare ones together, NULL last."""
-
-    attribute: Attribute
-    lookup: Lookup
-    size: int
-    null: int | None
-    rare: int | None  # the code that all rare categories share
-    first: Ints  # per code but rare and NULL: its least value's place among all distinct values
-    last: Ints
-    gaps: Flags  # per such code: whether something lies between it and the next one
-    cuts: tuple[At, ...] = ()  # where they are fixed: the border above each code but the last
-
-    def texts(self, engine: Engine, places: Sequence[int]) -> dict[int, object]:
-        """The values at these places of the column's order; moments as text."""
-        return values_at(engine, self.attribute, self.lookup, places)
 
 
 @dataclass(frozen=True)
@@ -148,9 +128,9 @@ def make_training(
     if known == 0:
         raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
     limit = None if exact or total <= _SMALL else bins
-    cut = _Cutting(limit, bins, pinned)
+    cut = Cutting(limit, bins, pinned)
     coded = tuple(
-        _coded(engine, relation, info, _FIRST_NUMBER + number, rare, (ordered or {}).get(info.name), cut)
+        coded_attribute(engine, relation, info, _FIRST_NUMBER + number, rare, (ordered or {}).get(info.name), cut)
         for number, info in enumerate(attributes)
     )
     if regression:
@@ -175,110 +155,6 @@ def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regre
         raise PolicyError(f'column "{target.name}" is not a number: regression needs one, c45 or cart take classes')
 
 
-# -- attributes ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Cutting:
-    """How ordered columns are cut into codes: every value, so many bins, or at borders that enough rows pin."""
-
-    limit: int | None  # bins at most; None: every value has its code
-    bins: int
-    pinned: int
-
-
-def _coded(
-    engine: Engine, relation: Name, info: ColumnInfo, number: int, rare: int, ordered: bool | None, cut: _Cutting
-) -> CodedAttribute:
-    attribute = attribute_of(info, ordered=ordered)
-    lookup = make_lookup(engine, relation, info, number)
-    if attribute.ordered and cut.pinned > 1:
-        return _bordered(engine, attribute, lookup, number, cut)
-    if attribute.ordered:
-        return _ordered(engine, attribute, lookup, number, cut.limit)
-    return _categories(engine, attribute, lookup, number, rare)
-
-
-def _rows(engine: Engine, lookup: Lookup) -> Ints:
-    query = exp.Select(expressions=[column(ROWS)]).from_(lookup.table.table()).order_by(column(CODE))
-    return engine.arrays(query)[ROWS].astype(np.int64)
-
-
-def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bins: int | None) -> CodedAttribute:
-    known = lookup.size - (lookup.null_code is not None)
-    gaps = np.ones(known, dtype=bool)
-    if attribute.kind is Kind.FLOAT and known > 1 and _ends_in_infinity_and_nan(engine, lookup, known):
-        gaps[known - 2] = False
-    places = np.arange(known)
-    if bins is None or known <= bins:
-        return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, gaps)
-    bin_of = equal_bins(_rows(engine, lookup), bins)
-    return _binned(engine, attribute, lookup, number, bin_of, gaps)
-
-
-def _bordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, cut: _Cutting) -> CodedAttribute:
-    """Codes between borders that can be published; fewer than two where the rows are too few for a border."""
-    borders = Borders(engine, attribute, lookup, _rows(engine, lookup), cut.pinned)
-    cuts = borders.around(even_places(borders.rows[: borders.known], cut.bins))
-    values = np.arange(len(borders.rows))
-    bin_of = np.searchsorted(borders.places(cuts), values, side="right")
-    coded = _binned(engine, attribute, lookup, number, bin_of, np.ones(len(values), dtype=bool))
-    return replace(coded, cuts=cuts)
-
-
-def _binned(
-    engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bin_of: Ints, gaps: Flags
-) -> CodedAttribute:
-    first = np.flatnonzero(np.diff(bin_of, prepend=-1))
-    last = np.append(first[1:] - 1, len(bin_of) - 1)
-    null = len(first) if lookup.null_code is not None else None
-    moved = recoded(engine, lookup, bin_of.tolist(), number)
-    # the first look-up stays: it knows the values at the borders of the bins
-    binned = _Binned(moved.column, lookup.table, len(first) + (null is not None), null, moved.table)
-    return CodedAttribute(attribute, binned, binned.size, null, None, first, last, gaps[last])
-
-
-@dataclass(frozen=True)
-class _Binned(Lookup):
-    """A look-up by place in order whose rows are coded by bin."""
-
-    coded_table: Name
-
-
-def equal_bins(rows: Ints, bins: int) -> Ints:
-    """The bin of every value: as even in rows as whole values allow, numbered without gaps.
-
-    >>> equal_bins(np.array([1, 1, 1, 1, 4, 1, 1]), 3).tolist()
-    [0, 0, 0, 1, 1, 2, 2]
-    """
-    before = np.cumsum(rows) - rows
-    raw = (2 * before + rows) * bins // (2 * rows.sum())
-    return np.cumsum(np.diff(raw, prepend=raw[0]) > 0)
-
-
-def _ends_in_infinity_and_nan(engine: Engine, lookup: Lookup, known: int) -> bool:
-    """Whether the two greatest values are infinity and NaN: no number lies between them."""
-    places = [exp.Literal.number(known - 2), exp.Literal.number(known - 1)]
-    query = exp.Select(expressions=[column(VALUE)]).from_(lookup.table.table())
-    values = [row[0] for row in engine.fetch(query.where(exp.In(this=column(CODE), expressions=places)))]
-    return any(value != value for value in values) and any(value == float("inf") for value in values)
-
-
-def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, rare: int) -> CodedAttribute:
-    known = lookup.size - (lookup.null_code is not None)
-    places = np.arange(known)
-    common = _rows(engine, lookup) >= rare if rare > 1 else np.ones(known, dtype=bool)
-    none = np.zeros(known, dtype=bool)
-    if common.all():
-        return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, none)
-    named = int(common.sum())
-    codes = np.where(common, np.cumsum(common) - 1, named)
-    null = None if lookup.null_code is None else named + 1
-    moved = recoded(engine, lookup, codes.tolist(), number)
-    both = _Binned(lookup.column, lookup.table, named + 1 + (null is not None), null, moved.table)
-    return CodedAttribute(attribute, both, both.size, null, named, places[common], places[common], none[common])
-
-
 # -- the target, and the one pass ------------------------------------------------------------------------
 
 
@@ -294,7 +170,7 @@ def _with_classes(
     most_slots: int | None,
 ) -> Training:
     lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
-    rows = _rows(engine, lookup)
+    rows = rows_of(engine, lookup)
     kept = rows >= rare if rare > 1 else np.ones(len(rows), dtype=bool)
     if not kept.any():
         raise PolicyError(f'column "{target.name}": every one of its {len(rows)} classes has fewer than {rare} rows')
@@ -424,7 +300,7 @@ def _joined(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> 
         if one.size == 0 or (one.size == 1 and one.null is not None):  # only NULLs
             codes.append(exp.Literal.number(0))
             continue
-        table = one.lookup.coded_table if isinstance(one.lookup, _Binned) else one.lookup.table
+        table = one.lookup.coded_table if isinstance(one.lookup, Binned) else one.lookup.table
         value = canonical(engine, one.lookup.column, "r")
         joined = exp.EQ(this=column(VALUE, alias), expression=value)
         kind = "inner" if one.null is None else "left"

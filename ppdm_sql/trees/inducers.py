@@ -23,7 +23,8 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.candidates import Found, Rules, Veto
-from ppdm_sql.trees.coded import RESPONSE, CodedAttribute, Training, make_training
+from ppdm_sql.trees.coded import RESPONSE, Training, make_training
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy, gini, squared_error
 from ppdm_sql.trees.grow import Grown, Limits, grow
 from ppdm_sql.trees.prune import error_based, weakest_link

@@ -16,7 +16,8 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.source.encode import Lookup
 from ppdm_sql.statements.names import aliased, own
 from ppdm_sql.trees.candidates import Rules
-from ppdm_sql.trees.coded import SLOT, CodedAttribute, Training, make_packs
+from ppdm_sql.trees.coded import SLOT, Training, make_packs
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy
 from ppdm_sql.trees.grow import Grown, Limits, grow
 from ppdm_sql.trees.prune import error_based

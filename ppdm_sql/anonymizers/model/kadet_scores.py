@@ -15,7 +15,7 @@ import numpy as np
 from ppdm_sql.anonymizers.model.class_demands import ClassDemands
 from ppdm_sql.anonymizers.model.kadet_spans import Spans
 from ppdm_sql.anonymizers.model.kadet_sums import Entries, Sums, grouped
-from ppdm_sql.trees.coded import CodedAttribute
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy, split_information, times_log
 
 _DIGITS = 9  # scores that agree so far are equal

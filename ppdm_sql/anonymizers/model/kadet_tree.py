@@ -14,7 +14,8 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.coded import CodedAttribute, Training
+from ppdm_sql.trees.coded import Training
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Cut, Groups, Node, Split, Tree, Value, plain

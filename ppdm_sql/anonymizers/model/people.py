@@ -16,7 +16,7 @@ from ppdm_sql.source.encode import CODE, ROWS, VALUE, canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
-from ppdm_sql.trees.coded import CodedAttribute
+from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import Ints
 
 
