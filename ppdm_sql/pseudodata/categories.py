@@ -114,7 +114,9 @@ def _uuid(attribute: Attribute, given: Given) -> Value:
 
 def _whole(attribute: Attribute, given: Given) -> Value:
     number = _number(given)
-    return int(number) if number is not None and number.denominator == 1 else None
+    if number is None or number.denominator != 1 or not -(2**63) <= number < 2**63:
+        return None
+    return int(number)
 
 
 def _decimal(attribute: Attribute, given: Given) -> Value:
@@ -158,7 +160,7 @@ _KINDS: Mapping[Kind, tuple[str, Callable[[Attribute, Given], Value]]] = {
     Kind.TEXT: ("texts, as in (ward, ('A', 'B'))", _text),
     Kind.BOOLEAN: ("true and false", _boolean),
     Kind.UUID: ("texts of 32 hexadecimal digits in five groups", _uuid),
-    Kind.INTEGER: ("whole numbers", _whole),
+    Kind.INTEGER: ("whole numbers of at most 64 bits", _whole),
     Kind.DECIMAL: ("numbers that it can hold", _decimal),
     Kind.FLOAT: ("numbers", _float),
     Kind.DATE: ("days such as '2001-12-31' within the years 1 to 9999", _moment),

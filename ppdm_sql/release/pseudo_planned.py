@@ -14,6 +14,7 @@ from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.pseudodata.categories import Listed
 from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of
 from ppdm_sql.pseudodata.generate import Order, choices
+from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.pseudo import read_order, released_model
 from ppdm_sql.release.results import Planned
@@ -37,7 +38,7 @@ def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name
     record = released_model(engine, statement)
     tree = library.load(engine, record.relation_name).tree
     domains = domains_of(tree, order.domains or {})
-    rows = order.rows or tree.root.rows
+    rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
     steps = (
         f"make {rows_text(rows)} from model {shown_name(record)}, which was learned from {rows_text(tree.root.rows)} "
         f"({_how(order)})",
