@@ -57,7 +57,12 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
 @click.option("--classes", type=click.Choice(["quota", "draw", "counts"]),
               help="Per leaf the majority exactly, the others evenly [quota]; drawn; or as counted.")  # fmt: skip
-@click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...", help="Bounds of numbers and days, as in 'age,0,120'.")
+@click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...",
+              help="Bounds of numbers and days, categories of others: 'age,0,120,ward,A|B|C'.")  # fmt: skip
+@click.option("--numbers", type=click.Choice(["uniform", "midpoint", "endpoint"]),
+              help="Where in its interval a number lies: anywhere [uniform], the middle, the lower end.")  # fmt: skip
+@click.option("--bands", type=click.Choice(["even", "width"]),
+              help="Which of several intervals a row gets: each alike [even], or by how wide they are.")  # fmt: skip
 @click.option("--name-sources", is_flag=True, help="Add column ppdm_source: 0, 1, ... in the order of the files.")
 @json_option
 @pass_options
@@ -70,6 +75,8 @@ def collect(
     algorithm: str,
     classes: str | None,
     domains: str | None,
+    numbers: str | None,
+    bands: str | None,
     name_sources: bool,
     as_json: bool,
 ) -> int:
@@ -90,13 +97,18 @@ def collect(
 
     if classes is not None and algorithm == "basegen":
         raise PolicyError("--classes is for pgen: with basegen the tree says the class of every row")
-    bounds = {} if domains is None else domains_from_text(domains)
+    if (numbers or bands) is not None and algorithm == "basegen":
+        raise PolicyError(
+            "--numbers and --bands are for pgen: with basegen every column is drawn over its whole domain"
+        )
+    declared = {} if domains is None else domains_from_text(domains)
     with options.session() as session:
         shared = [read_shared(path) for path in model_files(files)]
         target = refuse_ours(name_of(session.engine, into))
         done = pool(
             session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, by_counts=classes == "counts",
-            draw=classes == "draw", domains=bounds, name_sources=name_sources,
+            draw=classes == "draw", domains=declared, numbers=numbers or "uniform", bands=bands or "even",
+            name_sources=name_sources,
         )  # fmt: skip
     if as_json:
         show.print_json({"table": done.relation, "rows": done.rows, "sources": done.sources})

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
 
+from sqlglot import Dialect
+
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import OptionValue
-from ppdm_sql.policy.reader import Reader
-from ppdm_sql.policy.tokens import Kind, described
+from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets
+from ppdm_sql.policy.tokens import Kind, described, source_of, tokenize
 from ppdm_sql.policy.words import shown
 
 # One way to write a number: no leading zero (octal in some languages), no exponent, no separators, no bare
@@ -92,3 +96,21 @@ def read_string(reader: Reader, what: str) -> str:
         reader.fail(f"{what} contains a NUL character")
     reader.take()
     return token.text
+
+
+def option_value(text: str, dialect: str = "duckdb") -> OptionValue:
+    """A value as a statement has it behind option =, from somewhere else, such as a command line.
+
+    >>> option_value("(age, 0, 120, ward, ('A', 'B'))")
+    ('age', Fraction(0, 1), Fraction(120, 1), 'ward', ('A', 'B'))
+    """
+    source = source_of(text, None)
+    report = Report(source)
+    with suppress(UnreadableError, TooManyError):
+        tokens = tokenize(source, Dialect.get_or_raise(dialect))
+        reader = Reader(report, tokens, brackets(tokens, report, DEEPEST_OURS))
+        value = read_value(reader)
+        reader.expect_end("the value")
+        if not report.mistakes:
+            return value
+    raise PolicyError(*report.found())

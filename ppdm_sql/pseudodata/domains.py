@@ -1,8 +1,8 @@
 """What values a pseudo-row can have: declared domains, or what the published model itself names.
 
-Never a look at the data: its least and greatest values are somebody's.  A category can only be one that the model
-names.  A number lies between declared bounds; without them between bounds that follow from the model's thresholds
-(as far beyond the outermost ones as neighbouring thresholds are apart on average).
+Never a look at the data: its least and greatest values are somebody's.  A category is one that was declared; without a
+declaration one that the model names.  A number lies between declared bounds; without them between bounds that follow
+from the model's thresholds (as far beyond the outermost ones as neighbouring thresholds are apart on average).
 
 Places are exact numbers: of a day the days since 1970, of a moment the seconds since 1970.  All but floating-point
 columns are drawn as whole numbers of steps: one of an integer or a day, 10^-scale of a DECIMAL (more where 17 digits do
@@ -13,22 +13,26 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from itertools import islice
 from math import floor, log10
 from typing import Any
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.values import option_value
+from ppdm_sql.pseudodata.categories import Listed, declared_categories, named_categories
 from ppdm_sql.pseudodata.draws import WIDEST
 from ppdm_sql.trees.comparing import MOMENTS, instant, read_moment
-from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Tree, Value
+from ppdm_sql.trees.tree import Attribute, Bands, Cut, Tree, Value
 
 Bounds = tuple[Fraction, Fraction]
-Declared = tuple[Fraction | str, Fraction | str]  # a text is a moment
+Ends = tuple[Fraction | str, Fraction | str]  # a text is a moment
+Declared = Ends | Listed
 
 DAY = 86_400  # seconds
 FIRST_DAY = date.min.toordinal() - date(1970, 1, 1).toordinal()
@@ -44,7 +48,10 @@ _LIMITS: dict[Kind, tuple[Fraction, Fraction, str]] = {
     Kind.TIMESTAMP: (Fraction(FIRST_DAY * DAY), Fraction(_END_DAY * DAY), "the years 1 to 9999"),
 }
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
-_FORM = "domains is a list of column, least, greatest, as in domains = (age, 0, 120, born, '1930-01-01', '2010-01-01')"
+_FORM = (
+    "domains is a list of column, least, greatest, or column and its categories in brackets, as in "
+    "domains = (age, 0, 120, born, '1930-01-01', '2010-01-01', ward, ('A', 'B', 'C'))"
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,7 @@ class Domain:
     values: tuple[Value, ...] = ()
     bounds: Bounds | None = None
     steps: Fraction | None = None  # of one unit; None: the values are categories or real numbers
+    is_declared: bool = False  # its categories are all there are
 
     @property
     def name(self) -> str:
@@ -62,36 +70,52 @@ class Domain:
 
 
 def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain]:
-    """Per attribute that the tree asks for, or that has declared bounds, its domain."""
+    """Per attribute that the tree asks for, or whose domain was declared, its domain."""
     unknown = [name for name in declared if name not in {attribute.name for attribute in tree.attributes}]
     if unknown:
         raise PolicyError(f'domains: the model has no column "{unknown[0]}"')
     used = set(tree.used())
     found = {}
     for number, attribute in enumerate(tree.attributes):
-        if attribute.ordered and (number in used or attribute.name in declared):
-            found[number] = _ranged(tree, number, declared.get(attribute.name))
-        elif not attribute.ordered and attribute.name in declared:
-            raise PolicyError(f'domains: column "{attribute.name}" has categories, not bounds')
-        elif number in used:
-            found[number] = Domain(attribute, values=_named(tree, number))
+        told = declared.get(attribute.name)
+        if number in used or told is not None:
+            found[number] = _ranged(tree, number, told) if attribute.ordered else _listed(tree, number, told)
     return found
+
+
+def _listed(tree: Tree, number: int, declared: Declared | None) -> Domain:
+    attribute, named = tree.attributes[number], named_categories(tree, number)
+    if declared is None:
+        return Domain(attribute, values=named)
+    if not isinstance(declared, Listed):
+        raise PolicyError(f'domains: column "{attribute.name}" has categories, not bounds: they stand in brackets')
+    return Domain(attribute, values=declared_categories(attribute, declared, named), is_declared=True)
 
 
 def read_domains(option: Any) -> dict[str, Declared]:
-    """The option domains = (age, 0, 120, born, '1930-01-01', '2010-01-01') as bounds per column."""
-    items = list(option) if isinstance(option, tuple) else []
-    if option is not None and (not items or len(items) % 3):
+    """The option domains = (age, 0, 120, ward, ('A', 'B')) as bounds or categories per column."""
+    items = option if isinstance(option, tuple) else ()
+    if option is not None and not items:
         raise PolicyError(_FORM)
     found: dict[str, Declared] = {}
-    for place in range(0, len(items), 3):
-        name, low, high = items[place : place + 3]
-        if not isinstance(name, str) or not isinstance(low, Fraction | str) or not isinstance(high, Fraction | str):
+    waiting = iter(items)
+    for name in waiting:
+        declared = _taken(waiting)
+        if not isinstance(name, str) or declared is None:
             raise PolicyError(_FORM)
         if name in found:
             raise PolicyError(f'domains: column "{name}" comes twice')
-        found[name] = (low, high)
+        found[name] = declared
     return found
+
+
+def _taken(waiting: Iterator[Any]) -> Declared | None:
+    """What stands behind the name of a column: a list, or two bounds."""
+    first = next(waiting, None)
+    if isinstance(first, tuple):
+        return Listed(first) if first and all(isinstance(one, Fraction | str | bool) for one in first) else None
+    second = next(waiting, None)
+    return (first, second) if isinstance(first, Fraction | str) and isinstance(second, Fraction | str) else None
 
 
 def domains_from_text(text: str) -> dict[str, Declared]:
@@ -99,9 +123,25 @@ def domains_from_text(text: str) -> dict[str, Declared]:
 
     >>> domains_from_text("age,0,120, born,1930-01-01,2010-01-01")
     {'age': (Fraction(0, 1), Fraction(120, 1)), 'born': ('1930-01-01', '2010-01-01')}
+    >>> domains_from_text("ward,A|B") == domains_from_text("(ward, ('A', 'B'))")
+    True
     """
-    words = [word.strip() for word in text.split(",")]
-    return read_domains(tuple(word if place % 3 == 0 else _number_or_text(word) for place, word in enumerate(words)))
+    if text.lstrip().startswith("("):  # as in a statement: categories may have commas and bars
+        return read_domains(option_value(text))
+    words = (word.strip() for word in text.split(","))
+    items: list[Any] = []
+    for name in words:
+        first = next(words, "")
+        items.append(name)
+        items += [_between_bars(first)] if "|" in first else map(_number_or_text, (first, *islice(words, 1)))
+    return read_domains(tuple(items))
+
+
+def _between_bars(word: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in word.split("|"))
+    if not all(found):
+        raise PolicyError("domains: there is nothing between two bars; an empty category is written (column, (''))")
+    return found
 
 
 def _number_or_text(word: str) -> Fraction | str:
@@ -113,6 +153,8 @@ def _number_or_text(word: str) -> Fraction | str:
 
 def _ranged(tree: Tree, number: int, declared: Declared | None) -> Domain:
     attribute = tree.attributes[number]
+    if isinstance(declared, Listed):
+        raise PolicyError(f'domains: column "{attribute.name}" has bounds, not categories')
     places = [place_of(attribute, at) for at in _thresholds(tree, number)]
     low, high, what = _LIMITS[attribute.kind]
     if places and not low < min(places) <= max(places) < high:
@@ -128,7 +170,7 @@ def _ranged(tree: Tree, number: int, declared: Declared | None) -> Domain:
     return stepped(Domain(attribute, bounds=bounds, steps=_steps(attribute, told, bounds[1] - bounds[0])))
 
 
-def _read_bounds(attribute: Attribute, declared: Declared) -> Bounds:
+def _read_bounds(attribute: Attribute, declared: Ends) -> Bounds:
     found = tuple(_declared_place(attribute, end) for end in declared)
     low, high, what = _LIMITS[attribute.kind]
     if not low <= found[0] < found[1] <= high:
@@ -227,20 +269,4 @@ def stepped(domain: Domain) -> Domain:
             f'column "{domain.name}" has more than 2^62 values between its bounds: narrower ones can be declared with '
             f"domains = ({domain.name}, least, greatest)"
         )
-    return Domain(domain.attribute, bounds=domain.bounds, steps=steps)
-
-
-# -- categories ------------------------------------------------------------------------------------------
-
-
-def _named(tree: Tree, number: int) -> tuple[Value, ...]:
-    found: dict[Value, None] = {}
-    for node in tree.nodes:
-        if isinstance(node.split, Groups) and node.split.attribute == number:
-            found |= dict.fromkeys(value for group in node.split.groups for value in group if value is not None)
-    return in_order(found)
-
-
-def in_order(values: Mapping[Value, None]) -> tuple[Value, ...]:
-    """Categories in an order of their own: NaN, which has no place among numbers, last."""
-    return tuple(sorted(values, key=lambda value: (str(type(value)), value != value, 0 if value != value else value)))
+    return replace(domain, steps=steps)

@@ -8,7 +8,7 @@ the rows from those.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
@@ -16,12 +16,13 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.pseudodata.domains import Bounds, Declared, Domain, domains_of
 from ppdm_sql.pseudodata.draws import PRIME, drawn, scaled
+from ppdm_sql.pseudodata.intervals import ends_by_width, placed
 from ppdm_sql.pseudodata.paths import Recipe, recipes
 from ppdm_sql.pseudodata.values import is_wide, listed_type, picked, range_figures, ranged, written
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.trees.comparing import category
 from ppdm_sql.trees.expression import class_expression
-from ppdm_sql.trees.tree import Tree
+from ppdm_sql.trees.tree import Tree, Value
 
 _BLOCKS, _DIGITS, _RECIPES, _CLASSES = (
     own(f"ppdm_pseudo_{name}") for name in ("blocks", "digits", "recipes", "classes")
@@ -40,6 +41,18 @@ class Order:
     draw: bool = False  # classes drawn one by one instead of by quota
     domains: Mapping[str, Declared] | None = None
     by_counts: bool = False  # classes as the counts of the leaves have them, instead of by quota
+    numbers: str = "uniform"  # where in its interval a number lies: intervals.NUMBERS
+    bands: str = "even"  # which of several intervals a row gets: intervals.BANDS
+
+
+def choices(order: Order) -> list[str]:
+    """What was chosen of the things that PGEN leaves open, where it is not what the paper does.
+
+    >>> choices(Order()), choices(Order(numbers="midpoint", bands="width"))
+    ([], ['numbers at the midpoint', 'bands by width'])
+    """
+    numbers = [] if order.numbers == "uniform" else [f"numbers at the {order.numbers}"]
+    return numbers + ([] if order.bands == "even" else [f"bands by {order.bands}"])
 
 
 @dataclass(frozen=True)
@@ -59,10 +72,15 @@ class _Drawn:
     domain: Domain
     is_banded: bool
     is_wide: bool
+    ends: Sequence[Sequence[int]] | None = None  # per recipe below which draw its bands end; None: all alike
 
     @property
     def is_listed(self) -> bool:
         return self.domain.bounds is None
+
+    @property
+    def has_shared_lists(self) -> bool:
+        return self.domain.is_declared
 
     @property
     def picks(self) -> Name:
@@ -82,7 +100,11 @@ def generate(engine: Engine, tree: Tree, order: Order, shared: Mapping[int, Doma
     made = recipes(tree, domains, order.rows, order.seed, by_counts=order.by_counts)
     if order.algorithm == "basegen":
         made = [_anywhere(domains, sum(recipe.rows for recipe in made), len(tree.classes))]
-    columns = [_column(number, domain, made) for number, domain in domains.items()]
+    narrowed = made if order.numbers == "uniform" else [placed(recipe, domains, order.numbers) for recipe in made]
+    columns = [_column(number, domain, narrowed) for number, domain in domains.items()]
+    if order.bands == "width":  # of the intervals as the paths have them
+        columns = [_by_width(one, made) for one in columns]
+    made = narrowed
     _load(engine, tree, made, columns, order)
     return _query(engine, tree, made, columns, order)
 
@@ -99,6 +121,12 @@ def _column(number: int, domain: Domain, made: Sequence[Recipe]) -> _Drawn:
         return _Drawn(number, domain, is_banded=False, is_wide=False)
     ranges = [one for recipe in made for one in recipe.bounds[number]]
     return _Drawn(number, domain, is_banded=len(ranges) > len(made), is_wide=is_wide(domain, ranges))
+
+
+def _by_width(one: _Drawn, made: Sequence[Recipe]) -> _Drawn:
+    if not one.is_banded:
+        return one
+    return replace(one, ends=[ends_by_width(recipe.bounds[one.number], one.domain.steps) for recipe in made])
 
 
 # -- working tables --------------------------------------------------------------------------------------
@@ -130,20 +158,32 @@ def _loaded(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[str, li
     """Stores what a column is drawn from, and gives what a draw needs to know of each recipe."""
     number = one.number
     if one.is_listed:
-        listed = [(place, index, value) for place, recipe in enumerate(made)
-                  for index, value in enumerate(recipe.values[number])]  # fmt: skip
-        keys = {"ppdm_recipe": [place for place, _, _ in listed], "ppdm_i": [index for _, index, _ in listed]}
-        texts = [written(one.domain.attribute, value) for _, _, value in listed]
-        _store(engine, one.picks, {**keys, "ppdm_v": texts})
-        return {f"ppdm_n{number}": [len(recipe.values[number]) for recipe in made]}
+        return _loaded_lists(engine, one, [recipe.values[number] for recipe in made])
     if not one.is_banded:
         return range_figures(one.domain, number, [recipe.bounds[number][0] for recipe in made], wide=one.is_wide)
     bands = [(place, index, band) for place, recipe in enumerate(made)
              for index, band in enumerate(recipe.bounds[number])]  # fmt: skip
     keys = {"ppdm_recipe": [place for place, _, _ in bands], "ppdm_i": [index for _, index, _ in bands]}
+    if one.ends is not None:
+        keys["ppdm_end"] = [one.ends[place][index] for place, index, _ in bands]
+        keys["ppdm_begin"] = [one.ends[place][index - 1] if index else 0 for place, index, _ in bands]
     ranges: list[Bounds] = [band for _, _, band in bands]
     _store(engine, one.bands, keys | range_figures(one.domain, number, ranges, wide=one.is_wide))
     return {f"ppdm_b{number}": [len(recipe.bounds[number]) for recipe in made]}
+
+
+def _loaded_lists(engine: Engine, one: _Drawn, lists: Sequence[tuple[Value, ...]]) -> dict[str, list[Any]]:
+    """Declared categories may be many, and most leaves draw from all: a list of several leaves is stored once."""
+    stored = list(dict.fromkeys(lists)) if one.has_shared_lists else lists
+    listed = [(place, index, value) for place, found in enumerate(stored) for index, value in enumerate(found)]
+    keys = {"ppdm_recipe": [place for place, _, _ in listed], "ppdm_i": [index for _, index, _ in listed]}
+    texts = [written(one.domain.attribute, value) for _, _, value in listed]
+    _store(engine, one.picks, {**keys, "ppdm_v": texts})
+    sizes = {f"ppdm_n{one.number}": [len(found) for found in lists]}
+    if not one.has_shared_lists:
+        return sizes
+    places = {found: place for place, found in enumerate(stored)}
+    return sizes | {f"ppdm_s{one.number}": [places[found] for found in lists]}
 
 
 def _class_ranges(made: Sequence[Recipe]) -> dict[str, list[int]]:
@@ -215,21 +255,34 @@ def _with_column(query: exp.Select, one: _Drawn, row: exp.Expr, seed: int) -> ex
     name, number = one.domain.name, one.number
     draw = drawn(row, seed, name)
     if one.is_listed:
-        query = _joined(query, one.picks, f"p{number}", scaled(draw, column(f"ppdm_n{number}", "r")), "left")
+        listed = column(f"ppdm_s{number}", "r") if one.has_shared_lists else column("ppdm_recipe", "b")
+        index = scaled(draw, column(f"ppdm_n{number}", "r"))
+        query = query.join(one.picks.table(f"p{number}"), on=_picked(f"p{number}", listed, index), join_type="left")
         value = picked(one.domain, column("ppdm_v", f"p{number}"))
         return query.select(aliased(value, name), copy=False)
     figures = "r"
     if one.is_banded:
         figures = f"w{number}"
-        index = scaled(drawn(row, seed, f"{name} band"), column(f"ppdm_b{number}", "r"))
-        query = _joined(query, one.bands, figures, index, "")
+        band = drawn(row, seed, f"{name} band")
+        if one.ends is None:
+            on = _picked(figures, column("ppdm_recipe", "b"), scaled(band, column(f"ppdm_b{number}", "r")))
+        else:
+            on = exp.And(this=_same(figures, "b"), expression=_within_ends(band, figures))
+        query = query.join(one.bands.table(figures), on=on)
     draws = (drawn(row, seed, f"{name} high"), draw) if one.is_wide else (draw, draw)
     return query.select(aliased(ranged(one.domain, number, draws, figures, wide=one.is_wide), name), copy=False)
 
 
-def _joined(query: exp.Select, table: Name, alias: str, index: exp.Expr, join_type: str) -> exp.Select:
-    on = exp.And(this=_same(alias, "b"), expression=exp.EQ(this=column("ppdm_i", alias), expression=index))
-    return query.join(table.table(alias), on=on, join_type=join_type)
+def _picked(alias: str, whose: exp.Expr, index: exp.Expr) -> exp.Expr:
+    """The entry of a list by the list's number and its place there."""
+    same = exp.EQ(this=column("ppdm_recipe", alias), expression=whose)
+    return exp.And(this=same, expression=exp.EQ(this=column("ppdm_i", alias), expression=index))
+
+
+def _within_ends(draw: exp.Expr, band: str) -> exp.Expr:
+    """Whether a draw is one of a band's; the bands of a recipe share all draws out."""
+    above = exp.GTE(this=draw, expression=column("ppdm_begin", band))
+    return exp.And(this=above, expression=exp.LT(this=draw.copy(), expression=column("ppdm_end", band)))
 
 
 def _same(left: str, right: str) -> exp.Expr:

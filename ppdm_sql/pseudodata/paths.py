@@ -26,6 +26,7 @@ class Recipe:
     classes: tuple[int, ...]
     values: Mapping[int, tuple[Value, ...]]
     bounds: Mapping[int, tuple[Bounds, ...]]
+    asked: frozenset[int] = frozenset()  # the columns that its path asks for
 
 
 def recipes(
@@ -48,7 +49,8 @@ def recipes(
         values, bounds = _allowed(tree, leaf, domains)
         order = class_order(seed, leaf.number, len(leaf.counts))
         classes = tuple(largest_remainder(leaf.counts, size, order)) if by_counts else quota(leaf, size, order)
-        made.append(Recipe(leaf.number, size, classes, values, bounds))
+        asked = frozenset(node.split.attribute for node, _ in tree.path(leaf) if node.split is not None)
+        made.append(Recipe(leaf.number, size, classes, values, bounds, asked))
     return [recipe for recipe in made if recipe.rows > 0]
 
 
@@ -108,7 +110,7 @@ def _allowed(
             asked = split.ranges(branch)
             bounds[split.attribute] = _within(tree.attributes[split.attribute], bounds[split.attribute], asked)
         elif isinstance(split, Groups):
-            values[split.attribute] = _of_branch(split, branch, values[split.attribute])
+            values[split.attribute] = _of_branch(split, branch, values[split.attribute], domains[split.attribute])
     for number, ranges in bounds.items():
         steps = domains[number].steps
         if steps is not None and len(ranges) > 1:
@@ -145,13 +147,16 @@ def _within(attribute: Attribute, ranges: Sequence[Bounds], asked: Sequence[tupl
     return tuple(one for one in both if one[0] < one[1]) or (both[0],)
 
 
-def _of_branch(split: Groups, branch: int, before: tuple[Value, ...]) -> tuple[Value, ...]:
+def _of_branch(split: Groups, branch: int, before: tuple[Value, ...], domain: Domain) -> tuple[Value, ...]:
     """The values that take a branch; of the branch of all others those that no group names, NULL if there are none."""
-    group = split.groups[branch]
+    group = set(split.groups[branch])
     kept = tuple(value for value in before if value in group)
     if split.others == branch:
         named = {value for one in split.groups for value in one}
         kept += tuple(value for value in before if value not in named)
-    if None in group and not kept:
-        return (None,)
+    if not kept and None not in group and domain.is_declared:
+        raise PolicyError(
+            f'domains: a leaf of the model is for categories of column "{domain.name}" that it does not name, and none '
+            "of those was declared"
+        )
     return kept or (None,)

@@ -22,6 +22,7 @@ from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import Made, Order, generate
+from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release import manifest
 from ppdm_sql.release.joint import shown_name
@@ -34,7 +35,18 @@ from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
 _STAGE = own("ppdm_pseudo_rows")
-_OPTIONS = ("algorithm", "rows", "seed", "classes", "domains")
+_WORDS = {  # options of one word, the first unless it is said
+    "algorithm": ("pgen", "basegen"),
+    "classes": ("quota", "draw", "counts"),
+    "numbers": NUMBERS,
+    "bands": BANDS,
+}
+_OPTIONS = (*_WORDS, "rows", "seed", "domains")
+_PGEN_ONLY = {
+    "classes": "the tree says the class of every row",
+    "numbers": "every column is drawn over its whole domain",
+    "bands": "every column is drawn over its whole domain",
+}
 RISKS = {
     "pseudo": "these rows were made from a model and describe nobody; nothing that holds of them need hold of people",
     "diversity": "no k, l or t is claimed of pseudo-rows: their guarantee is that of the model they were made from",
@@ -47,16 +59,29 @@ def read_order(statement: PseudoData) -> Order:
     for name in given:
         if name not in _OPTIONS:
             raise PolicyError(f"PSEUDO DATA has no option {shown(name)}: {did_you_mean(name, _OPTIONS)}")
-    algorithm, classes = given.get("algorithm", "pgen"), given.get("classes", "quota")
-    if algorithm not in ("pgen", "basegen"):
-        raise PolicyError("algorithm of PSEUDO DATA is pgen or basegen")
-    if classes not in ("quota", "draw", "counts"):
-        raise PolicyError("classes of PSEUDO DATA is quota, draw or counts")
-    if algorithm == "basegen" and "classes" in given:
-        raise PolicyError("classes of PSEUDO DATA is for pgen: with basegen the tree says the class of every row")
-    rows, seed = _whole(given.get("rows"), "rows", 1), _whole(given.get("seed"), "seed", 0)
-    domains = read_domains(given.get("domains"))
-    return Order(str(algorithm), rows, seed or 0, classes == "draw", domains, classes == "counts")
+    words = {name: _word(name, given.get(name)) for name in _WORDS}
+    for name, why in _PGEN_ONLY.items():
+        if words["algorithm"] == "basegen" and name in given:
+            raise PolicyError(f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
+    return Order(
+        algorithm=words["algorithm"],
+        rows=_whole(given.get("rows"), "rows", 1),
+        seed=_whole(given.get("seed"), "seed", 0) or 0,
+        draw=words["classes"] == "draw",
+        domains=read_domains(given.get("domains")),
+        by_counts=words["classes"] == "counts",
+        numbers=words["numbers"],
+        bands=words["bands"],
+    )
+
+
+def _word(name: str, value: Any) -> str:
+    known = _WORDS[name]
+    if value is None:
+        return known[0]
+    if not isinstance(value, str) or value not in known:
+        raise PolicyError(f"{name} of PSEUDO DATA is {', '.join(known[:-1])} or {known[-1]}")
+    return value
 
 
 def _whole(value: Any, name: str, least: int) -> int | None:
@@ -96,9 +121,10 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
 def comment_on(record: ReleaseRecord) -> str:
     """What the comment of a pseudo-table says, here and in an exported database."""
     model = record.manifest["pseudo_data"]["model"]
+    chosen = "".join(f", {name} {record.options[name]}" for name in ("numbers", "bands") if name in record.options)
     return (
         f"{MARK} {record.release_id}: made from model {model}, describes nobody; "
-        f"{record.algorithm}, {record.rows} rows, seed {record.seed}"
+        f"{record.algorithm}, {record.rows} rows, seed {record.seed}{chosen}"
     )
 
 

@@ -11,8 +11,10 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.policy.policy import PseudoData
-from ppdm_sql.pseudodata.domains import Domain, domains_of
-from ppdm_sql.pseudodata.generate import Order
+from ppdm_sql.pseudodata.categories import Listed
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of
+from ppdm_sql.pseudodata.generate import Order, choices
+from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.pseudo import read_order, released_model
 from ppdm_sql.release.results import Planned
@@ -36,7 +38,7 @@ def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name
     record = released_model(engine, statement)
     tree = library.load(engine, record.relation_name).tree
     domains = domains_of(tree, order.domains or {})
-    rows = order.rows or tree.root.rows
+    rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
     steps = (
         f"make {rows_text(rows)} from model {shown_name(record)}, which was learned from {rows_text(tree.root.rows)} "
         f"({_how(order)})",
@@ -51,7 +53,7 @@ def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Order, nam
     size = rows_text(order.rows) if order.rows else "as many rows as it is learned from"
     steps = (
         f"make {size} from model {name}, once the statement before has published it ({_how(order)})",
-        *(f"{visible(one)}: between the declared bounds" for one in order.domains or {}),
+        *(f"{visible(name)}: {_declared(declared)}" for name, declared in (order.domains or {}).items()),
         "every other column that it asks for: what its thresholds and categories say",
         _STORED,
     )
@@ -60,14 +62,25 @@ def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Order, nam
 
 def _how(order: Order) -> str:
     classes = "drawn" if order.draw else "as the counts say" if order.by_counts else "by quota"
-    told = [order.algorithm, f"seed {order.seed}", *([f"classes {classes}"] if order.algorithm == "pgen" else [])]
-    return ", ".join(told)
+    chosen = [f"classes {classes}", *choices(order)] if order.algorithm == "pgen" else []
+    return ", ".join([order.algorithm, f"seed {order.seed}", *chosen])
+
+
+def _declared(declared: Declared) -> str:
+    if isinstance(declared, Listed):
+        return f"{_categories(len(declared.values))}, as declared"
+    return "between the declared bounds"
+
+
+def _categories(number: int) -> str:
+    return many(number, "category", "categories")
 
 
 def _column_step(domain: Domain, order: Order) -> str:
     name = visible(domain.name)
     if domain.bounds is None:
-        return f"{name}: {many(len(domain.values), 'category', 'categories')} that the model names"
+        whence = ", as declared" if domain.is_declared else " that the model names"
+        return f"{name}: {_categories(len(domain.values))}{whence}"
     low, high = _ends(domain.attribute, domain.bounds)
     whence = "as declared" if domain.name in (order.domains or {}) else "which follows from the thresholds of the model"
     return f"{name}: from {low} to {high}, {whence}"

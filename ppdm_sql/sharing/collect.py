@@ -20,8 +20,9 @@ from sqlglot import exp
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, in_order, stepped
-from ppdm_sql.pseudodata.generate import Order, generate
+from ppdm_sql.pseudodata.categories import in_order
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, stepped
+from ppdm_sql.pseudodata.generate import Order, choices, generate
 from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
 from ppdm_sql.sharing import manifest
 from ppdm_sql.sharing.mark import MARK
@@ -189,7 +190,8 @@ def _joined(one: Domain, two: Domain) -> Domain:
         bounds = min(one.bounds[0], two.bounds[0]), max(one.bounds[1], two.bounds[1])
         steps = None if one.steps is None or two.steps is None else max(one.steps, two.steps)
         return stepped(Domain(attribute, bounds=bounds, steps=steps))
-    return Domain(attribute, values=in_order(dict.fromkeys((*one.values, *two.values))))
+    values = in_order(dict.fromkeys((*one.values, *two.values)))
+    return Domain(attribute, values=values, is_declared=one.is_declared)
 
 
 def _wider(one: Attribute, two: Attribute) -> Attribute:
@@ -226,6 +228,8 @@ def pool(
     by_counts: bool = False,
     draw: bool = False,
     domains: Mapping[str, Declared] | None = None,
+    numbers: str = "uniform",
+    bands: str = "even",
     name_sources: bool = False,
     progress: Progress = silent,
 ) -> Pooled:
@@ -239,7 +243,7 @@ def pool(
         raise PolicyError(f"there is a table {into} already: it will not be overwritten")
     common = pooled_domains(shared, domains or {})
     sizes = _sizes(shared, rows)
-    order = Order(algorithm, None, seed, draw=draw, by_counts=by_counts)
+    order = Order(algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands)
     parts: list[exp.Query] = []
     for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
         progress("making rows", number, len(shared))
@@ -265,11 +269,13 @@ def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
 
 def _said(shared: Sequence[Shared], order: Order, rows: int) -> str:
     """What the table's comment tells of where its rows come from."""
-    classes = "" if order.algorithm == "basegen" else f", classes by {_classes(order)}"
+    chosen = [] if order.algorithm == "basegen" else [f"classes by {_classes(order)}", *choices(order)]
+    names = ", ".join(f'"{name}"' for name in order.domains or {})
+    made = ", ".join([order.algorithm, *chosen, f"{rows} rows", f"seed {order.seed}"])
+    made += f"; domains declared of {names}" if names else ""
     files = ", ".join(f"{one.file} ({one.sha256 or 'no file'})" for one in shared)
     return (
-        f"{MARK} of {len(shared)} sources: made from models, describes nobody; {order.algorithm}{classes}, "
-        f"{rows} rows, seed {order.seed}; files and their sha256: {files}"
+        f"{MARK} of {len(shared)} sources: made from models, describes nobody; {made}; files and their sha256: {files}"
     )
 
 

@@ -96,6 +96,15 @@ def test_plan_tells_pseudo_data_also_of_a_model_that_the_file_publishes(make_tab
     assert planned.exit_code == 0, planned.output
     assert "plan for e" in planned.output
     assert "make 250 rows from model ills, once the statement before has published it" in planned.output
+    listed = MADE.replace("(age, 0, 120)", "(age, 0, 120, sex, ('f', 'm', 'x'))").replace(
+        "seed = 7", "numbers = midpoint"
+    )
+    file.write_text(f"{MODEL}\n{listed}", encoding="utf-8")
+    planned = CliRunner().invoke(cli, ["--db", str(database), "plan", str(file)])
+    said = " ".join(planned.output.split())
+    assert "numbers at the midpoint" in said
+    assert "age: between the declared bounds" in said
+    assert "sex: 3 categories, as declared" in said
     file.write_text(MADE, encoding="utf-8")
     assert CliRunner().invoke(cli, ["--db", str(database), "plan", str(file)]).exit_code != 0  # no such model
     file.write_text("SELECT 1", encoding="utf-8")

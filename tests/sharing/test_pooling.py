@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 
 import duckdb
 import pytest
@@ -18,6 +19,7 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.commands import cli
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
+from ppdm_sql.pseudodata.categories import Listed
 from ppdm_sql.sharing.collect import SOURCE, Shared, check_fit, model_files, pool, read_shared
 from ppdm_sql.sharing.manifest import public_groups
 from ppdm_sql.sharing.mark import is_pseudo
@@ -130,6 +132,44 @@ def test_the_table_says_what_it_was_made_from(engine, tmp_path):
     engine.create_table(Name("copied"), exp.select("*").from_(Name("pooled").table()))
     assert not is_pseudo(engine, Name("copied"))
     assert not is_pseudo(engine, Name("nothing"))
+
+
+def test_declared_categories_and_choices_hold_for_all_sources(engine, duckdb_engine, tmp_path):
+    """A declared list is every source's; a column that no model asks for is drawn from it, too."""
+    silent = replace(OLD, attributes=(AGE, Attribute("night", Kind.BOOLEAN, ordered=False)))
+    shared = [handed_over(tmp_path, "a", silent), handed_over(tmp_path, "b", WOMEN)]
+    asked = {"age": (Fraction(0), Fraction(120)), "sex": Listed(("f", "m", "x'; --")), "night": Listed((True, False))}
+    for into in dict.fromkeys((engine, duckdb_engine)):
+        pool(
+            into,
+            shared,
+            Name("pooled"),
+            rows=1200,
+            seed=2,
+            domains=asked,
+            numbers="midpoint",
+            bands="width",
+            name_sources=True,
+        )
+    rows = rows_of(engine, Name("pooled"))
+    first, second = ([row for row in rows if row[SOURCE] == number] for number in (0, 1))
+    assert {row["age"] for row in first} == {30, 90}
+    assert len({row["age"] for row in second}) > 90  # nobody asks there
+    assert {row["sex"] for row in first} == {"f", "m", "x'; --"}
+    assert {row["sex"] for row in second} == {"f", "m"}
+    assert all({row["night"] for row in part} == {True, False} for part in (first, second))
+    same = rows_of(duckdb_engine, Name("pooled"))
+    assert Counter(tuple(row.values()) for row in rows) == Counter(tuple(row.values()) for row in same)
+    said = engine.comment_on(Name("pooled"))
+    assert "pgen, classes by quota, numbers at the midpoint, bands by width, 1200 rows, seed 2" in said
+    assert 'domains declared of "age", "sex", "night"; files' in said
+
+
+def test_a_declared_list_that_one_source_contradicts_is_told_of_its_file(duckdb_engine, tmp_path):
+    shared = [handed_over(tmp_path, "a", OLD), handed_over(tmp_path, "b", WOMEN)]
+    with pytest.raises(PolicyError, match=r'b\.json: domains: the categories of column "sex" lack 1 of the 2'):
+        pool(duckdb_engine, shared, Name("pooled"), domains={"sex": Listed(("f", "d"))})
+    assert duckdb_engine.relation_kind(Name("pooled")) is None
 
 
 # -- files that do not fit together ----------------------------------------------------------------------
@@ -263,11 +303,16 @@ def test_all_that_a_shell_makes_of_a_star_can_be_given(tmp_path):
     assert len(files) == 4
     assert [path.name for path in model_files(files)] == ["a.json", "b.json"]
     code, said = told(tmp_path, "share", "collect", *files, "--into", "pooled", "--classes", "draw",
-                      "--domains", "age,0,120", "--rows", "3000")  # fmt: skip
+                      "--domains", "age,0,120,sex,f|m|d", "--rows", "3000", "--bands", "width")  # fmt: skip
     assert (code, "collected 2 models: 3,000 pseudo-rows in pooled" in said) == (0, True), said
     with duckdb.connect(str(tmp_path / "m.duckdb")) as con:
         least, greatest = con.execute("SELECT min(age), max(age) FROM pooled").fetchall()[0]
+        sexes = con.execute("SELECT DISTINCT sex FROM pooled ORDER BY sex").fetchall()
     assert (least, greatest) == (0, 119)
+    assert sexes == [("d",), ("f",), ("m",)]
+    code, said = told(tmp_path, "share", "collect", *files, "--into", "ends", "--numbers", "endpoint",
+                      "--domains", "(age, 0, 120, sex, ('f', 'm', 'a,b|c'))")  # fmt: skip
+    assert code == 0, said
     lone = [name for name in files if name.endswith("b.json.manifest.json")]
     assert told(tmp_path, "share", "collect", *lone, "--into", "x")[0] == 2
 
@@ -281,6 +326,12 @@ def test_all_that_a_shell_makes_of_a_star_can_be_given(tmp_path):
         (("--into", "x", "--domains", "age,0"), "column, least, greatest"),
         (("--into", "x", "--domains", "age,70,90"), "outside of its declared bounds"),
         (("--into", "x", "--domains", "shoe,1,2"), 'no model has a column "shoe"'),
+        (("--into", "x", "--domains", "shoe,A|B"), 'no model has a column "shoe"'),
+        (("--into", "x", "--domains", "age,1|2"), 'column "age" has bounds, not categories'),
+        (("--into", "x", "--domains", "age,1||2"), "nothing between two bars"),
+        (("--into", "x", "--domains", "(age, 0, 120"), "never closed"),
+        (("--into", "x", "--algorithm", "basegen", "--numbers", "uniform"), "--numbers and --bands are for pgen"),
+        (("--into", "x", "--algorithm", "basegen", "--bands", "width"), "--numbers and --bands are for pgen"),
     ],
 )
 def test_mistakes_in_a_call_are_told(tmp_path, words, said):
