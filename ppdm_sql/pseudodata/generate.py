@@ -28,7 +28,7 @@ _BLOCKS, _DIGITS, _RECIPES, _CLASSES = (
     own(f"ppdm_pseudo_{name}") for name in ("blocks", "digits", "recipes", "classes")
 )
 _BLOCK = 1000
-LEAF = "ppdm_leaf"
+_PLACE, _CODE = "ppdm_place", "ppdm_code"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[
     _store(engine, _BLOCKS, blocks)
     _store(engine, _DIGITS, {"ppdm_d": list(range(_BLOCK))})
     _store(engine, _CLASSES, _class_ranges(made))
-    figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made))), LEAF: [recipe.leaf for recipe in made]}
+    figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made)))}
     for one in columns:
         figures |= _loaded(engine, one, made)
     if order.draw:
@@ -224,59 +224,83 @@ def _store(engine: Engine, name: Name, columns: Mapping[str, Sequence[Any]]) -> 
 
 
 def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: Order) -> Made:
+    """Every row's draws in an inner query, where each is computed once; around it the joins that turn them into values.
+
+    A draw written into the condition of a join would be computed anew wherever its expression repeats itself.
+    """
     row = exp.Add(this=column("ppdm_start", "b"), expression=column("ppdm_d", "d"))
     place = exp.Add(this=column("ppdm_base", "b"), expression=column("ppdm_d", "d"))
     inside = exp.LT(this=column("ppdm_d", "d"), expression=column("ppdm_size", "b"))
-    query = exp.Select().from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
-    query = query.join(_RECIPES.table("r"), on=_same("r", "b"))
+    draws: list[exp.Expr] = [column("ppdm_recipe", "b"), aliased(place, _PLACE)]
+    values: list[exp.Expr] = []
+    joins: list[exp.Join] = []
     for one in columns:
-        query = _with_column(query, one, row, order.seed)
+        known, value, join = _with_draws(one, row, order.seed)
+        draws += known
+        values.append(aliased(value, one.domain.name))
+        joins += join
     names = tuple(one.domain.name for one in columns)
+    shown = (*names, tree.target.name)
     rows = sum(recipe.rows for recipe in made)
     kind = listed_type(tree.target, tree.classes)
     if order.algorithm == "basegen":
-        if not names:  # a model of one leaf asks for nothing, but a subquery needs a column
-            query = query.select(column(LEAF, "r"))
+        values = values or [column("ppdm_recipe", "x")]  # a model of one leaf asks for nothing
+    elif order.draw:
+        draws.append(aliased(_drawn_class(drawn(row, order.seed, "ppdm_class"), len(tree.classes)), _CODE))
+        values.append(aliased(exp.cast(_class_value(tree, column(_CODE, "x")), kind), tree.target.name))
+    else:
+        within = exp.Between(this=column(_PLACE, "x"), low=column("ppdm_first", "c"), high=column("ppdm_last", "c"))
+        joins.append(_join(_CLASSES, "c", exp.And(this=_of_recipe("c"), expression=within)))
+        values.append(aliased(exp.cast(_class_value(tree, column("ppdm_class", "c")), kind), tree.target.name))
+    inner = exp.Select(expressions=draws).from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
+    same = exp.EQ(this=column("ppdm_recipe", "r"), expression=column("ppdm_recipe", "b"))
+    inner = inner.join(_RECIPES.table("r"), on=same)
+    query = exp.Select(expressions=values, joins=joins).from_(inner.subquery("x", copy=False), copy=False)
+    if order.algorithm == "basegen":
         told = aliased(exp.cast(class_expression(engine, tree, "x"), kind), tree.target.name)
         query = exp.Select(expressions=[*(column(name, "x") for name in names), told]).from_(query.subquery("x"))
-        return Made(query, (*names, tree.target.name), rows)
-    if order.draw:
-        code = _drawn_class(drawn(row, order.seed, "ppdm_class"), len(tree.classes))
-    else:
-        code = column("ppdm_class", "c")
-        within = exp.Between(this=place, low=column("ppdm_first", "c"), high=column("ppdm_last", "c"))
-        query = query.join(_CLASSES.table("c"), on=exp.And(this=_same("c", "b"), expression=within))
-    query = query.select(aliased(exp.cast(_class_value(tree, code), kind), tree.target.name))
-    return Made(query, (*names, tree.target.name), rows)
+    return Made(query, shown, rows)
 
 
-def _with_column(query: exp.Select, one: _Drawn, row: exp.Expr, seed: int) -> exp.Select:
-    """The query with one more column, and the join that its values come by."""
+def _with_draws(one: _Drawn, row: exp.Expr, seed: int) -> tuple[list[exp.Expr], exp.Expr, list[exp.Join]]:
+    """Of a column: what is drawn for every row, the value that follows from it, and the join it comes by."""
     name, number = one.domain.name, one.number
     draw = drawn(row, seed, name)
+    at, key = f"ppdm_x{number}", f"ppdm_k{number}"
+    known: list[exp.Expr]
     if one.is_listed:
-        listed = column(f"ppdm_s{number}", "r") if one.has_shared_lists else column("ppdm_recipe", "b")
-        index = scaled(draw, column(f"ppdm_n{number}", "r"))
-        query = query.join(one.picks.table(f"p{number}"), on=_picked(f"p{number}", listed, index), join_type="left")
-        value = picked(one.domain, column("ppdm_v", f"p{number}"))
-        return query.select(aliased(value, name), copy=False)
-    figures = "r"
-    if one.is_banded:
-        figures = f"w{number}"
-        band = drawn(row, seed, f"{name} band")
-        if one.ends is None:
-            on = _picked(figures, column("ppdm_recipe", "b"), scaled(band, column(f"ppdm_b{number}", "r")))
-        else:
-            on = exp.And(this=_same(figures, "b"), expression=_within_ends(band, figures))
-        query = query.join(one.bands.table(figures), on=on)
+        listed = "ppdm_recipe"
+        known = [aliased(scaled(draw, column(f"ppdm_n{number}", "r")), key)]
+        if one.has_shared_lists:
+            listed = f"ppdm_s{number}"
+            known.append(column(listed, "r"))
+        joined = _join(one.picks, f"p{number}", _picked(f"p{number}", listed, key), "LEFT")
+        return known, picked(one.domain, column("ppdm_v", f"p{number}")), [joined]
     draws = (drawn(row, seed, f"{name} high"), draw) if one.is_wide else (draw, draw)
-    return query.select(aliased(ranged(one.domain, number, draws, figures, wide=one.is_wide), name), copy=False)
+    if not one.is_banded:
+        value = ranged(one.domain, number, draws, "r", wide=one.is_wide)
+        return [aliased(value, at)], column(at, "x"), []
+    bands = f"w{number}"
+    band = drawn(row, seed, f"{name} band")
+    known = [aliased(draws[1], at), *([aliased(draws[0], f"ppdm_y{number}")] if one.is_wide else [])]
+    if one.ends is None:
+        known.append(aliased(scaled(band, column(f"ppdm_b{number}", "r")), key))
+        on = _picked(bands, "ppdm_recipe", key)
+    else:
+        known.append(aliased(band, key))
+        on = exp.And(this=_of_recipe(bands), expression=_within_ends(column(key, "x"), bands))
+    told = (column(f"ppdm_y{number}" if one.is_wide else at, "x"), column(at, "x"))
+    return known, ranged(one.domain, number, told, bands, wide=one.is_wide), [_join(one.bands, bands, on)]
 
 
-def _picked(alias: str, whose: exp.Expr, index: exp.Expr) -> exp.Expr:
-    """The entry of a list by the list's number and its place there."""
-    same = exp.EQ(this=column("ppdm_recipe", alias), expression=whose)
-    return exp.And(this=same, expression=exp.EQ(this=column("ppdm_i", alias), expression=index))
+def _join(table: Name, alias: str, on: exp.Expr, side: str | None = None) -> exp.Join:
+    return exp.Join(this=table.table(alias), on=on, **({} if side is None else {"side": side}))
+
+
+def _picked(alias: str, whose: str, key: str) -> exp.Expr:
+    """The entry of a list by the list's number and its place there, both columns of the draws."""
+    same = exp.EQ(this=column("ppdm_recipe", alias), expression=column(whose, "x"))
+    return exp.And(this=same, expression=exp.EQ(this=column("ppdm_i", alias), expression=column(key, "x")))
 
 
 def _within_ends(draw: exp.Expr, band: str) -> exp.Expr:
@@ -285,8 +309,8 @@ def _within_ends(draw: exp.Expr, band: str) -> exp.Expr:
     return exp.And(this=above, expression=exp.LT(this=draw.copy(), expression=column("ppdm_end", band)))
 
 
-def _same(left: str, right: str) -> exp.Expr:
-    return exp.EQ(this=column("ppdm_recipe", left), expression=column("ppdm_recipe", right))
+def _of_recipe(alias: str) -> exp.Expr:
+    return exp.EQ(this=column("ppdm_recipe", alias), expression=column("ppdm_recipe", "x"))
 
 
 def _drawn_class(draw: exp.Expr, classes: int) -> exp.Expr:
