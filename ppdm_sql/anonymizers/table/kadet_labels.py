@@ -88,20 +88,22 @@ def writers_of(
     axes, writers = [], dict[str, Write]()
     for number, name in enumerate(public):
         if attributes[name].ordered:
-            writers[name] = _range_writer(attributes[name])
+            writers[name] = range_writer(attributes[name])
             continue
         if name in hierarchies:
-            writers[name] = _label_writer(hierarchies[name])
+            writers[name] = label_writer(hierarchies[name])
         elif name in asked:
             axes.append(quasi_axis(engine, source, name, number, k, None))
-            writers[name] = _list_writer(axes[-1])
+            writers[name] = list_writer(axes[-1])
             continue
         if source.info(name).kind is Kind.TEXT:  # a value of stars is not to be taken for the marker
             axes.append(counted_axis(engine, source, name, number))
     return writers, marker(axes) if axes else "*"
 
 
-def _range_writer(attribute: Attribute) -> Write:
+def range_writer(attribute: Attribute) -> Write:
+    """Of numbers and moments."""
+
     def write(answers: Sequence[Answer]) -> str | None:
         cuts = [(split, branch) for split, branch in answers if isinstance(split, Cut) and branch is not None]
         ((low, high),) = ranges_left(attribute, cuts)
@@ -116,7 +118,8 @@ def _border(at: Decimal | str | None) -> str | None:
     return moment_text(at) if isinstance(at, str) else number_text(at, whole)
 
 
-def _label_writer(hierarchy: Hierarchy) -> Write:
+def label_writer(hierarchy: Hierarchy) -> Write:
+    """Of a column with a hierarchy, all of whose leaves may be known, whether somebody has them or not."""
     place = {leaf: number for number, leaf in enumerate(hierarchy.order)}
 
     def write(answers: Sequence[Answer]) -> str | None:
@@ -127,7 +130,7 @@ def _label_writer(hierarchy: Hierarchy) -> Write:
     return write
 
 
-def _list_writer(axis: Axis) -> Write:
+def list_writer(axis: Axis) -> Write:
     """Of a column without a hierarchy; a question names no value that few hold, so these are on one side together."""
     place = {text: code for code, text in enumerate(axis.texts)}
     braces = braces_around(axis.texts)
