@@ -11,6 +11,7 @@ from ppdm_sql.errors import Mistake, NotAvailable
 from ppdm_sql.policy.policy import Place
 
 _TABLE_METHODS = {
+    "kadet": "ppdm_sql.anonymizers.table.kadet",
     "kactus": "ppdm_sql.anonymizers.table.kactus",
     "kactus2": "ppdm_sql.anonymizers.table.kactus",
     "mondrian": "ppdm_sql.anonymizers.table.mondrian",

@@ -1,6 +1,6 @@
 """Which method and which k for a table: a bounded grid on a sample, the best of it on all rows, and one statement.
 
-    the grid        every method that can publish rows of this table, with the policy's k, twice and five times that
+    the grid        every method for rows that fits this table, with the policy's k, twice and five times that
     the short list  at most three points that no other one beats in accuracy, loss and risk, one per method first
     the advice      of the points whose accuracy is within one standard error of the best, the one with the least loss;
                     of those that can be published together with what is out from the same tables (beside.py)
@@ -107,9 +107,10 @@ def _without(found: Evaluation, beside: Beside | None) -> Evaluation:
 
 
 def candidates(opened: Opened, dialect: str) -> list[Point]:
-    """Every method that can publish rows of this table, with the policy's k and larger ones."""
+    """Every method for rows, with the policy's k and larger ones; one that makes models shows a model's rows."""
     statement = opened.statement
-    methods = [name for name in registry.table_methods() if opened.source.target is not None or name not in _GUIDED]
+    alone = [name for name in registry.table_methods() if name not in registry.model_methods()]
+    methods = [name for name in alone if opened.source.target is not None or name not in _GUIDED]
     least = next((item.k for item in statement.policy.requirements if isinstance(item, KAnonymity)), 5)
     asked = [KAnonymity(least * factor) for factor in _FACTORS]
     fitting = [one for one in asked if one.k * 2 <= opened.rows] or asked[:1]

@@ -111,7 +111,7 @@ def read_methods(text: str) -> tuple[str, ...]:
 
 def available() -> tuple[str, ...]:
     """The methods this version has, tables first."""
-    return (*registry.table_methods(), *registry.model_methods())
+    return tuple(dict.fromkeys((*registry.table_methods(), *registry.model_methods())))
 
 
 def chosen(statements: Sequence[Statement], release: str | None = None, file: str | None = None) -> Publish:
@@ -158,7 +158,7 @@ def _check_sensitive(policy: Policy, grid: Grid) -> None:
 def _point(position: int, statement: Publish, method: str, asked: Sequence[Requirement], dialect: str) -> Point:
     policy = replace(statement.policy, requirements=_required(statement.policy.requirements, asked))
     policy, left_out = _for_method(policy, method)
-    kind: ReleaseKind = statement.kind if statement.kind in ALGORITHMS[method] else _only_kind(method)
+    kind = _kind(statement, method)
     live = statement.live and method == statement.policy.algorithm
     if statement.live and not live:
         left_out = (*left_out, "LIVE")
@@ -166,8 +166,12 @@ def _point(position: int, statement: Publish, method: str, asked: Sequence[Requi
     return Point(position, replace(made, text=rendered(made, dialect)), left_out)
 
 
-def _only_kind(method: str) -> ReleaseKind:
-    return "MODEL" if "MODEL" in ALGORITHMS[method] else "TABLE"
+def _kind(statement: Publish, method: str) -> ReleaseKind:
+    """The policy's, where the method makes it; a method for models makes one, unless the policy itself is its own."""
+    makes_models = "MODEL" in ALGORITHMS[method]
+    if statement.kind in ALGORITHMS[method] and (not makes_models or method == statement.policy.algorithm):
+        return statement.kind
+    return "MODEL" if makes_models else "TABLE"
 
 
 def _required(former: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[Requirement, ...]:

@@ -9,7 +9,8 @@ What a learner is tested on depends on what a method publishes:
                 that make regions in which a row outside has no place of its own (mondrian)
     seen        the same, but the method saw every target, because it is also what has to be protected: a figure that
                 is too good
-    model       a model learned from the training rows, as it would be published, tested on raw rows (model_points.py)
+    model       a model learned from the training rows, as it would be published, tested on raw rows (model_points.py);
+                also for a table that shows what a model tells (kadet): what can be learned from it is that model
 
 Nothing is published and no release is recorded.  The rows stay in the database.
 """
@@ -60,6 +61,8 @@ def way_of_testing(bench: Bench, point: Point) -> str:
     """Which of the ways a method's release is tested."""
     if point.algorithm in _COMPARABLE:
         return OUTSIDE
+    if point.algorithm in registry.model_methods():
+        return MODEL
     about_values = [one for one in point.statement.policy.requirements if not isinstance(one, KAnonymity)]
     protected = bench.opened.source.target in bench.opened.source.sensitive
     return SEEN if about_values and protected else PUBLISHED

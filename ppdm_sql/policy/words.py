@@ -27,7 +27,7 @@ ALGORITHMS: Mapping[str, frozenset[ReleaseKind]] = {
     "kactus2": _TABULAR,
     "tpp": _TABULAR,
     "dmpd": _STORED,
-    "kadet": _MODEL,
+    "kadet": _TABULAR | _MODEL,
     "ldm": _MODEL,
     "atp": _MODEL,
 }

@@ -7,7 +7,7 @@ model names: these are in the model, and nothing else of the table is shown.  Al
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -95,10 +95,25 @@ def _conditions(
 
 
 def _told(tree: Tree, public: Collection[str], text: str) -> list[str]:
-    """The answers of a span in words, read as they were written: a private question asks on in all its branches."""
-    answers = iter(_ANSWER.findall(text))
+    """The answers of a span in words."""
     taken: list[tuple[Node, int]] = []
     stopped: list[str] = []
+    for node, branch in answers_of(tree, public, text):
+        assert node.split is not None
+        if branch is not None:
+            taken.append((node, branch))
+            continue
+        name = visible(tree.attributes[node.split.attribute].name)
+        stopped.append(f"{name} is no value that is asked for" if isinstance(node.split, Groups) else f"{name} is NULL")
+    return [*premises(tree, taken), *stopped]
+
+
+def answers_of(tree: Tree, public: Collection[str], text: str) -> Iterator[tuple[Node, int | None]]:
+    """The public questions that the people of a span come to, and which branch they take; None: they stop there.
+
+    Read as it was written: a private question asks on in all its branches.
+    """
+    answers = iter(_ANSWER.findall(text))
     waiting = [tree.root]
     while waiting:
         node = waiting.pop()
@@ -107,11 +122,9 @@ def _told(tree: Tree, public: Collection[str], text: str) -> list[str]:
         if tree.attributes[node.split.attribute].name not in public:
             waiting.extend(tree.nodes[child] for child in reversed(node.children))
             continue
-        branch = next(answers)
-        if branch:
-            taken.append((node, int(branch)))
-            waiting.append(tree.nodes[node.children[int(branch)]])
+        answer = next(answers)
+        if not answer:
+            yield node, None
             continue
-        name = visible(tree.attributes[node.split.attribute].name)
-        stopped.append(f"{name} is no value that is asked for" if isinstance(node.split, Groups) else f"{name} is NULL")
-    return [*premises(tree, taken), *stopped]
+        yield node, int(answer)
+        waiting.append(tree.nodes[node.children[int(answer)]])

@@ -229,14 +229,20 @@ def _lies_within(split: Groups, branch: int, above: Node, path: Sequence[tuple[N
 
 
 def _range_text(attribute: Attribute, taken: Sequence[tuple[Cut | Bands, int]]) -> str:
-    left: list[Range] = [(None, None)]
-    for split, branch in taken:
-        left = [both for one in left for other in ranges_of(split, branch) for both in _common(attribute, one, other)]
+    left = ranges_left(attribute, taken)
     name = visible(attribute.name)
     words = " or ".join(range_words(name, low, high) for low, high in left) or f"no {name}"
     with_null = all(split.nulls == branch for split, branch in taken)
     words = f"{words} or NULL" if with_null else words
     return f"({words})" if with_null or len(left) > 1 else words
+
+
+def ranges_left(attribute: Attribute, taken: Sequence[tuple[Cut | Bands, int]]) -> list[Range]:
+    """Where the values lie that take all these branches."""
+    left: list[Range] = [(None, None)]
+    for split, branch in taken:
+        left = [both for one in left for other in ranges_of(split, branch) for both in _common(attribute, one, other)]
+    return left
 
 
 def _common(attribute: Attribute, one: Range, other: Range) -> Iterator[Range]:

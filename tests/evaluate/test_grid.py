@@ -346,6 +346,18 @@ def test_a_model_is_a_point_too(clinic):
     assert point.statement.startswith("CREATE OR REPLACE MODEL people_open AS")
 
 
+def test_a_table_of_kadet_is_measured_as_a_table_and_taught_as_its_model(clinic):
+    text = SIMPLE.replace("people\n", 'people WHERE "home town" IS NOT NULL\n').replace(", simple_l = 1.1", "")
+    text = text.replace("ALGORITHM mondrian", "ALGORITHM kadet").replace("SENSITIVE (illness)", "INSENSITIVE (illness)")
+    found = grid(clinic, text, methods=("kadet", "mondrian"), grid=("k=5",))
+    shown, other = found.points
+    assert (shown.status, shown.holds, shown.tested) == ("measured", True, "model"), shown.reason
+    assert 0 < shown.information_loss <= 1
+    assert shown.accuracy > 0.6
+    assert shown.statement.startswith("CREATE OR REPLACE TABLE people_open AS")
+    assert other.tested == "published"
+
+
 def test_every_engine_measures_the_same(engine, make_table, duckdb_engine):
     text = SIMPLE.replace(", simple_l = 1.1", "")
     for one in {id(engine): engine, id(duckdb_engine): duckdb_engine}.values():

@@ -366,7 +366,7 @@ def test_a_misspelt_quasi_identifier_is_not_also_missing(quasi, message):
     [
         ("«mondiran", "TABLE", "unknown algorithm mondiran: did you mean mondrian?"),
         ("«qqq", "TABLE", "unknown algorithm qqq: known are mondrian"),
-        ("«kadet", "TABLE", "kadet makes no TABLE: for that there is mondrian"),
+        ("«ldm", "TABLE", "ldm makes no TABLE: for that there is mondrian"),
         ("«mondrian", "MODEL", "mondrian makes no MODEL: for that there is kadet, ldm, atp"),
         ("«'K-ANONYMITY'", "TABLE", "an algorithm is expected, such as mondrian, not a string"),
         ("«", "TABLE", "an algorithm is expected, such as mondrian, not REQUIRE"),

@@ -16,6 +16,7 @@ from math import log2
 import numpy as np
 
 from ppdm_sql.anonymizers.table.axes import Axis
+from ppdm_sql.anonymizers.table.labels import interval_text
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.trees.criteria import entropy
 
@@ -118,8 +119,7 @@ def _intervals(boundaries: Sequence[str]) -> list[str | None]:
     """
     if not boundaries:
         return [KNOWN]
-    inner: list[str | None] = [f"[{low}, {high})" for low, high in pairwise(boundaries)]
-    return [f"< {boundaries[0]}", *inner, f">= {boundaries[-1]}"]
+    return [interval_text(low, high) for low, high in pairwise([None, *boundaries, None])]
 
 
 def _unlike(text: str, labels: Sequence[str | None]) -> str:

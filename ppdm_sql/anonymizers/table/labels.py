@@ -11,7 +11,7 @@ uncut, or values mixed with NULL or NaN: the marker, *
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -65,8 +65,7 @@ def labels_of(axis: Axis, regions: Regions, suppressed: str, *, extent: bool = F
         keys[:, 3] = np.where(single, regions.high, np.where(mixed, axis.size, -2))
     number = same_rows(keys)
     distinct = keys[np.unique(number, return_index=True)[1]]
-    braces = max((len(text) - len(text.lstrip("{")) for text in axis.texts), default=0)
-    write = _Writer(axis, suppressed, extent, _boundaries(axis, distinct), braces + 1)
+    write = _Writer(axis, suppressed, extent, _boundaries(axis, distinct), braces_around(axis.texts))
     found = [write(*map(int, key)) for key in distinct]
     texts = {text: place for place, text in enumerate(dict.fromkeys(text for text, _ in found))}
     of_key = np.array([texts[text] for text, _ in found])  # different regions can print the same
@@ -101,7 +100,7 @@ class _Writer:
     suppressed: str
     extent: bool
     boundary: dict[int, str]
-    braces: int  # of a list: one more than any value of the column starts with
+    braces: int  # of a list
 
     def __call__(self, first: int, stop: int, low: int, high: int) -> tuple[str | None, int]:
         """The label, and how many values it covers."""
@@ -126,18 +125,57 @@ class _Writer:
         return self._list(first, stop, hides), stop - first + (axis.few_values - 1 if hides else 0)
 
     def _interval(self, first: int, stop: int) -> str:
-        if first == 0:
-            return f"< {self.boundary[stop]}"
-        if stop == self.axis.ordinary:
-            return f">= {self.boundary[first]}"
-        return f"[{self.boundary[first]}, {self.boundary[stop]})"
+        return interval_text(
+            self.boundary[first] if first > 0 else None,
+            self.boundary[stop] if stop < self.axis.ordinary else None,
+        )
 
     def _list(self, first: int, stop: int, hides: bool) -> str:
-        """The values of a region; of many the first and the last."""
-        named = [escaped(text) for text in self.axis.texts[first:stop]]
-        if len(named) > _LONGEST_LIST:
-            named = [f"{named[0]} .. {named[-1]}"]
-        return "{" * self.braces + ", ".join([*named, *(["..."] if hides else [])]) + "}" * self.braces
+        """The values of a region."""
+        return list_text(self.axis.texts, range(first, min(stop, len(self.axis.texts))), hides, self.braces)
+
+
+def interval_text(low: str | None, high: str | None) -> str:
+    """The values from one boundary on and below the other; None: without end, at most on one side.
+
+    >>> interval_text(None, "30"), interval_text("30", "45"), interval_text("45", None)
+    ('< 30', '[30, 45)', '>= 45')
+    """
+    if low is None:
+        return f"< {high}"
+    return f">= {low}" if high is None else f"[{low}, {high})"
+
+
+def list_text(texts: Sequence[str], codes: Sequence[int], hides: bool, braces: int) -> str:
+    """Values by their rising codes; of many, neighbours are told by the first and the last.
+
+    >>> list_text("abc", [0, 2], True, 1), list_text("abcdefghijklmnop", [0, *range(2, 16)], False, 1)
+    ('{a, c, ...}', '{a, c .. p}')
+    """
+    named = [escaped(texts[code]) for code in codes]
+    if len(named) > _LONGEST_LIST:
+        named = [piece for run in _runs(codes) for piece in _run_text([escaped(texts[code]) for code in run])]
+    return "{" * braces + ", ".join([*named, *(["..."] if hides else [])]) + "}" * braces
+
+
+def _runs(codes: Sequence[int]) -> Iterator[list[int]]:
+    """Codes that follow each other, together."""
+    run: list[int] = []
+    for code in codes:
+        if run and code != run[-1] + 1:
+            yield run
+            run = []
+        run.append(code)
+    yield run
+
+
+def _run_text(run: Sequence[str]) -> Sequence[str]:
+    return [f"{run[0]} .. {run[-1]}"] if len(run) > 2 else run
+
+
+def braces_around(texts: Iterable[str]) -> int:
+    """Of a list: one more than any value starts with, so that no value is taken for one."""
+    return 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
 
 
 def escaped(text: str) -> str:
