@@ -63,7 +63,7 @@ def _made(database: str, algorithm: str) -> Callable[[], object]:
 
     def stored() -> dict[str, float]:
         made = _generated(session, tree, rows, algorithm)
-        session.engine.create_table(own("ppdm_bench_made"), made.query, temporary=True)
+        made.store(session.engine, own("ppdm_bench_made"))
         return {"columns": len(made.columns)}
 
     return stored

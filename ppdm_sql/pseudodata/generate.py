@@ -24,11 +24,11 @@ from ppdm_sql.trees.comparing import category
 from ppdm_sql.trees.expression import class_expression
 from ppdm_sql.trees.tree import Tree, Value
 
-_BLOCKS, _DIGITS, _RECIPES, _CLASSES = (
-    own(f"ppdm_pseudo_{name}") for name in ("blocks", "digits", "recipes", "classes")
+_BLOCKS, _DIGITS, _NUMBERS, _RECIPES, _CLASSES = (
+    own(f"ppdm_pseudo_{name}") for name in ("blocks", "digits", "numbers", "recipes", "classes")
 )
 _BLOCK = 1000
-_PLACE, _CODE = "ppdm_place", "ppdm_code"
+_ROW, _PLACE, _CODE = "ppdm_row", "ppdm_place", "ppdm_code"
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,11 @@ class Made:
     query: exp.Select
     columns: tuple[str, ...]
     rows: int
+
+    def store(self, engine: Engine, into: Name) -> None:
+        """Makes the rows into a working table; the numbers they were made from are as many, and go."""
+        engine.create_table(into, self.query, temporary=True)
+        engine.drop_table(_NUMBERS, temporary=True)
 
 
 @dataclass(frozen=True)
@@ -133,7 +138,10 @@ def _by_width(one: _Drawn, made: Sequence[Recipe]) -> _Drawn:
 
 
 def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: Order) -> None:
-    """Recipes, and blocks of at most 1,000 rows each: a cross join with the numbers 0 .. 999 makes the rows."""
+    """Recipes, and the rows by their numbers: blocks of at most 1,000 joined with the numbers 0 .. 999.
+
+    The numbers are stored, because what reads a large table is shared out over all processors.
+    """
     blocks: dict[str, list[int]] = {"ppdm_recipe": [], "ppdm_start": [], "ppdm_base": [], "ppdm_size": []}
     start = 0
     for number, recipe in enumerate(made):
@@ -144,6 +152,7 @@ def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[
             start += size
     _store(engine, _BLOCKS, blocks)
     _store(engine, _DIGITS, {"ppdm_d": list(range(_BLOCK))})
+    engine.create_table(_NUMBERS, _numbered(), temporary=True)
     _store(engine, _CLASSES, _class_ranges(made))
     figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made)))}
     for one in columns:
@@ -152,6 +161,17 @@ def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[
         figures["ppdm_major"] = [_major(tree, recipe) for recipe in made]
         figures["ppdm_hits"] = [_share(tree, recipe) for recipe in made]
     _store(engine, _RECIPES, figures)
+
+
+def _numbered() -> exp.Select:
+    """Every row: its recipe, its number among all rows, and its place among those of its recipe."""
+    picked: list[exp.Expr] = [column("ppdm_recipe", "b")]
+    picked += [
+        aliased(exp.Add(this=column(start, "b"), expression=column("ppdm_d", "d")), name)
+        for start, name in (("ppdm_start", _ROW), ("ppdm_base", _PLACE))
+    ]
+    inside = exp.LT(this=column("ppdm_d", "d"), expression=column("ppdm_size", "b"))
+    return exp.Select(expressions=picked).from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
 
 
 def _loaded(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[str, list[Any]]:
@@ -228,10 +248,8 @@ def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence
 
     A draw written into the condition of a join would be computed anew wherever its expression repeats itself.
     """
-    row = exp.Add(this=column("ppdm_start", "b"), expression=column("ppdm_d", "d"))
-    place = exp.Add(this=column("ppdm_base", "b"), expression=column("ppdm_d", "d"))
-    inside = exp.LT(this=column("ppdm_d", "d"), expression=column("ppdm_size", "b"))
-    draws: list[exp.Expr] = [column("ppdm_recipe", "b"), aliased(place, _PLACE)]
+    row = column(_ROW, "n")
+    draws: list[exp.Expr] = [column("ppdm_recipe", "n"), column(_PLACE, "n")]
     values: list[exp.Expr] = []
     joins: list[exp.Join] = []
     for one in columns:
@@ -252,9 +270,8 @@ def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence
         within = exp.Between(this=column(_PLACE, "x"), low=column("ppdm_first", "c"), high=column("ppdm_last", "c"))
         joins.append(_join(_CLASSES, "c", exp.And(this=_of_recipe("c"), expression=within)))
         values.append(aliased(exp.cast(_class_value(tree, column("ppdm_class", "c")), kind), tree.target.name))
-    inner = exp.Select(expressions=draws).from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
-    same = exp.EQ(this=column("ppdm_recipe", "r"), expression=column("ppdm_recipe", "b"))
-    inner = inner.join(_RECIPES.table("r"), on=same)
+    same = exp.EQ(this=column("ppdm_recipe", "r"), expression=column("ppdm_recipe", "n"))
+    inner = exp.Select(expressions=draws).from_(_NUMBERS.table("n")).join(_RECIPES.table("r"), on=same)
     query = exp.Select(expressions=values, joins=joins).from_(inner.subquery("x", copy=False), copy=False)
     if order.algorithm == "basegen":
         told = aliased(exp.cast(class_expression(engine, tree, "x"), kind), tree.target.name)

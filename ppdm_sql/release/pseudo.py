@@ -100,7 +100,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
     tree = library.load(engine, model.relation_name).tree
     progress("making rows", 0, None)
     made = generate(engine, tree, order)
-    engine.create_table(_STAGE, made.query, temporary=True)
+    made.store(engine, _STAGE)
     target = find_target(engine, statement, release_id)
     with engine.transaction():
         target.clear(engine)

@@ -296,7 +296,7 @@ def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain],
     mine = {places[name]: domain for name, domain in common.items()}
     made = generate(engine, replace(tree, attributes=tuple(attributes)), order, mine)
     table = own(f"{_PART}{number}")
-    engine.create_table(table, made.query, temporary=True)
+    made.store(engine, table)
     picked = [aliased(exp.cast(exp.Literal.number(number), "INT"), SOURCE)]
     picked += [aliased(column(name, "t"), name) for name in (*common, tree.target.name)]
     return exp.Select(expressions=picked).from_(table.table("t"))
