@@ -140,10 +140,11 @@ def test_adult_by_number_of_leaves():
 @pytest.mark.duckdb
 @pytest.mark.parametrize("paper", ["001", "002"])
 def test_quick_tables_of_adult(paper):
-    (table,) = tables_of(paper, DATA, silent, quick=True)
-    assert table.rows
-    assert table.legend
-    assert table.markdown().count("\n|") == len(table.rows) + 2
+    table, *others = tables_of(paper, DATA, silent, quick=True)
+    for one in (table, *others):
+        assert one.rows
+        assert one.legend
+        assert one.markdown().count("\n|") == len(one.rows) + 2
     if paper == "001":
         pinned = "c45, pinned borders"
         assert [row[:2] for row in table.rows] == [
@@ -151,6 +152,13 @@ def test_quick_tables_of_adult(paper):
             ("c45, plain", ""), ("c45", "50"), (pinned, "50"), ("c45", "100"), (pinned, "100"),
         ]  # fmt: skip
         assert all(int(row[5]) >= int(row[1]) for row in table.rows if row[1])  # k of the model
+        (limited,) = others
+        assert [row[:2] for row in limited.rows] == [
+            ("id3", "75"), ("id3", "90"), ("c45", "75"), (pinned, "75"), ("c45", "90"), (pinned, "90"),
+        ]  # fmt: skip
+        met = [row for row in limited.rows if row[2] != "none"]
+        assert {row[1] for row in met} == {"90"}
+        assert all(float(row[7]) <= float(row[1]) and int(row[5]) >= 10 for row in met)
     else:
         assert [row[0] for row in table.rows] == ["2", "3"]
         assert {row[7] for row in table.rows} == {"yes"}
