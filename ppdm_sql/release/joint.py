@@ -13,7 +13,7 @@ rows could be one another, all pairs are made, and each counts the rows that mus
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -47,12 +47,20 @@ class Keys:
     person: tuple[str, ...]
     told: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> what its values are, and where from
     some_rows: bool = False  # the query leaves rows out
+    known: frozenset[str] = frozenset()  # columns of the tables behind the quasi-identifiers
+    asked: frozenset[str] = frozenset()  # and behind the private attributes that a model asks for
 
 
-def keys_of(source: Source) -> Keys:
+def keys_of(source: Source, asked: Collection[str] = ()) -> Keys:
+    """asked: the private attributes that a model asks for."""
     row, person = key_columns(source), person_columns(source)
     told = {name: [_type(source.info(name)), source.origins.get(name, name)] for name in (*row, *person)}
-    return Keys(row, person, told, source.some_rows)
+    return Keys(row, person, told, source.some_rows, _behind(source, source.quasi), _behind(source, asked))
+
+
+def _behind(source: Source, names: Collection[str]) -> frozenset[str]:
+    """The columns of the tables that the query computes these from; by their own names where it does not say."""
+    return frozenset().union(*(source.behind.get(name) or {name.casefold()} for name in names))
 
 
 def _type(info: ColumnInfo) -> str:
@@ -69,6 +77,7 @@ class JointOutcome:
     classes: int  # joint classes below k
     rows: int  # rows in them
     unmeasured: Why = ""  # why it could not be measured
+    answered: tuple[str, ...] = ()  # columns that a model asks for as private and another release takes for known
 
     @property
     def measurable(self) -> bool:
@@ -86,6 +95,7 @@ class JointOutcome:
             "measured": self.measurable,
             "breaching_classes": self.classes,
             "breaching_rows": self.rows,
+            **({"private_in_one": list(self.answered)} if self.answered else {}),
         }
 
 
@@ -130,6 +140,7 @@ class _Other:
     name: str
     how: How | None
     why: Why = ""
+    answered: tuple[str, ...] = ()
 
     @property
     def turn(self) -> int:
@@ -165,14 +176,14 @@ def judge_jointly(
         names.append(other.name)
         asked = min(k, other.record.k_promised or k)  # the finer of two releases lets that much out by itself
         if other.how is None:
-            return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why)]
+            return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered)]
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
         joined = own(f"ppdm_joint_{number}")
         engine.create_table(_THEIRS, _side(link_name(other.record.release_id)), temporary=True)
         _join(engine, current, joined, by_row=other.how == "row", known=bool(keys.person), unknown=known)
         classes, rows = _small(engine, joined, asked, known)
-        outcomes.append(JointOutcome(tuple(names), asked, classes, rows))
+        outcomes.append(JointOutcome(tuple(names), asked, classes, rows, answered=other.answered))
         if classes:
             break
         current = joined
@@ -221,13 +232,15 @@ def _small(engine: Engine, joined: Name, k: int, unknown: int | None) -> tuple[i
 
 
 def _other(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other:
-    how, why = _comparable(engine, record, keys)
     name = shown_name(record)
+    answered = (keys.known & set(record.roles.get("asked", ()))) | (keys.asked & set(record.roles.get("known", ())))
+    told = tuple(sorted(answered))
+    how, why = _comparable(engine, record, keys)
     if how is None or _in_common(engine, record, unknown):
-        return _Other(record, name, how, why)
+        return _Other(record, name, how, why, told)
     # Other people alone are credible where their column was named and a query leaves people out.
     apart = bool(keys.person) and (keys.some_rows or bool(record.roles.get("some_rows")))
-    return _Other(record, name, how) if apart else _Other(record, name, None, "nobody")
+    return _Other(record, name, how, "", told) if apart else _Other(record, name, None, "nobody", told)
 
 
 def _stranger(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other | None:

@@ -115,7 +115,7 @@ def measure(engine: Engine, request: ModelRequest, progress: Progress) -> Measur
     ]
     entity = ENTITY if source.entity is not None else None
     judgement = judge(engine, STAGE, quasi=[PART], sensitive=sensitive, requirements=policy.requirements, entity=entity)
-    outcomes = out.judge_jointly(engine, policy, source)
+    outcomes = out.judge_jointly(engine, policy, source, _asked(request.plan))
     return MeasuredModel(judgement, tuple(outcomes), tree_text(request.plan.tree, request.name.last))
 
 
@@ -175,7 +175,7 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         k_null_matches_all=None,
         content_hash=measured.content_hash,
         columns={},
-        risks=request.risks,
+        risks=(*request.risks, *out.risks_of(measured.joint)),
         joint=[outcome.as_json() for outcome in measured.joint],
     )
     record = ReleaseRecord(
@@ -188,7 +188,7 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         options=manifest.plain(policy.options),
         seed=policy.seed,
         requirements=[str(requirement) for requirement in policy.requirements],
-        roles=publish.roles_json(source, request.hierarchies, request.statement),
+        roles=publish.roles_json(source, request.hierarchies, request.statement, _asked(request.plan)),
         source_query=request.statement.query,
         policy_text=request.statement.text,
         storage=None,
@@ -206,6 +206,12 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
     )
     releases.record(engine, record, checks=publish.check_rows(measured.judgement.findings))
     return record
+
+
+def _asked(plan: ModelPlan) -> list[str]:
+    """The private attributes that the tree asks for."""
+    used = (plan.tree.attributes[number].name for number in plan.tree.used())
+    return [name for name in used if name not in plan.public]
 
 
 def _figures(plan: ModelPlan) -> dict[str, Any]:

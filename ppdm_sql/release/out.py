@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from ppdm_sql.anonymizers.plan import Risk
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
@@ -20,8 +21,13 @@ _WAYS_OUT = (
 )
 
 
-def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.JointOutcome]:
-    """The stage together with every release of the same tables that is still out."""
+def judge_jointly(
+    engine: Engine, policy: Policy, source: Source, asked: Collection[str] = ()
+) -> list[joint.JointOutcome]:
+    """The stage together with every release of the same tables that is still out.
+
+    asked: the private attributes that a model asks for.
+    """
     if policy.supersedes:
         return []
     if not migrate.is_there(engine):
@@ -30,7 +36,8 @@ def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.
     if not others and not strangers:
         return []
     k, persons = risks.asked_k(policy), source.entity is not None
-    return joint.judge_jointly(engine, others, joint.keys_of(source), k, persons=persons, strangers=strangers)
+    keys = joint.keys_of(source, asked)
+    return joint.judge_jointly(engine, others, keys, k, persons=persons, strangers=strangers)
 
 
 def _of_gone_tables(engine: Engine, tables: Sequence[str]) -> list[ReleaseRecord]:
@@ -83,6 +90,19 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
         ),
     }[first.unmeasured]
     return why, f"Either {what}, {_WAYS_OUT}"
+
+
+def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
+    """What the joint groups do not take into account: each release forms them by what it takes for known itself."""
+    columns = sorted({name for outcome in outcomes for name in outcome.answered})
+    if not columns:
+        return ()
+    held = ", ".join(dict.fromkeys(name for outcome in outcomes for name in outcome.releases))
+    message = (
+        f"a model asks for {', '.join(columns)} as private which another release takes for known ({held}): who knows "
+        "it can answer more of its questions than were taken into account"
+    )
+    return (Risk("known_elsewhere", message),)
 
 
 # -- retiring --------------------------------------------------------------------------------------------

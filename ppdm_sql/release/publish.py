@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -234,7 +234,7 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
         k_null_matches_all=measured.k_null_matches_all,
         content_hash=measured.content_hash,
         columns=measured.columns,
-        risks=request.risks,
+        risks=(*request.risks, *out.risks_of(measured.joint)),
         joint=[outcome.as_json() for outcome in measured.joint],
     )
     if request.plan.patterns:
@@ -280,9 +280,14 @@ def _release_record(
     )
 
 
-def roles_json(source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish) -> dict[str, Any]:
-    """What VERIFY and a later run need to know: who was what, and how the source looked."""
-    keys = joint.keys_of(source)
+def roles_json(
+    source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish, asked: Collection[str] = ()
+) -> dict[str, Any]:
+    """What VERIFY and a later run need to know: who was what, and how the source looked.
+
+    asked: the private attributes that a model asks for.
+    """
+    keys = joint.keys_of(source, asked)
     return {
         "source_columns": {name: info.declared for name, info in source.columns.items()},
         "identifiers": list(source.identifiers),
@@ -295,6 +300,8 @@ def roles_json(source: Source, hierarchies: Mapping[str, Hierarchy], statement: 
         "person_columns": list(keys.person),
         "key_told": {name: list(told) for name, told in keys.told.items()},
         "some_rows": keys.some_rows,
+        "known": sorted(keys.known),
+        "asked": sorted(keys.asked),
         "file": None if statement.place.file is None else os.path.abspath(statement.place.file),
     }
 

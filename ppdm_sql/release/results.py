@@ -14,6 +14,7 @@ from ppdm_sql.policy.policy import DropRelease, Export, Refresh, Verify
 from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.manifest import finding_json, typed
 from ppdm_sql.release.model import MeasuredModel, ModelRequest
+from ppdm_sql.release.out import risks_of
 from ppdm_sql.release.publish import Measured, Request
 from ppdm_sql.statements.names import column
 
@@ -210,7 +211,7 @@ class Planned:
             classes=measured.judgement.classes,
             findings=tuple(FindingShown.of_json(finding_json(item)) for item in measured.judgement.findings),
             joint=tuple(outcome.as_json() for outcome in measured.joint),
-            risks=tuple((risk.name, risk.message) for risk in request.risks),
+            risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
         )
 
     @classmethod

@@ -43,6 +43,7 @@ class Source:
     entity: str | None = None
     hierarchies: Mapping[str, HierarchySource] | None = None
     origins: Mapping[str, str] = field(default_factory=dict)  # column -> what the query computes it from
+    behind: Mapping[str, frozenset[str]] = field(default_factory=dict)  # column -> the columns in that
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
 
     @property
@@ -67,7 +68,12 @@ def open_source(engine: Engine, query: str, policy: Policy, place: Place | None 
     engine.view_of_text(_VIEW, query)
     columns = engine.columns(_VIEW)
     source = resolve(columns, policy, tables, place)
-    source = replace(source, origins=_origins(tree, engine.dialect), some_rows=_leaves_rows_out(engine, tree, depth=0))
+    source = replace(
+        source,
+        origins=_origins(tree, engine.dialect),
+        behind=_columns_behind(tree),
+        some_rows=_leaves_rows_out(engine, tree, depth=0),
+    )
     if not reads_in_place(tree):
         listed = [exp.Column(this=exp.Identifier(this=c.name, quoted=True)) for c in columns]
         engine.create_table(_SNAPSHOT, exp.Select(expressions=listed).from_(_VIEW.table()), temporary=True)
@@ -183,6 +189,22 @@ def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
     picked = ((item.alias_or_name, item.unalias()) for item in tree.expressions if not item.is_star)
     return {
         name: item.name if isinstance(item, exp.Column) else item.sql(dialect, comments=False) for name, item in picked
+    }
+
+
+def _columns_behind(tree: exp.Expr) -> dict[str, frozenset[str]]:
+    """The columns that the columns of a query are computed from, whatever it does to them.
+
+    >>> found = _columns_behind(parse_one("SELECT id, zip / 10 AS z, a + B AS c FROM t"))
+    >>> {name: sorted(columns) for name, columns in found.items()}
+    {'id': ['id'], 'z': ['zip'], 'c': ['a', 'b']}
+    """
+    if not isinstance(tree, exp.Select):
+        return {}
+    return {
+        item.alias_or_name: frozenset(part.name.casefold() for part in item.find_all(exp.Column))
+        for item in tree.expressions
+        if not item.is_star
     }
 
 

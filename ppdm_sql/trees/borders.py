@@ -60,7 +60,7 @@ class Borders:
     attribute: Attribute
     lookup: Lookup
     rows: Ints
-    least: int  # rows that a gap has on either side of where the border should lie
+    least: int  # rows that a gap has on either side of where the border should lie, and beyond its ends
 
     def around(self, wished: Sequence[int], *, apart: int = 1) -> tuple[At, ...]:
         """Borders near these places, rising; none where the rows are too few.  A place is the values below it.
@@ -99,11 +99,25 @@ class Borders:
         return len(self.rows) - (last != last)
 
     def _gap(self, place: int) -> tuple[int, int] | None:
-        """Around a place the nearest values that have enough rows between them and it; None: there are too few."""
+        """Around a place the nearest values that have enough rows between them and it; None: there are too few.
+
+        Near an end of the column the gap is narrower: enough rows must lie beyond it as well, or the roundest number
+        could lie beyond all of them but one and tell an extreme.
+        """
         reached = self._reached
         low = int(np.searchsorted(reached, reached[place] - self.least, side="right")) - 1
         high = int(np.searchsorted(reached, reached[place] + self.least, side="left")) - 1
-        return (low, high) if low >= 0 and high < self.known else None
+        first, last = self._ends
+        low, high = max(low, first), min(high, last)
+        return (low, high) if low < place <= high else None
+
+    @cached_property
+    def _ends(self) -> tuple[int, int]:
+        """The least value that enough rows do not exceed, and the greatest that as many reach."""
+        reached = self._reached[: self.known + 1]
+        first = int(np.searchsorted(reached, self.least)) - 1
+        last = int(np.searchsorted(reached, reached[-1] - self.least, side="right")) - 1
+        return first, last
 
     @cached_property
     def _reached(self) -> Ints:

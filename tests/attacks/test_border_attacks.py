@@ -130,3 +130,44 @@ def test_without_k_no_value_is_named_that_one_person_has(memory, algorithm, requ
     assert "ward" in text
     assert "canary" not in text
     assert "falconry" not in text
+
+
+# -- the ends of a column ----------------------------------------------------------------------------------
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("least", [2, 8, 40])
+def test_enough_rows_lie_beyond_every_border(duckdb_engine, kind, least):
+    """Outliers on both ends: the roundest number of a gap that reaches to one of them would tell of him."""
+    arrow, as_value = VALUES[kind]
+    draw = random.Random(f"{kind} {least}")
+    numbers = sorted([3, 5, *(draw.randint(8_000, 9_000) for _ in range(150)), 19_111, 24_999])
+    duckdb_engine.load(Name("t"), pa.table({"x": pa.array([as_value(n) for n in numbers], arrow)}), temporary=True)
+    info = next(one for one in duckdb_engine.columns(Name("t")) if one.name == "x")
+    lookup = make_lookup(duckdb_engine, Name("t"), info, 1)
+    rows = np.array(list(Counter(numbers).values()), dtype=np.int64)
+    borders = Borders(duckdb_engine, attribute_of(info), lookup, rows, least)
+    found = borders.around(range(1, len(rows)))
+    assert found
+    reached = np.concatenate([[0], np.cumsum(rows)])
+    for place in borders.places(found):
+        assert min(reached[place], len(numbers) - reached[place]) >= least
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("form", ["id3", "c45"])
+def test_no_threshold_of_a_private_number_tells_the_greatest(memory, form):
+    """One earns far more than all others and has a class of his own among the few: a cut would be worth it."""
+    salary = [987_654, *(5_000 + 100 * n for n in range(1, 10)), *(1_000 + 10 * (n % 60) for n in range(10, 300))]
+    plan = ["left", *["stays"] * 39, *("left" if n % 3 == 0 else "stays" for n in range(40, 300))]
+    sex = ["fm"[n % 2] for n in range(300)]
+    memory.engine.load(Name("staff"), pa.table({"sex": sex, "salary": salary, "plan": plan}), temporary=True)
+    memory.execute(
+        f"CREATE MODEL leave AS SELECT sex, salary, plan FROM staff WITH ANONYMIZATION (ALGORITHM kadet (form = {form}, "
+        "prune = false) REQUIRE k = 10 QUASI IDENTIFIER (sex) INSENSITIVE (salary) SENSITIVE (plan) TARGET (plan))"
+    )
+    tree = memory.model("leave").tree
+    cuts = [node.split.at for node in tree.nodes if isinstance(node.split, Cut)]
+    assert cuts
+    assert all(min(sum(s < at for s in salary), sum(s >= at for s in salary)) >= 10 for at in cuts)

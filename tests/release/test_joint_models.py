@@ -176,3 +176,36 @@ def test_the_manifest_says_that_persons_were_counted(engine, opened):
     assert [(f.requirement, f.holds) for f in release.findings] == [("k = 8", True)]
     assert release.rows == len(visits(3))
     assert session.verify("one").holds
+
+
+KNOWN_BY_ONE = [
+    ("QUASI IDENTIFIER (age) INSENSITIVE (ward)", "QUASI IDENTIFIER (ward) INSENSITIVE (age)"),
+    ("QUASI IDENTIFIER (ward) INSENSITIVE (age)", "QUASI IDENTIFIER (age) INSENSITIVE (ward)"),
+]
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(("first", "second"), KNOWN_BY_ONE)
+def test_a_column_that_is_private_in_one_release_and_known_in_another_is_named(
+    duckdb_engine, make_table, open_session, first, second
+):
+    """Whoever is taken to know the ward by one release answers the other's questions about the ward, too."""
+    rows = [(n, n * 7 % 40, f"w{n % 5}", "p" if (n * 7 % 40 < 20 and n % 5 < 2) != (n % 11 == 0) else "n")
+            for n in range(300)]  # fmt: skip
+    make_table(duckdb_engine, "t", {"id": "INTEGER", "age": "INTEGER", "ward": "TEXT", "c": "TEXT"}, rows)
+    session = open_session(duckdb_engine)
+
+    def text(name: str, roles: str, more: str = "", ward: str = "ward") -> str:
+        return (
+            f"CREATE MODEL {name} AS SELECT id, age, {ward}, c FROM t WITH ANONYMIZATION (ALGORITHM kadet (form = id3, "
+            f"prune = false, max_depth = 2) REQUIRE k = 10 ENTITY (id) {roles} SENSITIVE (c) TARGET (c) {more})"
+        )
+
+    session.publish(text("one", first))
+    asked = {one.name for one in session.model("one").tree.attributes}
+    assert {"age", "ward"} <= asked
+    release = session.publish(text("two", second, "ACCEPT RISK (joint)", ward="upper(ward) AS ward"))
+    assert release.record.manifest["joint"][0]["private_in_one"] == ["age", "ward"]
+    told = release.record.manifest["residual_risks"]["known_elsewhere"]
+    assert "asks for age, ward as private" in told
+    assert "(one)" in told
