@@ -177,7 +177,7 @@ def pseudo_data_of(engine: Engine, model: ReleaseRecord) -> list[ReleaseRecord]:
 
 def _is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:
     told = made.manifest["pseudo_data"]
-    return told["model_release"] == model.release_id or told["model_hash"] == model.content_hash
+    return model.release_id == told["model_release"] or bool(model.content_hash == told["model_hash"])
 
 
 def note_export_of_model(engine: Engine, made: ReleaseRecord, detail: str) -> None:
