@@ -8,7 +8,7 @@ from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.release import joint, risks
 from ppdm_sql.release.withdraw import is_overlaid, withdraw
 from ppdm_sql.source.relation import Source, relations_read
@@ -57,6 +57,27 @@ def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcom
     if found is not None:
         why, ways_out = found
         raise RequirementBreached(f"{name} {why}; nothing was published.  {ways_out}")
+
+
+def refuse_superseding(engine: Engine, publish: Publish, source: Source, former: ReleaseRecord | None) -> None:
+    """Refuses, before anything is recorded, a SUPERSEDES that would take away what is not its own, or what it reads."""
+    if not publish.policy.supersedes:
+        return
+    read = relations_read(engine, publish.query)
+    own = None if former is None else former.release_id
+    found = releases.live_from(engine, source.tables)
+    made = [one for model in found if model.kind == "MODEL" for one in pseudo_data_of(engine, model)]
+    for other in (one for one in (*found, *made) if one.state == "live" and one.release_id != own):
+        # Only a live view passes its tables on to who reads it; what lies behind it has its id.
+        if any(name.endswith(other.release_id) for name in read):
+            raise PolicyError(
+                f'SUPERSEDES would take "{other.name}" away, which the query reads: name the tables behind it instead'
+            )
+        if is_overlaid(engine, other):
+            raise PolicyError(
+                f'SUPERSEDES would take "{other.name}" away, but what has that name now is not the release: rename it, '
+                "or DROP RELEASE takes both"
+            )
 
 
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
@@ -131,16 +152,6 @@ def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, i
 
 def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:
     if other.state == "live":
-        # Only a live view passes its tables on to who reads it; what lies behind it has its id.
-        if any(name.endswith(other.release_id) for name in relations_read(engine, record.source_query)):
-            raise PolicyError(
-                f'SUPERSEDES would take "{other.name}" away, which the query reads: name the tables behind it instead'
-            )
-        if is_overlaid(engine, other):
-            raise PolicyError(
-                f'SUPERSEDES would take "{other.name}" away, but what has that name now is not the release: rename it, '
-                "or DROP RELEASE takes both"
-            )
         # Before the event: without transactions, what is noted as gone must not be there any more.
         withdraw(engine, other)
     releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")

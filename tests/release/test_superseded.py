@@ -93,6 +93,17 @@ def test_pseudo_data_goes_with_the_model_that_is_superseded(clinic):
     assert states(clinic)["made"] == ["superseded, gone"]
 
 
+@pytest.mark.lacks("spark", reason="a release there is a view")
+def test_a_table_in_the_place_of_pseudo_data_is_not_taken_for_it(clinic):
+    clinic.publish(model("one"))
+    clinic.execute(PSEUDO.format(7))
+    clinic.execute("DROP TABLE made; CREATE TABLE made AS SELECT 1 AS mine")
+    with pytest.raises(PolicyError, match="not the release"):
+        clinic.publish(model("two", more="SUPERSEDES"))
+    assert [info.name for info in clinic.engine.columns(Name("made"))] == ["mine"]
+    assert clinic.verify("one").holds
+
+
 def test_a_copy_of_the_former_generation_is_one_of_its_successor(duck):
     """Same rows published anew: what was exported of the former ones counts after a drop, too."""
     duck.publish(named("ta"))
