@@ -119,8 +119,10 @@ class Session:
                 told(statement, result)
         return results
 
-    def run(self, statement: Statement) -> Result:
-        """Runs one statement."""
+    def run(self, statement: Statement | str) -> Result:
+        """Runs one statement, of parse() or as a text; execute() runs a text of several."""
+        if isinstance(statement, str):
+            statement = self._one(statement)
         match statement:
             case PassThrough():
                 return Passed(statement.text, self.engine.pass_through(statement.text))
@@ -138,6 +140,15 @@ class Session:
                 return self._explain(statement)
             case PseudoData():
                 return self._pseudo(statement)
+            case _:
+                raise PolicyError(f"run takes one statement, as a text or of parse(), not {type(statement).__name__}")
+
+    def _one(self, text: str) -> Statement:
+        statements = self.parse(text)
+        if len(statements) != 1:
+            raise PolicyError(f"run takes one statement, not {len(statements)}: execute runs them all")
+        self.refuse_what_is_to_come(statements)
+        return statements[0]
 
     @staticmethod
     def refuse_what_is_to_come(statements: Sequence[Statement]) -> None:
@@ -351,6 +362,7 @@ class Session:
         first; None: of all.
         """
         asked = [model] if isinstance(model, str | Model) else model
+        _check_audit(asked, k, groups)
         trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
         relation = library.relation_of(self.engine, source)
         return audit(
@@ -373,6 +385,14 @@ def _method_is_there(statement: Publish) -> None:
     if statement.live:
         check_live(statement)
     registry.table_method(statement.policy.algorithm, statement.place)
+
+
+def _check_audit(asked: object, k: object, groups: object) -> None:
+    if not isinstance(asked, Sequence) or not asked or not all(isinstance(one, str | Model) for one in asked):
+        raise PolicyError("an audit is of one model or of several: give their names, or what db.model(name) gives")
+    for name, number, least in (("k", k, 1), ("groups", groups, 0)):
+        if number is not None and (type(number) is not int or number < least):
+            raise PolicyError(f"{name} of an audit is a whole number from {least} on")
 
 
 def _name(name: Name | str) -> Name:

@@ -224,6 +224,12 @@ def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = Fa
     return _releases(engine, chosen, out=not include_gone, **given)
 
 
+def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
+    """The pseudo-data that somebody may hold, newest first; the ledger knows no table it was made from."""
+    found = _releases(engine, statement("catalog/releases_of_no_query"))
+    return [record for record in found if "pseudo_data" in record.manifest]
+
+
 def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
     """The releases in one line each, newest first; include_gone: also those no name shows any more."""
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)

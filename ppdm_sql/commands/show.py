@@ -222,7 +222,7 @@ def release(found: Published) -> None:
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
     sources = [f"model {found.pseudo_model}"] if found.pseudo_model is not None else record.sources
     console.print(f"made from {escape(', '.join(sources))}; rows {record.content_hash}")
-    console.print(f"read it with: {found.sql}", markup=False)
+    console.print(found.ways_to_read, markup=False)
 
 
 def _pseudo(rows: int, model: str) -> str:

@@ -186,10 +186,13 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
 
 
 def _note_idle(reader: Reader, draft: _Draft) -> None:
-    """A clause the algorithm would not look at must not look as if it were heeded."""
+    """A clause that nothing would look at must not look as if it were heeded."""
     if draft.preserve and draft.algorithm in ALGORITHMS and draft.algorithm not in PRESERVING:
         told = f"PRESERVE is for ALGORITHM {', '.join(PRESERVING)}: {draft.algorithm} keeps no tree"
         reader.wrong(told, draft.seen["PRESERVE"])
+    if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
+        told = "GRANT SELECT TO is for a TABLE or VIEW: a MODEL is kept in the catalog, and EXPORT hands it over"
+        reader.wrong(told, draft.seen["GRANT SELECT TO"])
 
 
 def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:

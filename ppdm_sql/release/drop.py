@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-from ppdm_sql.catalog import models, releases
+from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.release import live
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.release.joint import link_name, shown_name
+from ppdm_sql.release.out import pseudo_data_of
 from ppdm_sql.release.results import Dropped
-from ppdm_sql.statements.names import SCHEMA, Name
+from ppdm_sql.release.withdraw import withdraw
 
 
 def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
     """Drops a release.  One that was exported stays in the ledger: copies outside cannot be taken back."""
     exports = sum(event.event == "exported" for event in releases.events(engine, record.release_id))
+    made = pseudo_data_of(engine, record) if record.kind == "MODEL" else []
+    _refuse_orphans(record, made)
     with engine.transaction():
-        if record.kind == "MODEL":
-            _drop_model(engine, record)
-        elif engine.relation_kind(record.name) == "view":
-            engine.drop_view(record.name)
-        else:
-            engine.drop_table(record.name)
-        if record.storage:
-            engine.drop_table(Name(SCHEMA, record.storage))
-        if live.is_live(record):
-            live.drop_parts(engine, record.release_id)
+        withdraw(engine, record)
+        if made and not exports:  # replaced, or dropped after it was exported: somebody may have it
+            detail = f"as pseudo-data {', '.join(shown_name(one) for one in made)}"
+            releases.add_event(engine, record.release_id, "exported", detail)
+            exports = 1
         if not exports:
             engine.drop_table(link_name(record.release_id))
         releases.add_event(engine, record.release_id, "dropped")
     return Dropped(shown_name(record), exports)
 
 
-def _drop_model(engine: Engine, record: ReleaseRecord) -> None:
-    found = models.find(engine, record.relation_name)
-    if found is not None:
-        models.add_event(engine, found.model_id, "dropped")
+def _refuse_orphans(record: ReleaseRecord, made: list[ReleaseRecord]) -> None:
+    """Who reads pseudo-data reads its model: a model cannot go before what was made from it."""
+    there = [f'"{shown_name(one)}"' for one in made if one.state == "live"]
+    if there:
+        raise PolicyError(
+            f'pseudo-data made from model "{shown_name(record)}" is still there: drop {", ".join(there)} first'
+        )

@@ -26,6 +26,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, PolicyError, RequirementBreached, Tampered
 from ppdm_sql.release import manifest, writers
 from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.out import note_export_of_model
 from ppdm_sql.release.pseudo import comment_on
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
@@ -260,3 +261,4 @@ def _note(engine: Engine, record: ReleaseRecord, order: Order) -> None:
         return
     with engine.transaction():
         releases.add_event(engine, record.release_id, "exported", order.path.name)
+        note_export_of_model(engine, record, order.path.name)

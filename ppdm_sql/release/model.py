@@ -85,6 +85,7 @@ def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> 
     measured = measure(engine, request, progress)
     publish.refuse_breaches(str(request.name), measured.judgement.findings)
     out.refuse_joint(str(request.name), request.statement.policy, measured.joint)
+    out.refuse_superseding(engine, request.statement, request.source, request.former)
     with engine.transaction():
         _save(engine, request)
         record = _record(engine, request, measured)

@@ -8,10 +8,11 @@ from ppdm_sql.anonymizers.plan import Risk
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.policy.policy import Policy
+from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.release import joint, risks
-from ppdm_sql.source.relation import Source
+from ppdm_sql.release.withdraw import is_overlaid, withdraw
+from ppdm_sql.source.relation import Source, relations_read
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name
 
@@ -65,6 +66,27 @@ def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcom
         raise RequirementBreached(f"{name} {why}; nothing was published.  {ways_out}")
 
 
+def refuse_superseding(engine: Engine, publish: Publish, source: Source, former: ReleaseRecord | None) -> None:
+    """Refuses, before anything is recorded, a SUPERSEDES that would take away what is not its own, or what it reads."""
+    if not publish.policy.supersedes:
+        return
+    read = relations_read(engine, publish.query)
+    own = None if former is None else former.release_id
+    found = releases.live_from(engine, source.tables)
+    made = [one for model in found if model.kind == "MODEL" for one in pseudo_data_of(engine, model)]
+    for other in (one for one in (*found, *made) if one.state == "live" and one.release_id != own):
+        # Only a live view passes its tables on to who reads it; what lies behind it has its id.
+        if any(name.endswith(other.release_id) for name in read):
+            raise PolicyError(
+                f'SUPERSEDES would take "{other.name}" away, which the query reads: name the tables behind it instead'
+            )
+        if is_overlaid(engine, other):
+            raise PolicyError(
+                f'SUPERSEDES would take "{other.name}" away, but what has that name now is not the release: rename it, '
+                "or DROP RELEASE takes both"
+            )
+
+
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
     """Why a release is refused beside the others, and what can be done; None when it is not."""
     broken = [outcome for outcome in outcomes if not outcome.holds]
@@ -111,23 +133,90 @@ def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
 def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, *, supersedes: bool) -> None:
     """What the new release does to those before it.
 
-    SUPERSEDES: everything out from the same tables no longer counts.  Otherwise the former one of this
-    name is replaced, but stays in the ledger, because somebody may have copied it; unless it said the same of
-    the same people.
+    SUPERSEDES: everything out from the same tables no longer counts, so nothing shows it any more.  Otherwise the
+    former one of this name is replaced, but stays in the ledger, because somebody may have copied it; unless it said
+    the same of the same people.
     """
     if supersedes:
         for other in releases.live_from(engine, record.sources):
             if other.release_id != record.release_id:
-                releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
-                engine.drop_table(joint.link_name(other.release_id))
+                _supersede(
+                    engine, other, record, is_former=former is not None and other.release_id == former.release_id
+                )
     elif former is not None and _says_the_same(engine, former, record):
-        releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
+        _hand_on(engine, former, record)
         engine.drop_table(joint.link_name(former.release_id))
     elif former is not None:
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
+
+
+def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
+    """The new release stands for the former one, which said the same: whoever has a copy of that has one of this."""
+    for event in releases.events(engine, former.release_id):
+        if event.event == "exported":
+            releases.add_event(engine, record.release_id, "exported", event.detail)
+    releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
+
+
+def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, is_former: bool) -> None:
+    """Takes another release away for good; what had the name of the new one makes room for it by itself."""
+    if other.kind == "MODEL" and other.content_hash != record.content_hash:
+        for made in pseudo_data_of(engine, other):
+            _take_away(engine, made, record)
+    if is_former:
+        releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
+    else:
+        _take_away(engine, other, record)
+    engine.drop_table(joint.link_name(other.release_id))
+
+
+def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:
+    if other.state == "live":
+        # Before the event: without transactions, what is noted as gone must not be there any more.
+        withdraw(engine, other)
+    releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
 
 
 def _says_the_same(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> bool:
     if former.content_hash != record.content_hash:
         return False
     return joint.say_the_same(engine, former, record)
+
+
+# -- pseudo-data and its model -----------------------------------------------------------------------------
+#
+# Pseudo-rows give the cuts and the shares of their tree back: while somebody may hold them, he may hold the model.
+
+
+def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None) -> None:
+    """What new pseudo-data does to the release that had its name; the same rows made anew tell nothing new."""
+    if former is None:
+        return
+    same_model = (
+        former.manifest.get("pseudo_data", {}).get("model_hash") == record.manifest["pseudo_data"]["model_hash"]
+    )
+    if same_model and former.content_hash == record.content_hash:
+        _hand_on(engine, former, record)
+    else:
+        releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
+
+
+def pseudo_data_of(engine: Engine, model: ReleaseRecord) -> list[ReleaseRecord]:
+    """The pseudo-data still out that was made from a model, or from one that is, to the byte, the same."""
+    return [made for made in releases.pseudo_data_out(engine) if _is_made_from(made, model)]
+
+
+def _is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:
+    told = made.manifest["pseudo_data"]
+    return model.release_id == told["model_release"] or bool(model.content_hash == told["model_hash"])
+
+
+def note_export_of_model(engine: Engine, made: ReleaseRecord, detail: str) -> None:
+    """Notes with the model of exported pseudo-data that it was handed over; nothing for other releases."""
+    if "pseudo_data" not in made.manifest:
+        return
+    model = releases.by_id(engine, made.manifest["pseudo_data"]["model_release"])
+    known = [] if model is None else releases.history(engine, model.name)
+    for one in known:
+        if one.kind == "MODEL" and one.state != "superseded" and _is_made_from(made, one):
+            releases.add_event(engine, one.release_id, "exported", f"as pseudo-data {joint.shown_name(made)}: {detail}")

@@ -27,6 +27,7 @@ from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release import manifest
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of
+from ppdm_sql.release.out import retire_pseudo
 from ppdm_sql.release.stage import published_query
 from ppdm_sql.release.target import Target, find_target
 from ppdm_sql.sharing.mark import MARK
@@ -111,8 +112,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
             columns.set("order", None)
             engine.create_view(target.name, columns, replace=True)
         engine.comment(target.name, target.kind, comment_on(record))
-        if target.former is not None:
-            releases.add_event(engine, target.former.release_id, "replaced", f"by {release_id}")
+        retire_pseudo(engine, record, target.former)
         target.clear_storage(engine)
     engine.drop_table(_STAGE, temporary=True)
     return record

@@ -106,6 +106,7 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
     measured = _measure(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement.findings)
     out.refuse_joint(str(target.name), policy, measured.joint)
+    out.refuse_superseding(engine, request.statement, request.source, target.former)
     if target.is_live:
         _show_live(engine, request, measured)
     elif target.is_view:

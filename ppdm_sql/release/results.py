@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import DropRelease, Export, Refresh, Verify
 from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.manifest import finding_json, typed
@@ -85,8 +86,25 @@ class Published:
         return pseudo_model(self.manifest)
 
     @property
+    def is_model(self) -> bool:
+        return self.record.kind == "MODEL"
+
+    @property
+    def ways_to_read(self) -> str:
+        """In words for a model, which no query reads; the query for everything else."""
+        if not self.is_model:
+            return f"read it with: {self.sql}"
+        shown = self.record.relation_name
+        return (
+            f"read it with: ppdm model show {shown}, apply it with: ppdm model predict {shown} --from TABLE --into "
+            "NEW_TABLE, hand it over with: EXPORT"
+        )
+
+    @property
     def query(self) -> exp.Select:
-        """A query for the published columns, one by one."""
+        """A query for the published columns, one by one; a model has none."""
+        if self.is_model:
+            raise PolicyError(f'release "{self.name}" is a model, not a table: {self.ways_to_read}')
         picked = exp.Select(expressions=[column(name) for name in typed(self.record.columns)])
         return picked.from_(self.record.name.table())
 

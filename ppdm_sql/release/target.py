@@ -86,9 +86,12 @@ def _problem(engine: Engine, name: Name, replace: bool) -> str | None:
         return f"schema {SCHEMA} belongs to the catalog: publish into another one"
     if name.last.casefold().startswith(f"{SCHEMA}_"):
         return f"names starting with {SCHEMA}_ are kept for working tables: choose another one"
+    former = _former(engine, name)
+    if former is not None and former.kind == "MODEL":
+        return f'"{name}" is a released model: DROP RELEASE takes it back, or choose another name'
     if engine.relation_kind(name) is None:
         return None
-    if _former(engine, name) is None:
+    if former is None:
         return f'"{name}" is there already and is not a release: it will not be replaced'
     return None if replace else f'release "{name}" is there already: CREATE OR REPLACE publishes it anew'
 

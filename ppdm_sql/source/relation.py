@@ -113,6 +113,22 @@ def base_tables(engine: Engine, tree: exp.Expr, place: Place | None = None) -> t
     return tuple(sorted(found))
 
 
+def relations_read(engine: Engine, query: str) -> frozenset[str]:
+    """Every relation a query reads, the views on the way to its tables too."""
+    return frozenset(_on_the_way(engine, parse_one(query, dialect=engine.dialect), depth=0))
+
+
+def _on_the_way(engine: Engine, tree: exp.Expr, depth: int) -> Iterator[str]:
+    names = [_name_of(engine, table) for table in _read_tables(tree) if isinstance(table.this, exp.Identifier)]
+    for name in names:
+        if name is None or depth == _MOST_TABLES:
+            continue
+        yield engine.qualified(name)
+        text = engine.view_query(name)
+        if text is not None:
+            yield from _on_the_way(engine, parse_one(text, dialect=engine.dialect), depth + 1)
+
+
 class _Unseen(Exception):
     """A view reads something that is no table of this database."""
 

@@ -347,6 +347,12 @@ def test_a_wrong_clause_is_named_and_the_rest_is_still_read(clause, messages):
     assert_refused(f"ALGORITHM mondrian {clause} QUASI IDENTIFIER (q)", *messages.split("|"))
 
 
+def test_roles_are_not_let_in_to_a_model():
+    """It is no relation: nobody could be given the right to read it."""
+    clause = "ALGORITHM ldm REQUIRE k = 5 QUASI IDENTIFIER (q) TARGET (c) «GRANT SELECT TO a SEED 1"
+    assert_refused(clause, "GRANT SELECT TO is for a TABLE or VIEW: a MODEL is kept in the catalog", kind="MODEL")
+
+
 @pytest.mark.parametrize(
     ("quasi", "message"),
     [

@@ -395,3 +395,17 @@ def test_a_later_release_is_judged_together_with_it(duck):
         REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (age, pay) SENSITIVE (illness))"""
     with pytest.raises(RequirementBreached, match="together with beds has"):
         duck.publish(other)
+
+
+def test_a_query_cannot_supersede_the_live_release_it_reads(duck):
+    """A live view shows its table to the ledger, so that a release of the view would supersede the view itself."""
+    duck.publish(live())
+    duck.execute("CREATE VIEW between_them AS SELECT * FROM beds")
+    text = """CREATE TABLE beds_too AS SELECT ward, illness FROM between_them WITH ANONYMIZATION (ALGORITHM mondrian
+        REQUIRE k = 5 QUASI IDENTIFIER (ward) SENSITIVE (illness) SUPERSEDES)"""
+    with pytest.raises(PolicyError, match="which the query reads"):
+        duck.publish(text)
+    assert duck.verify("beds").holds
+    duck.publish(text.replace("between_them", "people"))
+    assert duck.engine.relation_kind(Name("beds")) is None
+    assert [name for name in duck.engine.relations("ppdm") if name.startswith("ppdm_live")] == []

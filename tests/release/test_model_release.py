@@ -74,6 +74,37 @@ def test_a_name_that_is_taken_is_not_overwritten(session):
         session.publish(statement().replace("OR REPLACE ", ""))
 
 
+@pytest.mark.parametrize("replace", ["", "OR REPLACE "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE {}TABLE loans AS SELECT sports, risk FROM mortgages WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 3"
+        " QUASI IDENTIFIER (sports) SENSITIVE (risk))",
+        "CREATE {}VIEW loans AS SELECT sports, risk FROM mortgages WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 3"
+        " QUASI IDENTIFIER (sports) SENSITIVE (risk))",
+        "CREATE {}TABLE loans AS PSEUDO DATA FROM MODEL loans",
+    ],
+)
+def test_no_relation_takes_the_place_of_a_released_model(session, text, replace):
+    session.publish(statement())
+    with pytest.raises(PolicyError, match='1:1: "loans" is a released model'):
+        session.execute(text.format(replace))
+    assert session.engine.relation_kind(Name("loans")) is None
+    assert session.verify("loans").holds
+
+
+def test_a_released_model_is_not_read_as_a_table(session, capsys):
+    release = session.publish(statement())
+    with pytest.raises(
+        PolicyError, match='release "loans" is a model, not a table: read it with: ppdm model show loans'
+    ):
+        release.df()
+    show.release(session.release("loans"))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "ppdm model predict loans --from TABLE --into NEW_TABLE" in told
+    assert "SELECT" not in told
+
+
 def test_two_models_of_one_table_are_judged_together(session):
     """Each hides everybody among three; together they part Lisa, who does sports, from Anna, who does not."""
     session.publish(statement())
