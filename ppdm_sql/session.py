@@ -41,7 +41,7 @@ from ppdm_sql.policy.policy import (
     Verify,
 )
 from ppdm_sql.release.drop import drop
-from ppdm_sql.release.export import export
+from ppdm_sql.release.export import check_recordable, export
 from ppdm_sql.release.live import check_live, is_live
 from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.model import publish_model
@@ -278,6 +278,7 @@ class Session:
 
     def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
         """Writes a release into a new file, re-measured there before it gets its name."""
+        check_recordable(self.engine)
         record = self._current(_name(name))
         if record.kind == "MODEL":
             return export_model(self.engine, record, str(path), dict(options or {}), out=self._out)

@@ -12,7 +12,8 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @click.argument("path")
 @click.option("--format", "form", type=click.Choice(["duckdb", "parquet", "csv"]), help="Default: by its ending.")
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: keep cells like =1+1 from being computed.")
-@click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder the file stays below.")
+@click.option("--out", type=click.Path(exists=True, file_okay=False, readable=False),
+              help="The folder the file stays below.")  # fmt: skip
 @json_option
 @sql_option
 @pass_options

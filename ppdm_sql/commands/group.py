@@ -86,6 +86,12 @@ def run(arguments: list[str]) -> int:
     except click.ClickException as error:
         error.show()
         return 2
+    except (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
+        if os.environ.get("PPDM_DEBUG"):
+            raise
+        return _fail(
+            f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 3, "--json" in arguments
+        )
     except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3

@@ -31,10 +31,16 @@ def show_model(options: Options, name: str, form: str, out: str | None) -> int:
     $ ppdm --db clinic.duckdb model show readmission
     $ ppdm --db clinic.duckdb model show readmission --as svg --out readmission.svg
     """
+    from ppdm_sql.errors import PolicyError
     from ppdm_sql.models import library
 
     with options.session(writes=False) as session:
         found = library.load(session.engine, name)
+        if form == "json" and library.release_of(session.engine, name) is not None:
+            # printed or not, it is the file that a recipient gets: the ledger must know that somebody has it
+            raise PolicyError(
+                f"model \"{name}\" is a release: EXPORT {name} TO '{name}.json' hands it over and records it"
+            )
         text = _written(session.engine, found, form)
     if out is None:
         click.echo(text, nl=not text.endswith("\n"))

@@ -24,7 +24,8 @@ def command() -> None:
 
 @command.command("publish")
 @click.argument("name")
-@click.option("--out", required=True, type=click.Path(file_okay=False), help="The folder to hand over; made if absent.")
+@click.option("--out", required=True, type=click.Path(file_okay=False, readable=False),
+              help="The folder to hand over; made if absent.")  # fmt: skip
 @click.option("--as", "file", metavar="FILE", help="The file's name [NAME.json].")
 @json_option
 @pass_options
@@ -36,11 +37,14 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
     """
     from ppdm_sql.commands import show
     from ppdm_sql.errors import PolicyError
+    from ppdm_sql.release.export import check_recordable, mapped_errors
 
     with options.session(out=out) as session:
         if session.release(name).record.kind != "MODEL":
             raise PolicyError(f"{name} is no model: share publish hands over what CREATE MODEL published")
-        Path(out).mkdir(parents=True, exist_ok=True)
+        check_recordable(session.engine)
+        with mapped_errors(Path(out)):
+            Path(out).mkdir(parents=True, exist_ok=True)
         done = session.export(name, file or f"{name}.json")
     if as_json:
         show.print_json(done.as_json())

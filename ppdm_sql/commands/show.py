@@ -205,6 +205,8 @@ def many(count: int, one: str, more: str | None = None) -> str:
 
 def release(found: Published) -> None:
     """One release in full."""
+    from ppdm_sql.release.manifest import joint_breaches
+
     record, content = found.record, found.manifest
     console.print(f"[bold]{escape(found.name)}[/], published {content['release']['published_at']} by "
                   f"{escape(record.algorithm)}, seed {record.seed}")  # fmt: skip
@@ -220,6 +222,8 @@ def release(found: Published) -> None:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
     for name, message in content["residual_risks"].items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
+    for told_jointly in joint_breaches(content):
+        console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     sources = [f"model {found.pseudo_model}"] if found.pseudo_model is not None else record.sources
     console.print(f"made from {escape(', '.join(sources))}; rows {record.content_hash}")
     console.print(found.ways_to_read, markup=False)

@@ -284,10 +284,10 @@ class Engine(ABC):
     def analyze(self, name: Name) -> None:  # noqa: B027 - most planners need no telling
         """Statistics for the planner, where it needs telling."""
 
-    def check_writable(self) -> None:
+    def check_writable(self, why: str = "nothing can be published into it") -> None:
         """Refuses before any work when the database cannot be written."""
         if self.read_only:
-            raise EngineError("the database is open read-only: nothing can be published into it")
+            raise EngineError(f"the database is open read-only: {why}")
 
     def __enter__(self) -> Engine:
         return self

@@ -288,18 +288,28 @@ def _check_file(path: str, *, create: bool) -> None:
     if path == ":memory:":
         return
     file = Path(path)
-    if file.is_dir():
-        raise DatabaseUnavailable(f"{path} is a folder, not a database file")
-    if not file.exists():
-        if not create:
+    try:
+        if file.is_dir():
+            raise DatabaseUnavailable(f"{path} is a folder, not a database file")
+        if not file.exists():
+            if create:
+                _check_folder(file)
+                return
             raise DatabaseUnavailable(f"there is no database {path} (--create makes one)")
-        if not file.parent.is_dir():
-            raise DatabaseUnavailable(f"there is no folder {file.parent} for the new database")
-        return
-    with file.open("rb") as handle:
-        head = handle.read(12)
+        with file.open("rb") as handle:
+            head = handle.read(12)
+    except OSError as cause:
+        raise DatabaseUnavailable(f"{path} cannot be read: {cause.strerror or type(cause).__name__}") from cause
     if head[8:12] != _MAGIC:
         raise DatabaseUnavailable(f"{path} is not a DuckDB database; it was not touched")
+
+
+def _check_folder(file: Path) -> None:
+    """Refuses to make a database where no file can be made."""
+    if not file.parent.is_dir():
+        raise DatabaseUnavailable(f"there is no folder {file.parent} for the new database")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise DatabaseUnavailable(f"{file} cannot be made: the folder may not be written")
 
 
 def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
@@ -308,7 +318,7 @@ def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConn
         try:
             return duckdb.connect(path, read_only=read_only, config=config)
         except duckdb.Error as cause:
-            lock = re.search(r"lock", str(cause), re.IGNORECASE)
+            lock = re.search(r"lock", str(cause).replace(path, ""), re.IGNORECASE)
             if not lock:
                 raise DatabaseUnavailable(
                     f"{path} cannot be opened ({type(cause).__name__}): damaged, or written by a newer DuckDB?"

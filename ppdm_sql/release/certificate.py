@@ -14,7 +14,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.requirements import EntropyDiversity, Requirement
 from ppdm_sql.release.files import RELEASE, release_query
-from ppdm_sql.release.manifest import typed
+from ppdm_sql.release.manifest import joint_breaches, typed
 from ppdm_sql.statements.names import aliased
 from ppdm_sql.verify.content import content_query
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
@@ -66,12 +66,18 @@ def _head(content: Mapping[str, Any], form: str, file: str) -> str:
         f"Certificate of release {content['release']['name']} ({content['release']['id']})",
         "Re-derives from the released rows alone what the manifest promises:",
         f"    {_RUN[form].format(file=file)}",
-        "Every row it prints must say 'holds'.",
-        f"Quasi-identifiers: {', '.join(policy['quasi_identifiers'])}",
     ]
+    if "pseudo_data" in content:
+        lines += ["It prints one row, the hash of the rows: it must be export.content_hash of the manifest."]
+    else:
+        lines += [
+            "Every row it prints must say 'holds', and the last be export.content_hash of the manifest.",
+            f"Quasi-identifiers: {', '.join(policy['quasi_identifiers'])}",
+        ]
     if policy["counts_entities"]:
         lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
     lines += [f"Not promised: {name}: {text}" for name, text in content["residual_risks"].items()]
+    lines += [f"Accepted: joint: {text}" for text in joint_breaches(content)]
     return "\n".join(f"-- {' '.join(line.split())}" if i != 2 else f"-- {line}" for i, line in enumerate(lines))
 
 

@@ -4,6 +4,9 @@ A database file has no wall inside it, and a dropped table stays readable in its
 never gets the file that held the source.  The rows are written into a fresh file in a private folder,
 read back from there and measured again, and only then the file gets its name.  Beside it lie
 <file>.manifest.json, and <file>.certificate.sql with which the recipient re-derives the guarantees.
+
+The ledger is written before the file gets its name: whatever happens in between, it may know of a copy
+that nobody has, and never misses one that somebody has.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 import contextlib
 import difflib
 import hashlib
+import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +56,11 @@ class Order:
     spreadsheet_safe: bool = False
 
 
+def check_recordable(engine: Engine) -> None:
+    """What the ledger does not know is left out when the next release is judged together with the others."""
+    engine.check_writable("an export has to be recorded in it, so nothing was exported")
+
+
 def export(
     engine: Engine,
     record: ReleaseRecord,
@@ -67,19 +76,18 @@ def export(
     rows: the working table with what a live release shows now, which its record describes.
     """
     order = read_order(path, options, out)
-    refuse_foreign(order.path, record)
+    beside = [manifest_path(order.path), certificate_path(order.path)]
+    refuse_foreign(engine, record, [order.path, *beside])
     problems = content_problems(engine, record) if rows is None else []
     if problems:
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
     progress("exporting", 0, record.rows)
     with private_folder(order.path) as work:
         built = work / order.path.name
-        with mapped_errors(order.path):
-            batches = _rows(engine, record, order, rows or record.name)
-            writers.write(order.format, built, record.relation_name, batches, comment=_comment(record))
-            done = _describe(engine, record, order, built)
-            put_in_place(work, [order.path, manifest_path(order.path), certificate_path(order.path)])
-    _note(engine, record, order)
+        batches = _rows(engine, record, order, rows or record.name)
+        writers.write(order.format, built, record.relation_name, batches, comment=_comment(record))
+        done = _describe(engine, record, order, built)
+        put_in_place(work, [order.path, *beside], first=lambda: note_export(engine, record, order.path))
     progress("done", 1, 1)
     return done
 
@@ -108,23 +116,36 @@ def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
     target = (base / path).resolve()
     if not target.is_relative_to(base) or target == base:
         raise PolicyError(f"{what} stays below the output folder: name a file there, or choose another with --out")
-    if not target.parent.is_dir():
-        raise PolicyError(f"{what}: there is no folder {Path(path).parent}")
+    with mapped_errors(target):
+        if not target.parent.is_dir():
+            raise PolicyError(f"{what}: there is no folder {Path(path).parent}")
     return target
 
 
-def refuse_foreign(path: Path, record: ReleaseRecord) -> None:
-    """Overwrites an earlier export of the same release, and nothing else."""
-    if not path.exists():
-        return
-    beside = manifest_path(path)
-    if path.is_file() and beside.is_file():
-        with contextlib.suppress(ValueError, KeyError, TypeError):
-            import json
+def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path]) -> None:
+    """Overwrites an earlier export of the same release from the same database, and nothing else.
 
-            if json.loads(beside.read_text("utf-8"))["release"]["name"] == str(record.manifest["release"]["name"]):
-                return
-    raise PolicyError(f"{path.name} is there already and is no export of this release: it will not be overwritten")
+    files: the one that is to be written, and those beside it.  Another database can have a release of the same name,
+    so it is the id in the manifest that tells whose they are.
+    """
+    with mapped_errors(files[0]):
+        there = [file for file in files if os.path.lexists(file)]
+        if not there:
+            return
+        ours = {one.release_id for one in releases.history(engine, record.name)} | {record.release_id}
+        if all(file.is_file() for file in there) and _release_id(manifest_path(files[0])) in ours:
+            return
+    raise PolicyError(
+        f"{there[0].name} is there already and is no export of this release: it will not be overwritten "
+        "(name another file; share publish does so with --as)"
+    )
+
+
+def _release_id(beside: Path) -> str | None:
+    """The id of the release that a manifest speaks of; None when there is none, or it is something else."""
+    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
+        return str(json.loads(beside.read_text("utf-8"))["release"]["id"])
+    return None
 
 
 def manifest_path(path: Path) -> Path:
@@ -212,13 +233,14 @@ def file_sha256(path: Path) -> str:
 @contextlib.contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
     """A folder beside the target, mode 0700, on the same disk, so that the last step is a rename."""
-    _sweep(path.parent)
-    work = path.parent / f"{_WORK}{os.getpid()}"
-    work.mkdir(mode=0o700)
-    try:
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    with mapped_errors(path):
+        _sweep(path.parent)
+        work = path.parent / f"{_WORK}{os.getpid()}"
+        work.mkdir(mode=0o700)
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _sweep(folder: Path) -> None:
@@ -229,14 +251,17 @@ def _sweep(folder: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def put_in_place(work: Path, names: Sequence[Path]) -> None:
+def put_in_place(work: Path, names: Sequence[Path], *, first: Callable[[], None] | None = None) -> None:
     """The file and what lies beside it.
 
     Old sidecars go first and new ones come last: a crash leaves a file without them, never with others'.
+    first: what is done when all is on the disk and nothing has its name yet.
     """
     for file in names:
         with (work / file.name).open("rb") as handle:
             os.fsync(handle.fileno())
+    if first is not None:
+        first()
     for beside in names[1:]:
         beside.unlink(missing_ok=True)
     for file in names:
@@ -253,12 +278,11 @@ def mapped_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as cause:
-        raise DatabaseUnavailable(f"{path.name} cannot be written: {cause.strerror or type(cause).__name__}") from cause
+        raise DatabaseUnavailable(f"{path} cannot be written: {cause.strerror or type(cause).__name__}") from cause
 
 
-def _note(engine: Engine, record: ReleaseRecord, order: Order) -> None:
-    if engine.read_only:
-        return
+def note_export(engine: Engine, record: ReleaseRecord, path: Path) -> None:
+    check_recordable(engine)
     with engine.transaction():
-        releases.add_event(engine, record.release_id, "exported", order.path.name)
-        note_export_of_model(engine, record, order.path.name)
+        releases.add_event(engine, record.release_id, "exported", path.name)
+        note_export_of_model(engine, record, path.name)

@@ -115,6 +115,24 @@ def plain(value: Any) -> Any:
     return value
 
 
+def joint_breaches(content: Mapping[str, Any]) -> list[str]:
+    """What ACCEPT RISK (joint) let out, in words; nothing where all joint classes are large enough.
+
+    >>> joint_breaches({"joint": [{"with": ["a", "b"], "k": 5, "holds": False, "measured": True,
+    ...                            "breaching_classes": 2, "breaching_rows": 3}]})
+    ['together with a, b there are joint classes of fewer than k = 5 (classes: 2, rows: 3)']
+    """
+    told = []
+    for item in content.get("joint", ()):
+        found = "it could not be measured how small the joint classes are"
+        if item["measured"]:
+            found = f"there are joint classes of fewer than k = {item['k']} "
+            found += f"(classes: {item['breaching_classes']:,}, rows: {item['breaching_rows']:,})"
+        if not item["holds"]:
+            told.append(f"together with {', '.join(item['with'])} {found}")
+    return told
+
+
 def as_text(content: Mapping[str, Any]) -> str:
     """The manifest as a file: for people to read and for programs to parse."""
     return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"

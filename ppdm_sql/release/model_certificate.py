@@ -25,6 +25,7 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.policy.requirements import EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.manifest import joint_breaches
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import aliased, column, identifier, own
 from ppdm_sql.statements.steps import Steps
@@ -76,7 +77,8 @@ def model_certificate(
 
 
 def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str) -> str:
-    names, finer = ", ".join(sorted(public)) or "none", _has_finer_groups(tree, public)
+    known = sorted({*public, str(record.roles["target"])} if _class_is_public(record) else public)
+    names, finer = ", ".join(known) or "none", _has_finer_groups(tree, public)
     lines = [
         f"Certificate of model {record.manifest['release']['name']} ({record.release_id})",
         f"    duckdb < {file}.certificate.sql        (in the folder of the file)",
@@ -95,6 +97,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest["residual_risks"]
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
+    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest)]
     return _comment(lines)
 
 

@@ -24,7 +24,7 @@ from ppdm_sql.release import manifest
 from ppdm_sql.release.export import (
     certificate_path,
     manifest_path,
-    mapped_errors,
+    note_export,
     private_folder,
     put_in_place,
     read_place,
@@ -66,7 +66,8 @@ def export_model(
     target = read_place(path, out)
     if target.suffix != ".json":
         raise PolicyError("EXPORT writes a model as a .json file: name it so")
-    refuse_foreign(target, record)
+    beside = [place(target) for place in (manifest_path, script_path, certificate_path, audit_path)]
+    refuse_foreign(engine, record, [target, *beside])
     problems = problems_of(engine, record)
     text = None if problems else stored_text(engine, record)
     if text is None:
@@ -83,13 +84,10 @@ def export_model(
         certificate_path(target): proof,
         audit_path(target): model_audit(engine, record, tree, asked),
     }
-    with private_folder(target) as work, mapped_errors(target):
+    with private_folder(target) as work:
         for file, what in files.items():
             _written(work / file.name, what)
-        put_in_place(work, list(files))
-    if not engine.read_only:
-        with engine.transaction():
-            releases.add_event(engine, record.release_id, "exported", target.name)
+        put_in_place(work, list(files), first=lambda: note_export(engine, record, target))
     return Exported(
         name=shown_name(record),
         path=str(target),

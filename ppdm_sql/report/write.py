@@ -56,11 +56,12 @@ def report(
     Audience.of(readers, None)  # a wrong word is told before anything is measured
     target = read_place(path, out, "a report")
     if not force:
-        _refuse_foreign(target, shown_name(record), readers)
+        with mapped_errors(target):
+            _refuse_foreign(target, shown_name(record), readers)
     facts = gather(engine, record, verify, progress)
     page = page_of(facts, Audience.of(readers, facts.k))
     text = rendered(page)
-    with private_folder(target) as work, mapped_errors(target):
+    with private_folder(target) as work:
         _written(work / target.name, text)
         put_in_place(work, [target])
     progress("done", 1, 1)
