@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 
 from ppdm_sql.commands import show
+from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
 from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.trees.tree_json import read_tree
@@ -324,3 +326,27 @@ def test_the_audit_judges_every_sensitive_column(
     assert audited(tmp_path, rows, columns) == [0] * len(judged)
     sick = [(zip_, "flu" if zip_ == "a" else ill, cls) for zip_, ill, cls in rows]
     assert (audited(tmp_path, sick, columns)[1] > 0) == (len(session.model("loans").tree.leaves) > 1)
+
+
+@pytest.mark.duckdb
+def test_groups_and_audit_are_the_same_in_every_time_zone(make_table, open_session, tmp_path):
+    """A moment of the model is in UTC, whatever zone the connection of the caller or of the auditor is in."""
+    start = datetime(2020, 5, 31, 18, tzinfo=UTC)
+    columns = {"seen": "TIMESTAMPTZ", "cls": "TEXT"}
+    rows = [(start + timedelta(hours=n // 4), "yes" if n < 24 else "no") for n in range(48)]
+    for zone in ("UTC", "America/Los_Angeles"):
+        with duckdb.connect() as con:
+            con.execute(f"SET TimeZone = '{zone}'")
+            engine = DuckDBEngine(con)
+            make_table(engine, "t", columns, rows)
+            session = open_session(engine)
+            release = session.publish(
+                "CREATE MODEL loans AS SELECT seen, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet "
+                "REQUIRE k = 24 QUASI IDENTIFIER (seen) SENSITIVE (cls) TARGET (cls))"
+            )
+            assert (release.classes, release.findings[0].achieved) == (2, "24")
+            session.export("loans", f"{zone[:3]}.json")
+            con.execute("CREATE VIEW ppdm_source AS FROM t")
+            for other in ("UTC", "America/Los_Angeles"):
+                con.execute(f"SET TimeZone = '{other}'")
+                assert con.execute((tmp_path / f"{zone[:3]}.json.audit.sql").read_text("utf-8")).fetchall() == []
