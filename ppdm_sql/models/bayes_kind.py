@@ -53,7 +53,7 @@ class BayesKind(ClassifierKind[NaiveBayes]):
         return {"laplace": learned.laplace, "laplace_prior": learned.laplace_prior}
 
     def size(self, record: ModelRecord) -> str:
-        return many(len(record.attributes), "attribute")
+        return many(len(record.attributes), "attribute") if isinstance(record.attributes, list) else "damaged"
 
     def figures(self, learned: NaiveBayes) -> dict[str, int]:
         return {"attributes": len(learned.attributes), "classes": len(learned.classes)}

@@ -87,7 +87,8 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
         return {}
 
     def size(self, record: ModelRecord) -> str:
-        return many(len(record.body["rules"]), "rule")
+        rules = record.body.get("rules") if isinstance(record.body, dict) else None
+        return many(len(rules), "rule") if isinstance(rules, list) else "damaged"
 
     def figures(self, learned: ConjunctiveRules) -> dict[str, int]:
         return {"rules": len(learned.rules), "attributes": len(learned.attributes), "classes": len(learned.classes)}

@@ -10,6 +10,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.release import joint, risks
+from ppdm_sql.release.damage import refuse_damaged
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name
@@ -29,6 +30,8 @@ def judge_jointly(engine: Engine, policy: Policy, source: Source) -> list[joint.
     others, strangers = releases.live_from(engine, source.tables), _of_gone_tables(engine, source.tables)
     if not others and not strangers:
         return []
+    for other in (*others, *strangers):
+        refuse_damaged(other)
     k, persons = risks.asked_k(policy), source.entity is not None
     return joint.judge_jointly(engine, others, joint.keys_of(source), k, persons=persons, strangers=strangers)
 

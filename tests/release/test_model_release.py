@@ -124,6 +124,64 @@ def test_a_changed_model_is_found_out(session, engine):
         session.export("loans", "loans.json")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE ppdm.model_node SET answer = '\"good\"' WHERE node = 0",
+        "UPDATE ppdm.model_node SET attribute_name = 'x' WHERE node = 0",
+        "UPDATE ppdm.model_branch SET condition = 'x' WHERE node = 0",
+        "UPDATE ppdm.model_value SET position = position + 1",
+        "UPDATE ppdm.model_count SET class_value = '\"x\"' WHERE node = 0",
+        "INSERT INTO ppdm.model_count SELECT model_id, 77, class_number, class_value, rows FROM ppdm.model_count WHERE node = 0",
+    ],
+)
+def test_every_column_that_tells_of_the_tree_is_verified(session, engine, change):
+    session.publish(statement())
+    assert session.verify("loans").holds
+    engine.pass_through(change)
+    found = session.verify("loans")
+    (told,) = found.problems
+    assert told.startswith(f"the rows of {change.split()[1 if change.startswith('U') else 2]} do not say")
+
+
+DAMAGE = {
+    "UPDATE ppdm.model_node SET threshold = 'abc', attribute = 0 WHERE node = 0": "loans",
+    "UPDATE ppdm.model SET attributes = '[]'": "loans",
+    "UPDATE ppdm.model SET classes = 'no JSON'": "loans",
+    **{
+        f"UPDATE ppdm.release SET {column} = '{text}' WHERE relation_name = '{name}'": name
+        for name in ("loans", "people")
+        for column, text in [("manifest", "{}"), ("manifest", "no JSON"), ("roles", "[]"), ("requirements", "[3]")]
+    },
+}
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("change", DAMAGE)
+def test_a_damaged_catalog_is_told_and_the_other_releases_are_verified(duckdb_engine, make_table, open_session, change):
+    """What cannot be read does not hold; it can still be withdrawn, and used for nothing else."""
+    engine, name = duckdb_engine, DAMAGE[change]
+    make_table(engine, "mortgages", COLUMNS, MORTGAGE)
+    make_table(engine, "others", COLUMNS, MORTGAGE)
+    session = open_session(engine)
+    session.publish(statement())
+    session.publish(
+        "CREATE TABLE people AS SELECT name, marital, risk FROM others WITH ANONYMIZATION (ALGORITHM mondrian "
+        "REQUIRE k = 3 IDENTIFIER (name) QUASI IDENTIFIER (marital) SENSITIVE (risk))"
+    )
+    engine.pass_through(change)
+    found = {item.relation_name: session.verify(item.name) for item in session.releases()}
+    assert {one: verified.holds for one, verified in found.items()} == {
+        "loans": name != "loans",
+        "people": name != "people",
+    }
+    assert "its rows in the catalog are damaged" in found[name].problems
+    with pytest.raises(Tampered):
+        session.export(name, f"{name}.{'json' if name == 'loans' else 'csv'}")
+    session.drop(name)
+    assert [item.relation_name for item in session.releases()] == [one for one in found if one != name]
+
+
 def test_dropping_frees_the_name(session):
     session.publish(statement())
     session.drop("loans")
