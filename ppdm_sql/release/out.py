@@ -9,6 +9,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.words import many
 from ppdm_sql.release import joint, risks
 from ppdm_sql.release.damage import refuse_damaged
 from ppdm_sql.source.relation import Source
@@ -68,7 +69,7 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
         return None
     first = broken[0]
     held = ", ".join(first.releases)
-    small = f"{first.classes} joint classes of fewer than {first.k} ({first.rows} rows)"
+    small = f"{many(first.classes, 'joint class', 'joint classes')} of fewer than {first.k} ({many(first.rows, 'row')})"
     why, what = {
         "": (f"together with {held} has {small}", "publish the same recoding"),
         "no key": (
