@@ -25,7 +25,7 @@ def other(text: str = "", **replaced: str) -> str:
 
 def test_another_recoding_of_the_same_table_is_refused(session):
     session.publish(policy())
-    with pytest.raises(RequirementBreached, match="joint classes of fewer than 5"):
+    with pytest.raises(RequirementBreached, match="joint class(es)? of fewer than 5"):
         session.publish(
             other(
                 **{
@@ -68,7 +68,7 @@ def test_a_release_of_another_table_does_not_matter(duck):
 def test_a_view_does_not_hide_its_table(duck):
     duck.publish(policy())
     duck.execute("CREATE VIEW hidden AS SELECT * FROM people")
-    with pytest.raises(RequirementBreached, match="joint classes"):
+    with pytest.raises(RequirementBreached, match="joint class(es)?"):
         duck.publish(other(**{"FROM people": "FROM hidden", "k = 5": "k = 9"}))
 
 
@@ -100,7 +100,7 @@ def test_an_exported_release_counts_even_after_it_was_dropped(duck):
     duck.export("people_open", "open.csv")
     dropped = duck.drop("people_open")
     assert dropped.exports == 1
-    with pytest.raises(RequirementBreached, match="joint classes"):
+    with pytest.raises(RequirementBreached, match="joint class(es)?"):
         duck.publish(other(**{"k = 5": "k = 9"}))
 
 
