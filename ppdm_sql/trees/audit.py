@@ -114,7 +114,7 @@ def _known(
         else:
             unknown.append(f'"{name}"')
     if unknown:
-        raise PolicyError(f"the model has no such attribute, and {lacks(relation)} {', '.join(unknown)}")
+        raise PolicyError(f"the model has no attribute, and {lacks(relation)} {', '.join(unknown)}")
     return tuple(known), tuple(others)
 
 
