@@ -40,6 +40,7 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.release.damage import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import check_recordable, export
 from ppdm_sql.release.live import check_live, is_live
@@ -50,7 +51,7 @@ from ppdm_sql.release.planned import planned
 from ppdm_sql.release.pseudo import publish_pseudo
 from ppdm_sql.release.pseudo_planned import planned_pseudo
 from ppdm_sql.release.publish import publish
-from ppdm_sql.release.recheck import recheck
+from ppdm_sql.release.recheck import recheck, recheck_damaged
 from ppdm_sql.release.recorded import recorded
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
@@ -271,7 +272,9 @@ class Session:
 
     def verify(self, name: Name | str) -> Verified:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
-        record = self._current(_name(name))
+        record = self._found(_name(name))
+        if is_damaged(record):
+            return recheck_damaged(self.engine, record)
         if record.kind == "MODEL":
             return recheck_model(self.engine, record)
         return recheck_live(self.engine, record) if is_live(record) else recheck(self.engine, record)
@@ -297,7 +300,7 @@ class Session:
 
     def drop(self, name: Name | str) -> Dropped:
         self.engine.check_writable()
-        return drop(self.engine, self._current(_name(name)))
+        return drop(self.engine, self._found(_name(name)))
 
     def release(self, name: Name | str) -> Published:
         return Published.of(self.engine, self._current(_name(name)))
@@ -372,6 +375,12 @@ class Session:
         )  # fmt: skip
 
     def _current(self, name: Name) -> ReleaseRecord:
+        """The release of a name, in a state in which it can be used."""
+        found = self._found(name)
+        refuse_damaged(found)
+        return found
+
+    def _found(self, name: Name) -> ReleaseRecord:
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:
             raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows those there are)')

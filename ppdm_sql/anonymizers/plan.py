@@ -17,6 +17,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
+ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
 PART = "ppdm_part"  # the class of a row
 ENTITY = "ppdm_entity"  # the person of a row
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check

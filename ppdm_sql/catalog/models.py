@@ -42,6 +42,13 @@ TABLES: Mapping[str, Mapping[str, str]] = {
     "model_count": {"node": "int64", "class_number": "int64", "class_value": "string", "rows": "int64"},
 }  # fmt: skip
 
+_QUERIES = {  # each gives the columns of its table, in their order
+    "model_node": "catalog/model_nodes",
+    "model_branch": "catalog/model_branches",
+    "model_value": "catalog/model_values",
+    "model_count": "catalog/model_counts",
+}
+
 Stored = Mapping[str, Sequence[Mapping[str, Any]]]  # rows by table
 
 
@@ -66,6 +73,11 @@ class ModelRecord:
     saved_at: datetime = field(default_factory=now)
     nodes: int = 0  # follow from the rows; not stored
     leaves: int = 0
+
+    @property
+    def target_name(self) -> str:
+        """For people; a head that was damaged names none."""
+        return str(self.target.get("name", "?")) if isinstance(self.target, dict) else "?"
 
     @property
     def is_raw(self) -> bool:
@@ -122,9 +134,12 @@ def listed(engine: Engine) -> list[ModelRecord]:
     return _read(engine, None)
 
 
-def rows_of(engine: Engine, model_id: str, what: Literal["nodes", "branches", "values", "counts"]) -> list[Any]:
-    """The rows of one of the tables, in the order and with the columns of sql/catalog/model_<what>.sql."""
-    return engine.fetch(statement(f"catalog/model_{what}"), model_id=model_id)
+def rows_of(engine: Engine, model_id: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table that holds a tree, as they were saved."""
+    return {
+        table: [dict(zip(TABLES[table], row, strict=True)) for row in engine.fetch(statement(name), model_id=model_id)]
+        for table, name in _QUERIES.items()
+    }
 
 
 def _read(engine: Engine, name: str | None) -> list[ModelRecord]:
@@ -137,7 +152,13 @@ def _stored(name: str, value: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    return json.loads(value) if name in _JSON and value is not None else value
+    """A text that is no JSON any more reads as None, which makes no model: the others can still be listed."""
+    if name not in _JSON or value is None:
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
 
 
 def _add_event(engine: Engine, model_id: str, event: str) -> None:

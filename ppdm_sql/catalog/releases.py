@@ -27,6 +27,7 @@ Event = Literal["replaced", "superseded", "dropped", "exported", "verified", "ta
 State = Literal["live", "replaced", "superseded", "dropped"]
 
 _JSON = frozenset({"options", "requirements", "roles", "key_columns", "columns", "manifest"})
+_SHAPES: dict[str, type] = {"options": dict, "roles": dict, "manifest": dict, "key_columns": list}
 _SALT = "salt"
 
 
@@ -60,6 +61,7 @@ class ReleaseRecord:
     published_at: datetime = field(default_factory=now)
     state: State = "live"  # follows from the events; not stored
     sources: tuple[str, ...] = ()  # the tables it was made from, as the engine resolved them; in order of name
+    unreadable: tuple[str, ...] = ()  # columns whose stored text is not what was written there; they are empty here
 
     @property
     def name(self) -> Name:
@@ -131,7 +133,7 @@ class ReleaseSummary:
         return Name(self.schema_name, self.relation_name)
 
 
-_DERIVED = ("state", "sources")
+_DERIVED = ("state", "sources", "unreadable")
 _STORED = tuple(f.name for f in fields(ReleaseRecord) if f.name not in _DERIVED)
 
 
@@ -234,7 +236,13 @@ def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
     """The releases in one line each, newest first; include_gone: also those no name shows any more."""
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)
     names = [f.name for f in fields(ReleaseSummary)]
-    return [ReleaseSummary(*(_read(name, value) for name, value in zip(names, row, strict=True))) for row in rows]
+    return [_summary({name: _read(name, value)[0] for name, value in zip(names, row, strict=True)}) for row in rows]
+
+
+def _summary(values: dict[str, Any]) -> ReleaseSummary:
+    asked = values.pop("requirements")
+    texts = [str(item) for item in asked] if isinstance(asked, list) else []  # somebody may have edited them
+    return ReleaseSummary(**values, requirements=texts)
 
 
 def events(engine: Engine, release_id: str) -> list[ReleaseEvent]:
@@ -272,15 +280,26 @@ def _releases(engine: Engine, chosen: exp.Query, **params: Any) -> list[ReleaseR
 def _release(rows: Sequence[Row]) -> ReleaseRecord:
     """A release of its rows, which differ in their last column, the source."""
     *stored, state, _ = rows[0]
-    values = {name: _read(name, value) for name, value in zip(_STORED, stored, strict=True)}
+    values, unreadable = {}, []
+    for name, value in zip(_STORED, stored, strict=True):
+        values[name], is_readable = _read(name, value)
+        if not is_readable:
+            unreadable.append(name)
     sources = tuple(row[-1] for row in rows if row[-1] is not None)
-    return ReleaseRecord(**values, state=state, sources=sources)
+    return ReleaseRecord(**values, state=state, sources=sources, unreadable=tuple(unreadable))
 
 
-def _read(name: str, value: Any) -> Any:
-    if name in _JSON:
-        return tuple(json.loads(value)) if name == "key_columns" else json.loads(value)
-    return int(value) if name == "seed" else value
+def _read(name: str, value: Any) -> tuple[Any, bool]:
+    """A stored value, and whether it could be read; one bad row must not hide the others."""
+    shape: Any = _SHAPES.get(name, object)
+    empty: Any = 0 if name == "seed" else {} if shape is dict else ()
+    try:
+        found: Any = json.loads(value) if name in _JSON else int(value) if name == "seed" else value
+    except (ValueError, TypeError):
+        return empty, False
+    if not isinstance(found, shape):
+        return empty, False
+    return (tuple(found) if name == "key_columns" else found), True
 
 
 # -- the database as a whole -----------------------------------------------------------------------

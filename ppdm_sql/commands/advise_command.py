@@ -8,7 +8,7 @@ import click
 from rich.markup import escape
 
 from ppdm_sql.commands.evaluate_command import how, points_table, read_statement, watched
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import Options, json_option, listed_columns, pass_options
 
 if TYPE_CHECKING:
     from ppdm_sql.evaluate.advise import Advice
@@ -69,13 +69,15 @@ def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> Pub
     if file is not None:
         return read_statement(session, file, asked["release"])
     return statement_for(
-        session.engine, asked["table"], quasi=_names(asked["quasi"]), sensitive=_names(asked["sensitive"]),
-        target=asked["target"], insensitive=_names(asked["insensitive"]), entity=asked["entity"], k=asked["k"],
-    )  # fmt: skip
-
-
-def _names(text: str) -> list[str]:
-    return [one.strip() for one in text.split(",") if one.strip()]
+        session.engine,
+        asked["table"],
+        quasi=listed_columns(asked["quasi"]),
+        sensitive=listed_columns(asked["sensitive"]),
+        target=asked["target"],
+        insensitive=listed_columns(asked["insensitive"]),
+        entity=asked["entity"],
+        k=asked["k"],
+    )
 
 
 def _show(found: Advice) -> None:

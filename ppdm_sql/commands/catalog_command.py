@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.policy.words import many
 
 
 @click.group("catalog")
@@ -20,7 +21,11 @@ def command() -> None:
 @json_option
 @pass_options
 def status(options: Options, as_json: bool) -> int:
-    """Which migrations are applied; reads only."""
+    """Which migrations are applied; reads only.
+
+    \b
+    $ ppdm --db clinic.duckdb catalog status
+    """
     from ppdm_sql.catalog import migrate
     from ppdm_sql.commands import show
 
@@ -40,7 +45,11 @@ def status(options: Options, as_json: bool) -> int:
 @json_option
 @pass_options
 def bring_up_to_date(options: Options, as_json: bool) -> int:
-    """Apply the migrations that are missing, each in one transaction."""
+    """Apply the migrations that are missing, each in one transaction.
+
+    \b
+    $ ppdm --db clinic.duckdb catalog migrate
+    """
     from ppdm_sql.catalog import migrate
     from ppdm_sql.commands import show
 
@@ -50,5 +59,5 @@ def bring_up_to_date(options: Options, as_json: bool) -> int:
     if as_json:
         show.print_json({"applied": applied})
     else:
-        show.console.print(f"applied {len(applied)} migrations" if applied else "the catalog is up to date")
+        show.console.print(f"applied {many(len(applied), 'migration')}" if applied else "the catalog is up to date")
     return 0

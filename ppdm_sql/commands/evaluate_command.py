@@ -12,6 +12,7 @@ import click
 from rich.markup import escape
 
 from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
@@ -172,7 +173,7 @@ def evaluation(found: Evaluation) -> None:
     from ppdm_sql.commands import show
     from ppdm_sql.evaluate.compared import in_words
 
-    show.console.print(f"[bold]{escape(str(found.name))}[/]: {found.rows:,} rows; {how(found)}")
+    show.console.print(f"[bold]{escape(str(found.name))}[/]: {many(found.rows, 'row')}; {how(found)}")
     points_table([*([found.baseline] if found.baseline is not None else []), *found.points], found)
     ways = {point.tested for point in found.points if point.tested is not None}
     for way in sorted(ways):

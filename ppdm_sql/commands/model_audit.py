@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ppdm_sql.commands.model_told import say
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import COMMAS, Options, json_option, listed_columns, pass_options
+from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
     from ppdm_sql.trees.audit import Audit
@@ -28,7 +29,7 @@ def _number_of_groups(_: click.Context, __: click.Parameter, given: str) -> int 
 @click.command("audit")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The people the model is about.")
-@click.option("--public", metavar="COLUMNS", help="What an attacker knows of them, with commas between [all it asks].")
+@click.option("--public", metavar="COLUMNS", help=f"What an attacker knows of them, {COMMAS} [all it asks].")
 @click.option("--class-is-public", is_flag=True, help="The attacker knows the target, too.")
 @click.option("--entity", metavar="COLUMN", help="The person: k counts persons instead of rows.")
 @click.option("--k", type=click.IntRange(min=2), help="Fail (exit 1) when a group is smaller.")
@@ -60,7 +61,7 @@ def audit(
     """
     from ppdm_sql.commands import show
 
-    known = [word.strip() for word in public.split(",") if word.strip()] if public is not None else None
+    known = listed_columns(public) if public is not None else None
     with options.session() as session:
         found = session.audit(
             list(names), source, public=known, class_is_public=class_is_public, entity=entity, k=k,
@@ -100,9 +101,9 @@ def _print(names: tuple[str, ...], found: Audit, k: int | None, *, by_person: bo
     from ppdm_sql.commands import show
 
     who = " and ".join(names)
-    say(f"{who}: {found.rows:,} rows in {show.many(found.spans, 'group')}; the smallest has k = {found.k:,}")
+    say(f"{who}: {many(found.rows, 'row')} in {many(found.spans, 'group')}; the smallest has k = {found.k:,}")
     if k is not None:
-        say(f"groups of fewer than {k}: {found.below:,} ({found.rows_below:,} rows)")
+        say(f"groups of fewer than {k}: {found.below:,} ({many(found.rows_below or 0, 'row')})")
     surest = f"nobody's class is certain: at most {100 * float(found.confidence):.1f} %"
     say(f"rows whose class is certain: {found.exposed_rows:,}" if found.exposed_rows else surest)
     if found.not_asked:

@@ -131,7 +131,7 @@ def list_models(options: Options, as_json: bool) -> int:
         show.rows(
             heads,
             [
-                (r.name, r.inducer, r.target["name"], kind_named(r.kind).size(r), f"{r.rows:,}",
+                (r.name, r.inducer, r.target_name, kind_named(r.kind).size(r), f"{r.rows:,}",
                  _rare(r), f"{r.saved_at:%Y-%m-%d %H:%M}")
                 for r in found
             ],
@@ -169,7 +169,7 @@ def _written(engine: Engine, found: Model, form: str) -> str:
         case "sql":
             return kind.sql(engine, learned)
         case "svg":
-            return kind.svg(learned, f"{record.name}: {record.target['name']} ({record.inducer})")
+            return kind.svg(learned, f"{record.name}: {record.target_name} ({record.inducer})")
         case "json":
             return kind.document(learned, record.name)
     return kind.text(learned)

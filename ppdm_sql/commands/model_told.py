@@ -16,7 +16,7 @@ def told(found: Model) -> dict[str, Any]:
         "model": record.name,
         "kind": record.kind,
         "inducer": record.inducer,
-        "target": record.target["name"],
+        "target": record.target_name,
         "options": record.options,
         **found.kind.figures(found.learned),
         "rows": record.rows,

@@ -10,13 +10,16 @@ import click
 
 from ppdm_sql.commands.model_told import say, told, warn
 from ppdm_sql.commands.options import (
+    COMMAS,
     Options,
     inducer_option,
     json_option,
+    listed_columns,
     pass_options,
     settings_option,
     sql_option,
 )
+from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
     from ppdm_sql.engines.base import Engine
@@ -71,7 +74,7 @@ def train(
         return 0
     record, hint = found.record, found.kind.hint(found.learned)
     left = f", {record.left_out:,} left out" if record.left_out else ""
-    say(f"trained {name}: {found.size}, {show.many(record.rows, 'row')}{left}")
+    say(f"trained {name}: {found.size}, {many(record.rows, 'row')}{left}")
     if hint is not None:
         say(hint)
     if record.is_raw:
@@ -83,7 +86,7 @@ def train(
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to look at.")
 @click.option("--into", required=True, metavar="TABLE", help="A new table; one that is there is never overwritten.")
-@click.option("--keep", metavar="COLUMNS", help="Columns of the rows to keep, with commas between [all].")
+@click.option("--keep", metavar="COLUMNS", help=f"Columns of the rows to keep, {COMMAS} [all].")
 @json_option
 @sql_option
 @pass_options
@@ -103,13 +106,13 @@ def predict(
     from ppdm_sql.commands import show
     from ppdm_sql.models import library
 
-    kept = [word.strip() for word in keep.split(",") if word.strip()] if keep is not None else None
+    kept = listed_columns(keep) if keep is not None else None
     with opened(options, show_sql, to_stderr=as_json) as (engine, progress):
         done = library.predict_into(engine, library.load(engine, name), source, into, kept, progress)
     if as_json:
         show.print_json({"model": name, "table": done.relation, "rows": done.rows})
     else:
-        say(f"predicted {done.rows:,} rows into {done.relation}")
+        say(f"predicted {many(done.rows, 'row')} into {done.relation}")
     return 0
 
 
@@ -117,7 +120,7 @@ def predict(
 @click.argument("name")
 @click.option("--view", metavar="VIEW", help="Make a view of that name over --from instead of a macro.")
 @click.option("--from", "source", metavar="TABLE", help="The table a view looks at.")
-@click.option("--keep", metavar="COLUMNS", help="Columns of the table a view keeps, with commas between.")
+@click.option("--keep", metavar="COLUMNS", help=f"Columns of the table a view keeps, {COMMAS}.")
 @click.option("--replace", is_flag=True, help="Put it in the place of the one that is there.")
 @json_option
 @pass_options
@@ -137,7 +140,7 @@ def install(
 
     if (view is None) != (source is None):
         raise click.UsageError("a view needs both --view and --from")
-    kept = [word.strip() for word in (keep or "").split(",") if word.strip()]
+    kept = listed_columns(keep or "")
     with options.session() as session:
         made = library.install(session.engine, name, view=view, source=source, keep=kept, replace=replace)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,28 @@ def named_settings(given: tuple[str, ...]) -> dict[str, str]:
         if name.strip() in found:
             raise click.UsageError(f"option {name.strip()} is given twice")
         found[name.strip()] = value.strip()
+    return found
+
+
+COMMAS = 'with commas between, odd names in double quotes: age,"last, first"'
+_COLUMN = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^,"][^,]*)|)\s*(?:,|$)')
+
+
+def listed_columns(text: str) -> list[str]:
+    """The columns of a list with commas between; an odd name stands in double quotes, as in SQL.
+
+    >>> listed_columns('age, "last, first" ,"o""brien",')
+    ['age', 'last, first', 'o"brien']
+    """
+    found: list[str] = []
+    at = 0
+    while at < len(text):
+        item = _COLUMN.match(text, at)
+        if item is None:
+            raise click.UsageError(f"columns are listed {COMMAS}")
+        name = item["quoted"].replace('""', '"') if item["quoted"] else (item["plain"] or "").strip()
+        found += [name] if name else []
+        at = item.end()
     return found
 
 

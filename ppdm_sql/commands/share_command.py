@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from ppdm_sql.commands.options import Options, inducer_option, json_option, pass_options, settings_option
+from ppdm_sql.commands.options import (
+    COMMAS,
+    Options,
+    inducer_option,
+    json_option,
+    listed_columns,
+    pass_options,
+    settings_option,
+)
+from ppdm_sql.policy.words import many
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 
@@ -117,7 +126,8 @@ def collect(
     if as_json:
         show.print_json({"table": done.relation, "rows": done.rows, "sources": done.sources})
     else:
-        show.console.print(f"collected {done.sources} models: {done.rows:,} pseudo-rows in {done.relation}")
+        made = f"{many(done.rows, 'pseudo-row')} in {done.relation}"
+        show.console.print(f"collected {many(done.sources, 'model')}: {made}")
     return 0
 
 
@@ -174,7 +184,7 @@ def learn(
 @_FILES
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to vote on.")
 @click.option("--into", required=True, metavar="TABLE", help="A new table.")
-@click.option("--keep", required=True, metavar="COLUMNS", help="Columns of the rows to keep, with commas between.")
+@click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the rows to keep, {COMMAS}.")
 @json_option
 @pass_options
 def vote(options: Options, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:
@@ -188,7 +198,7 @@ def vote(options: Options, files: tuple[str, ...], source: str, into: str, keep:
     from ppdm_sql.sharing.collect import model_files, read_shared, refuse_ours
     from ppdm_sql.sharing.committee import vote as voted
 
-    kept = [word.strip() for word in keep.split(",") if word.strip()]
+    kept = listed_columns(keep)
     with options.session() as session:
         engine = session.engine
         shared = [read_shared(path) for path in model_files(files)]
@@ -197,5 +207,5 @@ def vote(options: Options, files: tuple[str, ...], source: str, into: str, keep:
     if as_json:
         show.print_json({"table": into, "rows": rows, "models": len(shared)})
     else:
-        show.console.print(f"{len(shared)} models voted on {rows:,} rows: {into}")
+        show.console.print(f"{many(len(shared), 'model')} voted on {many(rows, 'row')}: {into}")
     return 0

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ppdm_sql.policy.words import many
+
 if TYPE_CHECKING:
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
@@ -66,6 +68,8 @@ def published(release: Published) -> None:
         return
     console.print(f"published [bold]{escape(release.name)}[/]: {many(release.rows, 'row')} in "
                   f"{many(release.classes, 'class', 'classes')}")  # fmt: skip
+    if release.one_leaf is not None:
+        console.print(release.one_leaf, style="yellow")
     _swapped(release)
     findings(release.findings)
 
@@ -192,15 +196,6 @@ def _table(*heads: str) -> Table:
     for head in heads:
         table.add_column(escape(head), overflow="fold")
     return table
-
-
-def many(count: int, one: str, more: str | None = None) -> str:
-    """A count with its noun.
-
-    >>> many(1, "class", "classes"), many(20000, "row")
-    ('1 class', '20,000 rows')
-    """
-    return f"{count:,} {one if count == 1 else more or one + 's'}"
 
 
 def release(found: Published) -> None:

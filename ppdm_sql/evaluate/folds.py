@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 from ppdm_sql.statements.rowtext import hash_numbers
 
 FOLD = "ppdm_fold"
@@ -45,7 +45,7 @@ def deal(
         raise PolicyError(f"there is no relation {relation}")
     strange = [name for name in by if name not in names]
     if strange:
-        raise PolicyError(f'{relation} has no column "{strange[0]}" to keep together')
+        raise PolicyError(f'{lacks(relation)} "{strange[0]}" to keep together')
     salt = f"fold {seed} {repeat}"
     hashed = hash_numbers(engine, [column(name, "r") for name in (by or names)], salt=salt)
     rows = exp.Select(expressions=[column(name, "r") for name in names]).from_(relation.table("r"))

@@ -26,7 +26,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import outside, spread
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
 from ppdm_sql.policy.words import did_you_mean, shown
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 from ppdm_sql.trees.comparing import category, compared
 from ppdm_sql.trees.expression import MEAN, NODE
 from ppdm_sql.trees.inducers import induce, settings
@@ -116,7 +116,7 @@ def _columns(engine: Engine, train: Name, test: Name, names: Sequence[str]) -> l
     for relation, columns in there.items():
         missing = [f'"{name}"' for name in names if name not in columns]
         if missing:
-            raise PolicyError(f"{relation} has no column {', '.join(missing)}")
+            raise PolicyError(f"{lacks(relation)} {', '.join(missing)}")
     for name in names:
         kinds = [_alike(there[relation][name].kind) for relation in (train, test)]
         if kinds[0] != kinds[1]:

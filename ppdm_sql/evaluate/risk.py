@@ -9,7 +9,7 @@ from ppdm_sql.checks.class_size import sizes_by_columns
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import Name, lacks
 
 
 @dataclass(frozen=True)
@@ -29,5 +29,5 @@ def risk_of(engine: Engine, quasi: Sequence[str], relation: Name) -> Risk:
     there = {info.name: info for info in engine.columns(relation)}
     missing = [f'"{name}"' for name in quasi if name not in there]
     if missing:
-        raise PolicyError(f"{relation} has no column {', '.join(missing)}")
+        raise PolicyError(f"{lacks(relation)} {', '.join(missing)}")
     return risk(sizes_by_columns(engine, relation, [there[name] for name in quasi])[0])

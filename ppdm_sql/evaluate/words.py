@@ -16,7 +16,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.labels import MOMENTS, Values, index_of, printed
 from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 
 _OLD, _NEW = "ppdm_old", "ppdm_new"
 
@@ -36,7 +36,7 @@ def told_in_words(
     for relation, there in ((rows, before), (released, after)):
         missing = [f'"{name}"' for name in columns if name not in there]
         if missing:
-            raise PolicyError(f"{relation} has no column {', '.join(missing)}")
+            raise PolicyError(f"{lacks(relation)} {', '.join(missing)}")
     query = exp.Select().from_(rows.table("r"))
     for place, name in enumerate(columns):
         if after[name].kind is not Kind.TEXT:

@@ -19,9 +19,9 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.models.bayes_text import as_text
 from ppdm_sql.models.classifier_kind import ClassifierKind
 from ppdm_sql.models.options import Allowed, OneOf, Switch, Whole
+from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, own
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
-from ppdm_sql.trees.show import many
 from ppdm_sql.trees.tree import Attribute
 
 ROWS = own("ppdm_source")  # stands for the table of whoever reads the statement
@@ -53,7 +53,7 @@ class BayesKind(ClassifierKind[NaiveBayes]):
         return {"laplace": learned.laplace, "laplace_prior": learned.laplace_prior}
 
     def size(self, record: ModelRecord) -> str:
-        return many(len(record.attributes), "attribute")
+        return many(len(record.attributes), "attribute") if isinstance(record.attributes, list) else "damaged"
 
     def figures(self, learned: NaiveBayes) -> dict[str, int]:
         return {"attributes": len(learned.attributes), "classes": len(learned.classes)}

@@ -14,7 +14,8 @@ from fractions import Fraction
 from ppdm_sql.classifiers.domains import Bins
 from ppdm_sql.classifiers.moments import Gaussian, mean_and_variance
 from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes, Part
-from ppdm_sql.trees.show import figure, many, percent, range_words, rows_text, value_text, visible
+from ppdm_sql.policy.words import many
+from ppdm_sql.trees.show import figure, percent, range_words, rows_text, value_text, visible
 from ppdm_sql.trees.tree import Attribute, Value
 
 MOST_SHOWN = 30  # attributes, and classes

@@ -10,7 +10,7 @@ from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.store import ordered_json_text
 from ppdm_sql.classifiers.reading import MOST_ROWS
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.models.kind import Chosen, Found, ModelKind
 from ppdm_sql.models.options import Allowed, all_options
 from ppdm_sql.statements.names import Name
@@ -107,7 +107,10 @@ class ClassifierKind(ModelKind[Learned]):
         )
 
     def load(self, engine: Engine, record: ModelRecord) -> Learned:
-        return self.from_dict(record.body)
+        try:
+            return self.from_dict(record.body)
+        except PolicyError as cause:
+            raise Tampered(f'model "{record.name}": its rows in the catalog are damaged: {cause}') from cause
 
     def document(self, learned: Learned, name: str) -> str:
         return exchange.write(self.name, learned.to_dict(), name)

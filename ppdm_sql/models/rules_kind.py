@@ -29,9 +29,10 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.models.classifier_kind import ClassifierKind
 from ppdm_sql.models.kind import Chosen, Found
 from ppdm_sql.models.options import Allowed, Whole
+from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
-from ppdm_sql.trees.show import many, percent, range_words, rows_text, value_text, visible
+from ppdm_sql.trees.show import percent, range_words, rows_text, value_text, visible
 from ppdm_sql.trees.tree import Attribute
 from ppdm_sql.watching import Progress
 
@@ -87,7 +88,8 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
         return {}
 
     def size(self, record: ModelRecord) -> str:
-        return many(len(record.body["rules"]), "rule")
+        rules = record.body.get("rules") if isinstance(record.body, dict) else None
+        return many(len(rules), "rule") if isinstance(rules, list) else "damaged"
 
     def figures(self, learned: ConjunctiveRules) -> dict[str, int]:
         return {"rules": len(learned.rules), "attributes": len(learned.attributes), "classes": len(learned.classes)}

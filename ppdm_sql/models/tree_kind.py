@@ -10,6 +10,7 @@ from sqlglot import exp
 from ppdm_sql.catalog.models import ModelRecord, Stored
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import picture, show, stored, tree_json
 from ppdm_sql.trees.exchange import Document
@@ -70,7 +71,7 @@ class TreeKind(ModelKind[Tree]):
         return Found(tree, tree.root.rows, 0)
 
     def size(self, record: ModelRecord) -> str:
-        return f"{show.many(record.nodes, 'node')}, {show.many(record.leaves, 'leaf', 'leaves')}"
+        return f"{many(record.nodes, 'node')}, {many(record.leaves, 'leaf', 'leaves')}"
 
     def figures(self, learned: Tree) -> dict[str, int]:
         return {"nodes": len(learned.nodes), "leaves": len(learned.leaves), "depth": learned.depth}

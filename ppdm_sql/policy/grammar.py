@@ -166,6 +166,8 @@ def _reader_of(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | N
             return None if theirs else _export
         case "DROP" if second == "RELEASE":
             return _drop
+        case "DROP" if second == "MODEL":
+            return _drop_model
     return None
 
 
@@ -290,6 +292,17 @@ def _drop(script: _Script, reader: Reader) -> DropRelease:
     name = _release(reader, "DROP", "RELEASE")
     reader.expect_end("DROP RELEASE name")
     return DropRelease(name, script.place(reader.tokens))
+
+
+def _drop_model(script: _Script, reader: Reader) -> DropRelease:
+    """No engine knows it, and its complaint would help nobody."""
+    rest = reader.tokens[2:]
+    name = shown(script.text(rest)) if rest else "name"
+    reader.fail(
+        f"there is no DROP MODEL: DROP RELEASE {name} withdraws a model that was published; one that was only trained "
+        "is dropped with ppdm model drop",
+        reader.tokens[1],
+    )
 
 
 def _export(script: _Script, reader: Reader) -> Export:

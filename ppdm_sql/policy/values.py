@@ -19,6 +19,7 @@ from ppdm_sql.policy.words import shown
 # point.  18 digits on either side are more than any requirement needs and keep the arithmetic cheap.
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,18})?")
 _WHOLE = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_OPTION = re.compile(f"{_NUMBER.pattern}|{_WHOLE.pattern}")  # a seed has 19 digits
 
 
 def read_number(reader: Reader, allowed: str, holds: Callable[[Fraction], bool] = lambda number: True) -> Fraction:
@@ -85,7 +86,8 @@ def read_value(reader: Reader) -> OptionValue:
         return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
     if reader.sign("("):
         return tuple(reader.items("for a list of values", read_value))
-    return read_number(reader, "an option's value is a number, a 'string', true, false, a word or a list of these")
+    allowed = "an option's value is a number, a 'string', true, false, a word or a list of these"
+    return _read(reader, allowed, _OPTION, lambda number: True)
 
 
 def read_string(reader: Reader, what: str) -> str:

@@ -86,6 +86,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"did you mean {near}?" if near else f"known are {', '.join(names)}"
 
 
+def many(count: int, one: str, several: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> many(1, "leaf", "leaves"), many(1200, "leaf", "leaves"), many(0, "rule")
+    ('1 leaf', '1,200 leaves', '0 rules')
+    """
+    return f"{count:,} {one if count == 1 else several or one + 's'}"
+
+
 def shown(text: str) -> str:
     r"""A word of the policy as a message may show it: short, and no control character for the terminal.
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -25,8 +25,11 @@ from typing import Any
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.values import option_value
+from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.pseudodata.categories import Listed, declared_categories, named_categories
 from ppdm_sql.pseudodata.draws import WIDEST
+from ppdm_sql.source.relation import match
+from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.comparing import MOMENTS, instant, read_moment
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Tree, Value
 
@@ -71,15 +74,31 @@ class Domain:
 
 def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain]:
     """Per attribute that the tree asks for, or whose domain was declared, its domain."""
-    unknown = [name for name in declared if name not in {attribute.name for attribute in tree.attributes}]
-    if unknown:
-        raise PolicyError(f'domains: the model has no column "{unknown[0]}"')
+    declared = matched(declared, [attribute.name for attribute in tree.attributes], "the model has no column")
     used = set(tree.used())
     found = {}
     for number, attribute in enumerate(tree.attributes):
         told = declared.get(attribute.name)
         if number in used or told is not None:
             found[number] = _ranged(tree, number, told) if attribute.ordered else _listed(tree, number, told)
+    return found
+
+
+def matched(declared: Mapping[str, Declared], names: Iterable[str], lacks: str) -> dict[str, Declared]:
+    """What was declared, by the names that the columns have: a word means a column as it does in SQL.
+
+    >>> matched({"AGE": (Fraction(0), Fraction(9))}, ["age", "ward"], "there is no column")
+    {'age': (Fraction(0, 1), Fraction(9, 1))}
+    """
+    known = dict.fromkeys(names)
+    found: dict[str, Declared] = {}
+    for word, told in declared.items():
+        name = match(Word(word), known)
+        if name is None:
+            raise PolicyError(f'domains: {lacks} "{shown(word)}": {did_you_mean(word, known)}')
+        if name in found:
+            raise PolicyError(f'domains: column "{name}" comes twice')
+        found[name] = told
     return found
 
 

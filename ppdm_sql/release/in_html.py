@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from ppdm_sql.policy.words import many
 from ppdm_sql.trees.show import visible
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ _HEAD = ("asked", "column", "achieved", "verdict")
 
 
 def _row(finding: FindingShown) -> Markup:
-    broken = f"breached in {finding.breaching_classes:,} classes ({finding.breaching_rows:,} rows)"
+    classes = many(finding.breaching_classes, "class", "classes")
+    broken = f"breached in {classes} ({many(finding.breaching_rows, 'row')})"
     verdict = Markup("holds") if finding.holds else Markup("<strong>{}</strong>").format(broken)
     cells = (isolated(finding.requirement), isolated(finding.column or ""), isolated(finding.achieved or "–"), verdict)
     return Markup("<tr>{}</tr>").format(_EMPTY.join(Markup("<td>{}</td>").format(cell) for cell in cells))

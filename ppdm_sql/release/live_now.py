@@ -20,6 +20,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
 from ppdm_sql.release.export import export
 from ppdm_sql.release.joint import shown_name
@@ -137,7 +138,8 @@ def _copy(engine: Engine, into: Name, relation: Name, columns: list[str]) -> Non
 def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
     if state.content_hash == record.content_hash:
         return state.different_trees
-    now = f"{state.judgement.rows} rows are shown, {record.rows} were when it was published"
+    are = "is" if state.judgement.rows == 1 else "are"
+    now = f"{many(state.judgement.rows, 'row')} {are} shown, {record.rows:,} were when it was published"
     if not state.judgement.rows:
         return (f"its source changed: {now}",)
     trees = "its trees are the same" if not state.different_trees else "REFRESH makes rules and trees for it"

@@ -15,21 +15,23 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
 from ppdm_sql.catalog import migrate, models, releases
+from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, out, publish, risks
+from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.statements.names import SCHEMA, Name, aliased, column
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees import stored
-from ppdm_sql.trees.tree_json import tree_text, tree_to_dict
+from ppdm_sql.trees.tree_json import read_tree, tree_text, tree_to_dict
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.spans import reached_nodes
 from ppdm_sql.watching import Progress
@@ -225,20 +227,30 @@ def _figures(plan: ModelPlan) -> dict[str, Any]:
 def stored_text(engine: Engine, record: ReleaseRecord) -> str | None:
     """The exchange file of a released model as the catalog has it now; None when it is gone."""
     found = models.find(engine, record.relation_name)
-    return None if found is None else tree_text(stored.tree_of(engine, found), record.relation_name)
+    return None if found is None else _text_of(engine, found)
+
+
+def _text_of(engine: Engine, model: ModelRecord) -> str:
+    return tree_text(stored.tree_of(engine, model), model.name)
 
 
 def problems_of(engine: Engine, record: ReleaseRecord) -> list[str]:
     """How the stored model and its record differ."""
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
-    try:
-        text = stored_text(engine, record)
-    except PolicyError:
-        return [*problems, "its tree is not the one that was published, nor a sound one"]
-    if text is None:
+    model = models.find(engine, record.relation_name)
+    if model is None:
         return [*problems, "the model is gone"]
+    try:
+        text = _text_of(engine, model)
+    except (Tampered, PolicyError):
+        return [*problems, "its tree is not the one that was published, nor a sound one", DAMAGED]
     if sha256_of(text) != record.content_hash:
         problems.append("its tree is not the one that was published")
+    else:  # the file is the published one: what else the tables tell of the tree must be in it, too
+        problems += [
+            f"the rows of {SCHEMA}.{table} do not say what its tree says"
+            for table in stored.differing_tables(engine, model, read_tree(text)[0])
+        ]
     if record.content_hash != record.manifest.get("content_hash"):
         problems.append("its manifest and its record disagree")
     return problems

@@ -10,7 +10,9 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.policy.words import many
 from ppdm_sql.release import joint, risks
+from ppdm_sql.release.damage import refuse_damaged
 from ppdm_sql.release.withdraw import is_overlaid, withdraw
 from ppdm_sql.source.relation import Source, relations_read
 from ppdm_sql.statements.load import statement
@@ -36,6 +38,8 @@ def judge_jointly(
     others, strangers = releases.live_from(engine, source.tables), _of_gone_tables(engine, source.tables)
     if not others and not strangers:
         return []
+    for other in (*others, *strangers):
+        refuse_damaged(other)
     k, persons = risks.asked_k(policy), source.entity is not None
     keys = joint.keys_of(source, asked)
     return joint.judge_jointly(engine, others, keys, k, persons=persons, strangers=strangers)
@@ -94,7 +98,7 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
         return None
     first = broken[0]
     held = ", ".join(first.releases)
-    small = f"{first.classes} joint classes of fewer than {first.k} ({first.rows} rows)"
+    small = f"{many(first.classes, 'joint class', 'joint classes')} of fewer than {first.k} ({many(first.rows, 'row')})"
     why, what = {
         "": (f"together with {held} has {small}", "publish the same recoding"),
         "no key": (

@@ -18,6 +18,7 @@ from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.models import library
+from ppdm_sql.policy.clause import LARGEST_SEED
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.pseudodata.domains import read_domains
@@ -66,8 +67,8 @@ def read_order(statement: PseudoData) -> Order:
             raise PolicyError(f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
     return Order(
         algorithm=words["algorithm"],
-        rows=_whole(given.get("rows"), "rows", 1),
-        seed=_whole(given.get("seed"), "seed", 0) or 0,
+        rows=_whole(given.get("rows"), "rows", 1, MOST_ROWS),
+        seed=_whole(given.get("seed"), "seed", 0, LARGEST_SEED) or 0,
         draw=words["classes"] == "draw",
         domains=read_domains(given.get("domains")),
         by_counts=words["classes"] == "counts",
@@ -85,11 +86,11 @@ def _word(name: str, value: Any) -> str:
     return value
 
 
-def _whole(value: Any, name: str, least: int) -> int | None:
+def _whole(value: Any, name: str, least: int, most: int) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= MOST_ROWS:
-        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {MOST_ROWS:,}")
+    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= most:
+        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {most:,}")
     return int(value)
 
 

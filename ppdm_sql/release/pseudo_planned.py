@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 
@@ -11,8 +12,9 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.policy.policy import PseudoData
+from ppdm_sql.policy.words import many
 from ppdm_sql.pseudodata.categories import Listed
-from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched
 from ppdm_sql.pseudodata.generate import Order, choices
 from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.release.joint import shown_name
@@ -20,7 +22,7 @@ from ppdm_sql.release.pseudo import read_order, released_model
 from ppdm_sql.release.results import Planned
 from ppdm_sql.release.target import find_target
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.show import many, rows_text, visible
+from ppdm_sql.trees.show import rows_text, visible
 from ppdm_sql.trees.tree import Attribute
 
 _STORED = "store them under that name, and note in the catalog and in the table's comment that they describe nobody"
@@ -37,6 +39,8 @@ def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name
         raise PolicyError(f'there is no released model "{name}": nothing was published in this database yet')
     record = released_model(engine, statement)
     tree = library.load(engine, record.relation_name).tree
+    names = [attribute.name for attribute in tree.attributes]
+    order = replace(order, domains=matched(order.domains or {}, names, "the model has no column"))
     domains = domains_of(tree, order.domains or {})
     rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
     steps = (

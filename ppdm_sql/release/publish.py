@@ -25,6 +25,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.words import many
 from ppdm_sql.release import joint, live, manifest, out, risks
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
 from ppdm_sql.release.target import Target
@@ -204,7 +205,7 @@ def refuse_breaches(name: str, findings: Sequence[Finding]) -> None:
     if broken:
         told = "; ".join(
             f"{finding.requirement}{f' on {finding.column}' if finding.column else ''} fails in "
-            f"{finding.breaching_classes} classes ({finding.breaching_rows} rows)"
+            f"{many(finding.breaching_classes, 'class', 'classes')} ({many(finding.breaching_rows, 'row')})"
             for finding in broken
         )
         raise RequirementBreached(f"{name}: {told}; nothing was published")

@@ -15,6 +15,7 @@ from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.policy.requirements import Closeness, Requirement
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
+from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.manifest import FORMAT, finding_json, typed
@@ -48,6 +49,16 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
             event: releases.Event = "verified" if outcome.holds else "tampered"
             detail = "; ".join(problems) or None
             releases.add_event(engine, record.release_id, event, detail, check_rows(judgement.findings))
+    return outcome
+
+
+def recheck_damaged(engine: Engine, record: ReleaseRecord) -> Verified:
+    """A release whose record cannot be read: nothing can be measured, and nothing holds."""
+    problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
+    outcome = Verified(str(record.name), (), (DAMAGED, *problems), 0, 0, measured="not measured")
+    if not engine.read_only:
+        with engine.transaction():
+            releases.add_event(engine, record.release_id, "tampered", "; ".join(outcome.problems))
     return outcome
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
+from ppdm_sql.anonymizers.plan import ONE_LEAF
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import DropRelease, Export, Refresh, Verify
+from ppdm_sql.policy.words import many
 from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.manifest import finding_json, typed
 from ppdm_sql.release.model import MeasuredModel, ModelRequest
@@ -101,6 +103,12 @@ class Published:
         )
 
     @property
+    def one_leaf(self) -> str | None:
+        """Of a model that asks nothing: why it is so."""
+        asks_nothing = self.is_model and self.manifest["figures"].get("leaves") == 1
+        return ONE_LEAF if asks_nothing else None
+
+    @property
     def query(self) -> exp.Select:
         """A query for the published columns, one by one; a model has none."""
         if self.is_model:
@@ -134,7 +142,8 @@ class Published:
     def _repr_html_(self) -> str:
         if self.pseudo_model is not None:
             return as_block(self.name, f"{self.rows:,} pseudo-rows made from model {self.pseudo_model}")
-        return as_block(self.name, f"{self.rows:,} rows in {self.classes:,} classes", as_table(self.findings))
+        size = f"{many(self.rows, 'row')} in {many(self.classes, 'class', 'classes')}"
+        return as_block(self.name, size, as_table(self.findings))
 
 
 def pseudo_model(manifest: Mapping[str, Any]) -> str | None:
@@ -268,7 +277,8 @@ class Planned:
         ]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
         words = "would be published" if self.holds else "would be refused"
-        words = f"{words}: {self.rows:,} rows in {self.classes:,} classes" if self.findings else "(a plan)"
+        size = f"{many(self.rows, 'row')} in {many(self.classes, 'class', 'classes')}"
+        words = f"{words}: {size}" if self.findings else "(a plan)"
         steps = as_list(self.steps, numbered=True)
         return as_block(self.name, words, steps, as_table(self.findings), as_list([*joint, *limits]))
 

@@ -12,6 +12,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 
@@ -68,11 +69,11 @@ def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Risk, 
     (number,) = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(few.subquery("f")))
     if not number:
         return ()
-    who = "rows" if source.entity is None else "persons"
+    who, values = "rows" if source.entity is None else "persons", many(int(number), "value")
     return (
         Risk(
             RARE_CLASSES,
-            f'the model names {number} values of "{source.target}" that fewer than {k} {who} have; they can be put '
+            f'the model names {values} of "{source.target}" that fewer than {k} {who} have; they can be put '
             f"together, or their rows left out, in the query",
             refuses=True,
         ),

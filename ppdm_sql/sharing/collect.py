@@ -21,7 +21,7 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.categories import in_order
-from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, stepped
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched, stepped
 from ppdm_sql.pseudodata.generate import Order, choices, generate
 from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
 from ppdm_sql.sharing import manifest
@@ -171,10 +171,7 @@ def _kind(attribute: Attribute) -> str:
 def pooled_domains(shared: Sequence[Shared], declared: Mapping[str, Declared]) -> dict[str, Domain]:
     """Per column the values or the widest bounds that any source's model names."""
     found: dict[str, Domain] = {}
-    names = {attribute.name for one in shared for attribute in one.tree.attributes}
-    unknown = [name for name in declared if name not in names]
-    if unknown:
-        raise PolicyError(f'domains: no model has a column "{unknown[0]}"')
+    declared = _by_column(shared, declared)
     for one in shared:
         mine = {name: bounds for name, bounds in declared.items() if name in {a.name for a in one.tree.attributes}}
         with _told_of(one.file):
@@ -182,6 +179,11 @@ def pooled_domains(shared: Sequence[Shared], declared: Mapping[str, Declared]) -
         for domain in domains.values():
             found[domain.name] = _joined(found[domain.name], domain) if domain.name in found else domain
     return found
+
+
+def _by_column(shared: Sequence[Shared], declared: Mapping[str, Declared]) -> dict[str, Declared]:
+    names = [attribute.name for one in shared for attribute in one.tree.attributes]
+    return matched(declared, names, "no model has a column")
 
 
 def _joined(one: Domain, two: Domain) -> Domain:
@@ -241,7 +243,8 @@ def pool(
     engine.check_writable()
     if engine.relation_kind(into) is not None:
         raise PolicyError(f"there is a table {into} already: it will not be overwritten")
-    common = pooled_domains(shared, domains or {})
+    domains = _by_column(shared, domains or {})
+    common = pooled_domains(shared, domains)
     sizes = _sizes(shared, rows)
     order = Order(algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands)
     parts: list[exp.Query] = []

@@ -62,6 +62,16 @@ def own(name: str) -> Name:
     return Name(name)
 
 
+def lacks(relation: Name | str) -> str:
+    """How a message begins about a column that a relation has not: nobody knows our working relations by name.
+
+    >>> lacks(Name("clinic", "people")), lacks(own("ppdm_model_source"))
+    ('clinic.people has no column', 'the rows that are asked for have no column')
+    """
+    ours = str(relation).startswith(PREFIX)
+    return "the rows that are asked for have no column" if ours else f"{relation} has no column"
+
+
 def identifier(text: str) -> exp.Identifier:
     return exp.Identifier(this=text, quoted=True)
 

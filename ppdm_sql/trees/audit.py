@@ -26,7 +26,7 @@ from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, Word, aliased, own
+from ppdm_sql.statements.names import Name, Word, aliased, lacks, own
 from ppdm_sql.statements.steps import Part, Steps, pieced
 from ppdm_sql.trees.audit_groups import AND, CLASS_FOLLOWS, STOPS, Group, class_number, smallest_groups
 from ppdm_sql.trees.comparing import compared
@@ -114,7 +114,7 @@ def _known(
         else:
             unknown.append(f'"{name}"')
     if unknown:
-        raise PolicyError(f"the model has no attribute and {relation} no column {', '.join(unknown)}")
+        raise PolicyError(f"the model has no attribute, and {lacks(relation)} {', '.join(unknown)}")
     return tuple(known), tuple(others)
 
 
@@ -136,7 +136,7 @@ def stored_spans(
     there = {info.name: info for info in engine.columns(relation)}
     missing = [f'"{tree.target.name}"' for tree in trees if tree.target.name not in there]
     if missing:
-        raise PolicyError(f"{relation} has no column {missing[0]}, the target of the model")
+        raise PolicyError(f"{lacks(relation)} {missing[0]}, the target of the model")
     steps = Steps("r")
     spans = [span_expression(engine, tree, set(public), steps) for tree in trees]
     written = [piece for span in spans for piece in (exp.Literal.string(AND), span)][1:]
@@ -164,7 +164,7 @@ def _person(engine: Engine, entity: str | None, there: Mapping[str, ColumnInfo],
         return exp.cast(exp.Null(), "TEXT")
     name = match(Word(entity), there)
     if name is None:
-        raise PolicyError(f'{relation} has no column "{entity}"')
+        raise PolicyError(f'{lacks(relation)} "{entity}"')
     refuse_spellings(engine, relation, there[name])
     return exp.cast(canonical(engine, there[name], "r"), "TEXT")
 

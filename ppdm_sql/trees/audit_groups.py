@@ -87,25 +87,43 @@ def _conditions(
     trees: Sequence[Tree], public: Collection[str], span: str, classes: Sequence[tuple[Value, int]]
 ) -> tuple[str, ...]:
     answers, class_is_public, _ = span.partition(CLASS_FOLLOWS)
-    found = [words for tree, text in zip(trees, answers.split(AND), strict=True) for words in _told(tree, public, text)]
+    given = [_Told.of(tree, public, text) for tree, text in zip(trees, answers.split(AND), strict=True)]
+    exact = {name for one in given for name in one.exact}
+    found = [
+        words
+        for one in given
+        for words in (*one.met, *(f"{name} {stops}" for name, stops in one.stopped if name not in exact))
+    ]
     if class_is_public:  # then a group has one class only
         target = visible(trees[0].target.name)
         found.append(f"{target} = {value_text(classes[0][0])}" if classes else f"{target} is none that the model names")
     return tuple(dict.fromkeys(found))
 
 
-def _told(tree: Tree, public: Collection[str], text: str) -> list[str]:
-    """The answers of a span in words."""
-    taken: list[tuple[Node, int]] = []
-    stopped: list[str] = []
-    for node, branch in answers_of(tree, public, text):
-        assert node.split is not None
-        if branch is not None:
+@dataclass(frozen=True)
+class _Told:
+    """The answers of a span to one tree in words."""
+
+    met: tuple[str, ...]
+    stopped: tuple[tuple[str, str], ...]  # attributes of questions that no branch answers, and what that tells
+    exact: frozenset[str]  # attributes whose one value is told: that it is none of others is no news
+
+    @classmethod
+    def of(cls, tree: Tree, public: Collection[str], text: str) -> _Told:
+        taken: list[tuple[Node, int]] = []
+        stopped: list[tuple[str, str]] = []
+        exact: set[str] = set()
+        for node, branch in answers_of(tree, public, text):
+            split = node.split
+            assert split is not None
+            name = visible(tree.attributes[split.attribute].name)
+            if branch is None:
+                stopped.append((name, "is no value that is asked for" if isinstance(split, Groups) else "is NULL"))
+                continue
             taken.append((node, branch))
-            continue
-        name = visible(tree.attributes[node.split.attribute].name)
-        stopped.append(f"{name} is no value that is asked for" if isinstance(node.split, Groups) else f"{name} is NULL")
-    return [*premises(tree, taken), *stopped]
+            if isinstance(split, Groups) and len(split.groups[branch]) == 1 and split.others != branch:
+                exact.add(name)
+        return cls(tuple(premises(tree, taken)), tuple(stopped), frozenset(exact))
 
 
 def answers_of(tree: Tree, public: Collection[str], text: str) -> Iterator[tuple[Node, int | None]]:

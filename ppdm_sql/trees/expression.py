@@ -18,7 +18,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
-from ppdm_sql.statements.names import PREFIX, Name, aliased, column, identifier
+from ppdm_sql.statements.names import PREFIX, Name, aliased, column, identifier, lacks
 from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, WORDS, below, category, compared, from_on, known, unknown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value, attribute_of
 
@@ -212,7 +212,7 @@ def fitted_attributes(
     asked = set(used)
     missing = [f'"{attributes[number].name}"' for number in asked if attributes[number].name not in there]
     if missing:
-        raise PolicyError(f"{relation} has no column {', '.join(missing)}, which the model asks for")
+        raise PolicyError(f"{lacks(relation)} {', '.join(missing)}, which the model asks for")
     return tuple(
         _fitted(attribute, there[attribute.name]) if number in asked else attribute
         for number, attribute in enumerate(attributes)
@@ -232,7 +232,7 @@ def kept_columns(engine: Engine, relation: Name, keep: Sequence[str]) -> list[st
     there = [info.name for info in engine.columns(relation)]
     unknown_names = [f'"{name}"' for name in keep if name not in there]
     if unknown_names:
-        raise PolicyError(f"{relation} has no column {', '.join(unknown_names)} to keep")
+        raise PolicyError(f"{lacks(relation)} {', '.join(unknown_names)} to keep")
     if len(set(keep)) != len(keep):
         raise PolicyError("a column to keep is named twice")
     ours = [f'"{name}"' for name in keep if name.casefold().startswith(PREFIX)]

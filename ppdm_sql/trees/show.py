@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.policy.words import many
 from ppdm_sql.trees.comparing import position
 from ppdm_sql.trees.expression import open_expression, share
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
@@ -134,15 +135,6 @@ def node_text(tree: Tree, node: Node) -> str:
 
 def figure(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
-
-
-def many(number: int, one: str, several: str | None = None) -> str:
-    """So many of something.
-
-    >>> many(1, "leaf", "leaves"), many(1200, "leaf", "leaves"), many(0, "rule")
-    ('1 leaf', '1,200 leaves', '0 rules')
-    """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def rows_text(rows: int) -> str:

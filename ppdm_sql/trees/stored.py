@@ -7,19 +7,27 @@ ordered attribute, as {"from": ..., "below": ...} with null for an end that is o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from ppdm_sql.catalog import models
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, PpdmError
+from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.trees.comparing import MOMENTS
 from ppdm_sql.trees.exchange import fields, typed, untyped
 from ppdm_sql.trees.show import branch_text
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Moments, Node, Split, Tree, Value
 from ppdm_sql.trees.tree_json import at_from_dict, at_to_dict, attribute_from_dict, attribute_to_dict, options_from_dict
+
+_KEYS = {
+    "model_node": ("node",),
+    "model_branch": ("node", "branch"),
+    "model_value": ("node", "branch", "position"),
+    "model_count": ("node", "class_number"),
+}
 
 
 def record_of(
@@ -115,6 +123,22 @@ def _json(value: Value) -> str:
     return json.dumps(typed(value), ensure_ascii=False)
 
 
+def differing_tables(engine: Engine, model: ModelRecord, tree: Tree) -> list[str]:
+    """The tables of the catalog whose rows are not those of this tree, in any column."""
+    saved = models.rows_of(engine, model.model_id)
+    return [table for table, rows in rows_of(tree).items() if not _same_rows(table, rows, saved[table])]
+
+
+def _same_rows(table: str, wanted: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> bool:
+    keys = _KEYS[table]
+
+    def by_key(rows: Sequence[Mapping[str, Any]]) -> list[str]:  # as text: NaN equals nothing
+        placed = sorted(rows, key=lambda row: tuple(row[key] for key in keys))
+        return [repr([row[name] for name in models.TABLES[table]]) for row in placed]
+
+    return by_key(wanted) == by_key(found)
+
+
 # -- back ------------------------------------------------------------------------------------------------------------
 
 
@@ -122,31 +146,42 @@ def tree_of(engine: Engine, model: ModelRecord) -> Tree:
     """The tree of a model; rows that somebody changed by hand so that they make none are refused."""
     if model.kind != "tree":
         raise PpdmError(f'model "{model.name}" is no tree but {model.kind}')
+    saved = models.rows_of(engine, model.model_id)
+    try:
+        tree = _read(model, saved)
+        check_tree(tree)
+    except PolicyError as cause:
+        raise Tampered(f'model "{model.name}": its rows in the catalog are damaged: {cause}') from cause
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as cause:  # their texts quote values
+        raise Tampered(f'model "{model.name}": its rows in the catalog are damaged') from cause
+    return tree
+
+
+def _read(model: ModelRecord, saved: models.Stored) -> Tree:
     attributes = tuple(attribute_from_dict(item, f"attribute {n}") for n, item in enumerate(model.attributes))
     target = attribute_from_dict(model.target, "target")
     classes = tuple(untyped(item, "a class") for item in model.classes)
     branches: dict[int, list[Any]] = {}
-    for row in models.rows_of(engine, model.model_id, "branches"):
-        branches.setdefault(row[0], []).append(row[1:])
+    for row in saved["model_branch"]:
+        branches.setdefault(row["node"], []).append(row)
     values: dict[tuple[int, int], list[Any]] = {}
-    for node, branch, text in models.rows_of(engine, model.model_id, "values"):
-        values.setdefault((node, branch), []).append(json.loads(text))
+    for row in saved["model_value"]:
+        values.setdefault((row["node"], row["branch"]), []).append(json.loads(row["value"]))
     counts: dict[int, dict[int, int]] = {}
-    for node, number, rows in models.rows_of(engine, model.model_id, "counts"):
-        counts.setdefault(node, {})[number] = rows
+    for row in saved["model_count"]:
+        counts.setdefault(row["node"], {})[row["class_number"]] = row["rows"]
     nodes = []
-    for number, parent, depth, place, threshold, rows, answer, variance, gain in models.rows_of(
-        engine, model.model_id, "nodes"
-    ):
+    for row in saved["model_node"]:
+        number, place = row["node"], row["attribute"]
         found = branches.get(number, [])
-        attribute = attributes[place] if place is not None and place < len(attributes) else None
-        split = None if attribute is None else _split(attribute, place, threshold, number, found, values)
-        moments = None if classes else Moments(rows, Decimal(answer), variance)
+        split = None
+        if place is not None:
+            split = _split(attributes[place], place, row["threshold"], number, found, values)
+        moments = None if classes else Moments(row["rows"], Decimal(row["answer"]), row["variance"])
         here = tuple(counts.get(number, {}).get(c, 0) for c in range(len(classes) or 1))
-        nodes.append(Node(number, parent, depth, here, split, tuple(row[1] for row in found), moments, gain))
-    tree = Tree(attributes, target, classes, tuple(nodes), model.inducer, options_from_dict(model.options))
-    check_tree(tree)
-    return tree
+        children = tuple(branch["child"] for branch in found)
+        nodes.append(Node(number, row["parent"], row["depth"], here, split, children, moments, row["gain"]))
+    return Tree(attributes, target, classes, tuple(nodes), model.inducer, options_from_dict(model.options))
 
 
 def _split(
@@ -157,16 +192,16 @@ def _split(
     branches: list[Any],
     values: dict[tuple[int, int], list[Any]],
 ) -> Split:
-    """A branch's row: branch, child, takes_null, takes_others, label."""
+    nulls = next((row["branch"] for row in branches if row["takes_null"]), None)
     if threshold is not None:
         at = threshold if attribute.kind in MOMENTS else Decimal(threshold)
-        return Cut(place, at, next((row[0] for row in branches if row[2]), None))
+        return Cut(place, at, nulls)
+    named = [(row["branch"], values.get((node, row["branch"]), [])) for row in branches]
     if attribute.ordered:
-        bands = [(band, row[0]) for row in branches for band in values.get((node, row[0]), ())]
-        return _bands(place, bands, next((row[0] for row in branches if row[2]), None))
-    groups = tuple(tuple(untyped(item, "a value") for item in values.get((node, row[0]), ())) for row in branches)
-    others = next((row[0] for row in branches if row[3]), None)
-    labels = tuple(row[4] for row in branches) if branches and branches[0][4] is not None else None
+        return _bands(place, [(band, branch) for branch, bands in named for band in bands], nulls)
+    groups = tuple(tuple(untyped(item, "a value") for item in items) for _, items in named)
+    others = next((row["branch"] for row in branches if row["takes_others"]), None)
+    labels = tuple(row["label"] for row in branches) if branches and branches[0]["label"] is not None else None
     return Groups(place, groups, others, labels)
 
 

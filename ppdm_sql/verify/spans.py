@@ -9,6 +9,7 @@ is judged (relation.py).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
@@ -20,6 +21,10 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import column
 from ppdm_sql.statements.steps import Part, Steps, pieced
+
+_ZONELESS = re.compile(
+    r"(?P<day>[+-]?\d{4,6}-\d\d-\d\d)(?P<clock>[ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(?P<era> \(?BC\)?)?", re.ASCII
+)
 
 Document = Mapping[str, Any]  # the "model" of an exchange file of kind tree
 
@@ -105,7 +110,7 @@ def _literal(attribute: Document, item: Any) -> exp.Expr:
         return exp.true() if item else exp.false()
     if isinstance(item, str):
         text = exp.Literal.string(item)
-        return text if attribute["kind"] in ("text", "uuid") else exp.cast(text, _type_of(attribute))
+        return text if attribute["kind"] in ("text", "uuid") else _moment(attribute, item)
     ((kind, text),) = item.items()
     if kind == "float":
         return exp.cast(exp.Literal.string(text), "DOUBLE")
@@ -114,13 +119,30 @@ def _literal(attribute: Document, item: Any) -> exp.Expr:
 
 def _limit(attribute: Document, at: Mapping[str, str]) -> exp.Expr:
     if "moment" in at:
-        return exp.cast(exp.Literal.string(at["moment"]), _type_of(attribute))
+        return _moment(attribute, at["moment"])
     number = Decimal(at["decimal"])
     if attribute["kind"] == "float":
         return exp.cast(exp.Literal.string(repr(float(number))), "DOUBLE")
     if attribute["kind"] == "integer":  # x < 30.5 is x < 31 for whole numbers
         number = number.to_integral_value(ROUND_CEILING)
     return exp.Literal.number(format(number, "f"))
+
+
+def _moment(attribute: Document, text: str) -> exp.Expr:
+    written = in_no_session_zone(text) if attribute.get("zoned") else text
+    return exp.cast(exp.Literal.string(written), _type_of(attribute))
+
+
+def in_no_session_zone(text: str) -> str:
+    """A moment of the file with the offset of UTC, which it is in: without one it is read in the session's zone.
+
+    >>> [in_no_session_zone(text) for text in ("2020-06-01", "2020-06-01 12:30:00.5", "2020-06-01 12:30:00+02")]
+    ['2020-06-01 00:00:00+00', '2020-06-01 12:30:00.5+00', '2020-06-01 12:30:00+02']
+    """
+    found = _ZONELESS.fullmatch(text)
+    if found is None:  # it has its offset, or it is infinite
+        return text
+    return f"{found['day']}{found['clock'] or ' 00:00:00'}+00{found['era'] or ''}"
 
 
 def _type_of(attribute: Document) -> str:

@@ -1,5 +1,5 @@
 -- The values that a model's branches name.  Parameter: $model_id.
-SELECT node, branch, value
+SELECT node, branch, position, value
 FROM ppdm.model_value
 WHERE model_id = $model_id
 ORDER BY node, branch, position

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
@@ -74,7 +75,7 @@ def test_a20_a_class_of_few_is_not_named(memory, algorithm, person):
     assert "canary" not in str(refused.value)
     assert memory.models() == []
     if algorithm == "kadet":  # the others take one row per person only
-        assert "names 1 values of" in str(refused.value)
+        assert "names 1 value of" in str(refused.value)
         published = memory.publish(text.format("ACCEPT RISK (rare_classes)"))
         assert "rare_classes" in published.manifest["residual_risks"]
 
@@ -158,7 +159,7 @@ def test_a11_six_trees_are_not_published_beside_each_other(memory):
             refused.append(str(told))
     assert out
     assert refused
-    assert all("joint classes of fewer than 10" in told for told in refused)
+    assert all(re.search("joint class(es)? of fewer than 10", told) for told in refused)
 
     def joint(held: list[tuple[Tree, set[str]]]) -> int:
         spans = defaultdict(int)

@@ -341,3 +341,38 @@ def test_a_tree_without_a_question_says_so(trained):
     assert code == 0, said
     assert "trained flat: 1 node, 1 leaf, 400 rows" in said
     assert "prune=false" in said
+
+
+ODD = """CREATE TABLE odd AS SELECT age AS "a,ge", town AS "to""wn", illness FROM people"""
+
+
+def test_columns_with_commas_and_quotes_are_named_in_double_quotes(shelf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(shelf / "plain.duckdb", "clinic.duckdb")
+    with duckdb.connect("clinic.duckdb") as con:
+        con.execute(ODD)
+    assert called("model", "train", "odd_one", "--from", "odd", "--target", "illness")[0] == 0
+    code, said = called("model", "audit", "odd_one", "--from", "odd", "--public", '"a,ge", "to""wn"')
+    assert (code, "400 rows in" in said) == (0, True), said
+    for command in (("predict", "--into", "told"), ("install", "--view", "shown")):
+        word, *where = command
+        code, said = called("model", word, "odd_one", "--from", "odd", *where, "--keep", '"a,ge",illness,"to""wn"')
+        assert code == 0, said
+        with duckdb.connect("clinic.duckdb") as con:
+            assert con.execute(f'SELECT count("a,ge"), count("to""wn") FROM {where[1]}').fetchone() == (400, 400)
+    code, said = called("model", "audit", "odd_one", "--from", "odd", "--public", '"a,ge')
+    assert (code, "double quotes" in said) == (2, True)
+
+
+def test_messages_name_no_working_tables(shelf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(shelf / "clinic.duckdb", "clinic.duckdb")
+    for query in ("SELECT age, town, illness FROM people", "SELECT age, town, illness FROM people LIMIT 5"):
+        for more in (("--public", "q"), ("--entity", "q")):
+            code, said = called("model", "audit", "ill", "--from", query, *more)
+            assert (code, "ppdm_model" in said) == (2, False), said
+            assert 'the rows that are asked for have no column "q"' in said
+        code, said = called("model", "predict", "ill", "--from", query, "--into", "told", "--keep", "q")
+        assert (code, said) == (2, 'the rows that are asked for have no column "q" to keep')
+        code, said = called("model", "audit", "ill", "--from", query.replace("age, ", ""))
+        assert (code, said) == (2, 'the rows that are asked for have no column "age", which the model asks for')

@@ -43,7 +43,7 @@ def test_an_empty_table_is_not_anonymous(db):
 
 def test_one_row_cannot_hide(db):
     db.execute("CREATE TABLE t AS SELECT 1 AS a, 'x' AS s")
-    with pytest.raises(RequirementBreached, match="the whole table has 1 rows"):
+    with pytest.raises(RequirementBreached, match="the whole table has 1 row"):
         publish(db)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import duckdb
 import pytest
 
 from ppdm_sql.commands import show
+from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
 from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.trees.tree_json import read_tree
@@ -110,7 +112,7 @@ def test_two_models_of_one_table_are_judged_together(session):
     session.publish(statement())
     other = statement(3, name="sporty").replace("QUASI IDENTIFIER (marital)\n        INSENSITIVE (sports)",
                                                 "QUASI IDENTIFIER (sports)\n        INSENSITIVE (marital)")  # fmt: skip
-    with pytest.raises(RequirementBreached, match="joint classes|share no key"):
+    with pytest.raises(RequirementBreached, match="joint class(es)?|share no key"):
         session.publish(other)
 
 
@@ -151,6 +153,85 @@ def test_a_changed_model_is_found_out(session, engine):
     assert "not the one" in outcome.problems[0]
     with pytest.raises(Tampered):
         session.export("loans", "loans.json")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE ppdm.model_node SET answer = '\"good\"' WHERE node = 0",
+        "UPDATE ppdm.model_node SET attribute_name = 'x' WHERE node = 0",
+        "UPDATE ppdm.model_branch SET condition = 'x' WHERE node = 0",
+        "UPDATE ppdm.model_value SET position = position + 1",
+        "UPDATE ppdm.model_count SET class_value = '\"x\"' WHERE node = 0",
+        "INSERT INTO ppdm.model_count SELECT model_id, 77, class_number, class_value, rows FROM ppdm.model_count WHERE node = 0",
+    ],
+)
+def test_every_column_that_tells_of_the_tree_is_verified(session, engine, change):
+    session.publish(statement())
+    assert session.verify("loans").holds
+    engine.pass_through(change)
+    found = session.verify("loans")
+    (told,) = found.problems
+    assert told.startswith(f"the rows of {change.split()[1 if change.startswith('U') else 2]} do not say")
+
+
+DAMAGE = {
+    "UPDATE ppdm.model_node SET threshold = 'abc', attribute = 0 WHERE node = 0": "loans",
+    "UPDATE ppdm.model SET attributes = '[]'": "loans",
+    "UPDATE ppdm.model SET classes = 'no JSON'": "loans",
+    **{
+        f"UPDATE ppdm.release SET {column} = '{text}' WHERE relation_name = '{name}'": name
+        for name in ("loans", "people")
+        for column, text in [("manifest", "{}"), ("manifest", "no JSON"), ("roles", "[]"), ("requirements", "[3]")]
+    },
+}
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("change", DAMAGE)
+def test_a_damaged_catalog_is_told_and_the_other_releases_are_verified(duckdb_engine, make_table, open_session, change):
+    """What cannot be read does not hold; it can still be withdrawn, and used for nothing else."""
+    engine, name = duckdb_engine, DAMAGE[change]
+    make_table(engine, "mortgages", COLUMNS, MORTGAGE)
+    make_table(engine, "others", COLUMNS, MORTGAGE)
+    session = open_session(engine)
+    session.publish(statement())
+    session.publish(
+        "CREATE TABLE people AS SELECT name, marital, risk FROM others WITH ANONYMIZATION (ALGORITHM mondrian "
+        "REQUIRE k = 3 IDENTIFIER (name) QUASI IDENTIFIER (marital) SENSITIVE (risk))"
+    )
+    engine.pass_through(change)
+    found = {item.relation_name: session.verify(item.name) for item in session.releases()}
+    assert {one: verified.holds for one, verified in found.items()} == {
+        "loans": name != "loans",
+        "people": name != "people",
+    }
+    assert "its rows in the catalog are damaged" in found[name].problems
+    with pytest.raises(Tampered):
+        session.export(name, f"{name}.{'json' if name == 'loans' else 'csv'}")
+    session.drop(name)
+    assert [item.relation_name for item in session.releases()] == [one for one in found if one != name]
+
+
+def test_drop_model_is_told_to_be_drop_release(session):
+    session.publish(statement())
+    with pytest.raises(PolicyError, match=r"1:6: there is no DROP MODEL: DROP RELEASE loans withdraws"):
+        session.execute("DROP MODEL loans")
+    assert session.verify("loans").holds
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize("algorithm", ["kadet", "ldm"])
+def test_a_tree_of_one_leaf_is_told(duckdb_engine, make_table, open_session, capsys, algorithm):
+    make_table(duckdb_engine, "t", {"zip": "TEXT", "cls": "TEXT"}, [("ab"[n % 2], "yn"[n // 20]) for n in range(40)])
+    session = open_session(duckdb_engine)
+    text = (
+        f"CREATE MODEL one AS SELECT zip, cls FROM t WITH ANONYMIZATION (ALGORITHM {algorithm} REQUIRE k = 10 "
+        "QUASI IDENTIFIER (zip) SENSITIVE (cls) TARGET (cls))"
+    )
+    assert any("a tree of one leaf" in step for step in session.plan(text).steps)
+    show.published(session.publish(text))
+    assert "a tree of one leaf: no question kept the policy" in capsys.readouterr().out
 
 
 def test_dropping_frees_the_name(session):
@@ -355,3 +436,27 @@ def test_the_audit_judges_every_sensitive_column(
     assert audited(tmp_path, rows, columns) == [0] * len(judged)
     sick = [(zip_, "flu" if zip_ == "a" else ill, cls) for zip_, ill, cls in rows]
     assert (audited(tmp_path, sick, columns)[1] > 0) == (len(session.model("loans").tree.leaves) > 1)
+
+
+@pytest.mark.duckdb
+def test_groups_and_audit_are_the_same_in_every_time_zone(make_table, open_session, tmp_path):
+    """A moment of the model is in UTC, whatever zone the connection of the caller or of the auditor is in."""
+    start = datetime(2020, 5, 31, 18, tzinfo=UTC)
+    columns = {"seen": "TIMESTAMPTZ", "cls": "TEXT"}
+    rows = [(start + timedelta(hours=n // 4), "yes" if n < 24 else "no") for n in range(48)]
+    for zone in ("UTC", "America/Los_Angeles"):
+        with duckdb.connect() as con:
+            con.execute(f"SET TimeZone = '{zone}'")
+            engine = DuckDBEngine(con)
+            make_table(engine, "t", columns, rows)
+            session = open_session(engine)
+            release = session.publish(
+                "CREATE MODEL loans AS SELECT seen, cls FROM t WITH ANONYMIZATION (ALGORITHM kadet "
+                "REQUIRE k = 24 QUASI IDENTIFIER (seen) SENSITIVE (cls) TARGET (cls))"
+            )
+            assert (release.classes, release.findings[0].achieved) == (2, "24")
+            session.export("loans", f"{zone[:3]}.json")
+            con.execute("CREATE VIEW ppdm_source AS FROM t")
+            for other in ("UTC", "America/Los_Angeles"):
+                con.execute(f"SET TimeZone = '{other}'")
+                assert con.execute((tmp_path / f"{zone[:3]}.json.audit.sql").read_text("utf-8")).fetchall() == []

@@ -303,7 +303,7 @@ def test_all_that_a_shell_makes_of_a_star_can_be_given(tmp_path):
     assert len(files) == 4
     assert [path.name for path in model_files(files)] == ["a.json", "b.json"]
     code, said = told(tmp_path, "share", "collect", *files, "--into", "pooled", "--classes", "draw",
-                      "--domains", "age,0,120,sex,f|m|d", "--rows", "3000", "--bands", "width")  # fmt: skip
+                      "--domains", "AGE,0,120,sex,f|m|d", "--rows", "3000", "--bands", "width")  # fmt: skip
     assert (code, "collected 2 models: 3,000 pseudo-rows in pooled" in said) == (0, True), said
     with duckdb.connect(str(tmp_path / "m.duckdb")) as con:
         least, greatest = con.execute("SELECT min(age), max(age) FROM pooled").fetchall()[0]

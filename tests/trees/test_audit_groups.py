@@ -121,6 +121,20 @@ def test_conditions_of_one_column_are_told_as_one(engine, make_table):
     assert (other.classes, other.other_rows) == ((), 1)  # a class that is not in the model is not told
 
 
+def test_a_value_that_is_known_is_not_told_to_be_none_of_others(duckdb_engine, make_table):
+    """Below a private question and in another model the same column is asked for other values."""
+    tree = tree_of(["p", "s"], "y", ["n"], ("p", {"a": ("s", {"x": None, "z": None}), "b": ("s", {"y": None})}))
+    other = tree_of(["s"], "y", ["n"], ("s", {"z": None, "w": None}))
+    name = stored(duckdb_engine, make_table, ["p", "s", "y"], [("a", s, "n") for s in "xyzv"])
+    found = audit(duckdb_engine, [tree, other], name, public=["s"], groups=None)
+    assert {group.words for group in found.groups} == {
+        "s = 'x'",
+        "s = 'y'",
+        "s = 'z'",
+        "s is no value that is asked for",
+    }
+
+
 def test_a_class_that_looks_like_a_span_parts_people_all_the_same(engine, make_table):
     """A public class is part of what is known: written before the span, x and x0; would have met."""
     tree = tree_of(["p"], "y", ["x", "x0;"], ("p", {"a": ("p", {"b": None, "a": None}), "b": None}))

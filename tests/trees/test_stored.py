@@ -6,7 +6,7 @@ import hand
 import pytest
 
 from ppdm_sql.catalog import migrate, models
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.trees.stored import record_of, rows_of, tree_of
 
 
@@ -74,8 +74,31 @@ def test_rows_changed_by_hand_are_not_believed(duckdb_engine):
     migrate.migrate(catalog)
     saved(catalog, "m", hand.a_tree(3, nodes=30))
     catalog.pass_through("UPDATE ppdm.model_count SET rows = rows + 1 WHERE node = 0")
-    with pytest.raises(PolicyError, match="do not add up"):
+    with pytest.raises(Tampered, match="damaged: .*do not add up"):
         loaded(catalog, "m")
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE ppdm.model_node SET threshold = 'abc' WHERE threshold IS NOT NULL",
+        "UPDATE ppdm.model_value SET value = '{'",
+        "UPDATE ppdm.model_branch SET child = 999",
+        "UPDATE ppdm.model_node SET attribute = 99 WHERE attribute IS NOT NULL",
+        "UPDATE ppdm.model SET attributes = '[]'",
+        "UPDATE ppdm.model SET attributes = 'no JSON'",
+        "UPDATE ppdm.model SET target = '3'",
+        "DELETE FROM ppdm.model_node",
+    ],
+)
+def test_rows_that_make_no_tree_are_damaged(duckdb_engine, change):
+    migrate.migrate(duckdb_engine)
+    saved(duckdb_engine, "m", hand.a_tree(3, nodes=30))
+    duckdb_engine.pass_through(change)
+    with pytest.raises(Tampered, match='model "m": its rows in the catalog are damaged'):
+        loaded(duckdb_engine, "m")
+    assert [found.name for found in models.listed(duckdb_engine)] == ["m"]
 
 
 @pytest.mark.duckdb

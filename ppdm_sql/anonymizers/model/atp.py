@@ -31,12 +31,12 @@ from ppdm_sql.anonymizers.model.atp_prune import Pruned, leaves_of, prune
 from ppdm_sql.anonymizers.model.atp_tree import Options, pieces_of, tree_of
 from ppdm_sql.anonymizers.model.class_demands import ClassDemands, attributes_of, check_all_public, refuse_nulls
 from ppdm_sql.anonymizers.model.ldm import HOMOGENEITY, demands_of_rows
-from ppdm_sql.anonymizers.model.linking import figures_of
+from ppdm_sql.anonymizers.model.linking import attack_step, figures_of
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, many, nearest, shown
 from ppdm_sql.source.encode import Lookup, joined_lookups
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source, match
@@ -115,12 +115,12 @@ def atp(
         public=source.quasi,
         rows=int(whole.sum()),
         steps=(
-            f"put {len(asked)} attributes of {int(whole.sum())} rows into categories, numbers into at most {form.bins} "
-            f"bins by {form.binning}",
+            f"put {many(len(asked), 'attribute')} of {many(int(whole.sum()), 'row')} into categories, numbers into at "
+            f"most {form.bins} bins by {form.binning}",
             f"grow a tree of {before} leaves by {rank}, a branch per category",
             f"prune it by {form.counts} counts: siblings are put together {pruned.merges} times, which leaves "
             f"{len(tree.leaves)} leaves",
-            f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
+            attack_step(found, "row"),
         ),
         figures={**figures_of(tree, found), "leaves grown": before, "merges": pruned.merges},
         risks=(MERGES,) if demands.others else (HOMOGENEITY, MERGES),
@@ -220,6 +220,9 @@ def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
         if here is not None and here not in found:
             name = here
             found[name] = []
+        elif here is None and isinstance(item, str) and (name is None or _is_misspelt(item, source)):
+            near = did_you_mean(item, source.columns)
+            raise PolicyError(f'cuts of ALGORITHM atp: there is no column "{shown(item)}": {near}')
         elif name is None or here is not None:
             raise wrong
         else:
@@ -230,6 +233,11 @@ def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
         if not rising(attribute_of(source.info(column)), cuts):
             raise PolicyError(f'cuts of ALGORITHM atp: those of "{column}" do not rise')
     return {column: tuple(cuts) for column, cuts in found.items()}
+
+
+def _is_misspelt(item: str, source: Source) -> bool:
+    """Whether a text is meant as a column, not as a border of the one before."""
+    return read_moment(item) is None and nearest(item, tuple(source.columns)) is not None
 
 
 def _border(item: OptionValue, source: Source, name: str) -> At:

@@ -38,13 +38,13 @@ from ppdm_sql.anonymizers.model.kadet_rows import MOST_SLOTS
 from ppdm_sql.anonymizers.model.kadet_scores import Asked, Form
 from ppdm_sql.anonymizers.model.kadet_spans import Spans, class_counts
 from ppdm_sql.anonymizers.model.kadet_tree import asked_attributes, check_hierarchies, tree_of
-from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.model.linking import attack_step, attacked, figures_of, one_leaf_step
 from ppdm_sql.anonymizers.model.people import rows_of_persons
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, many, shown
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit import Audit
@@ -161,11 +161,12 @@ def _steps(
     rank = "gain ratio" if growth.form.by_ratio else "gain"
     known = len(training.attributes) - len(private)
     return (
-        f"encode {known} public and {len(private)} private attributes of {training.rows} rows into codes",
+        f"encode {known} public and {len(private)} private attributes of {many(training.rows, 'row')} into codes",
         f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
         f"requirements; {growth.dropped} candidates dropped",
         f"{before} nodes grown, {len(tree.nodes)} left after pruning" if growth.form.prune else f"{before} nodes grown",
-        f"attack the tree: {found.spans} groups, the smallest of {found.k} {growth.demands.counted}",
+        attack_step(found, growth.demands.counted.removesuffix("s")),
+        *one_leaf_step(tree),
     )
 
 

@@ -22,13 +22,13 @@ from ppdm_sql.anonymizers.model.class_demands import (
     demands_of,
     refuse_nulls,
 )
-from ppdm_sql.anonymizers.model.linking import attacked, figures_of
+from ppdm_sql.anonymizers.model.linking import attack_step, attacked, figures_of, one_leaf_step
 from ppdm_sql.anonymizers.model.people import several_rows
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, many, shown
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -94,9 +94,10 @@ def ldm(
         public=source.quasi,
         rows=induced.rows,
         steps=(
-            f"grow {chosen.inducer} over {len(attributes)} attributes of {induced.rows} rows, with only such splits "
-            f"that every child keeps the requirements; {veto.splits} were not allowed",
-            f"attack the tree: {found.spans} groups, the smallest of {found.k} rows",
+            f"grow {chosen.inducer} over {many(len(attributes), 'attribute')} of {many(induced.rows, 'row')}, with "
+            f"only such splits that every child keeps the requirements; {veto.splits} were not allowed",
+            attack_step(found, "row"),
+            *one_leaf_step(tree),
         ),
         figures={**figures_of(tree, found), "candidates dropped": veto.splits},
         risks=(*(() if demands.others else (HOMOGENEITY,)), REFUSALS, *(() if pinned else (BORDERS,))),

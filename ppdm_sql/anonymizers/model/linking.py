@@ -8,8 +8,10 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.model.class_demands import ClassDemands
+from ppdm_sql.anonymizers.plan import ONE_LEAF
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import CLASS, SPAN, Audit, audit, stored_spans
@@ -54,6 +56,15 @@ def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDe
     for span, value, number in rows:
         counts[spans[span], classes[value]] += number
     return counts
+
+
+def attack_step(found: Audit, who: str) -> str:
+    return f"attack the tree: {many(found.spans, 'group')}, the smallest of {many(found.k, who)}"
+
+
+def one_leaf_step(tree: Tree) -> tuple[str, ...]:
+    """Nobody should take it for a model that asks something."""
+    return (ONE_LEAF,) if len(tree.nodes) == 1 else ()
 
 
 def figures_of(tree: Tree, found: Audit) -> dict[str, int | Fraction | str]:

@@ -21,6 +21,7 @@ from ppdm_sql.policy.requirements import (
     Requirement,
     SimpleDiversity,
 )
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.lines import Flags, Ints
 
 
@@ -87,7 +88,7 @@ class Demands:
         if rows == 0:
             raise RequirementBreached("the source has no rows: there is nothing that could be anonymous")
         if persons < self.k:
-            what = f"{persons} persons (in {rows} rows)" if of_persons else f"{rows} rows"
+            what = f"{many(persons, 'person')} (in {many(rows, 'row')})" if of_persons else many(rows, "row")
             raise RequirementBreached(
                 f"k = {self.k} cannot be met: the whole table has {what}; ask for a smaller k or publish more rows"
             )
