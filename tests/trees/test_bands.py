@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 from ppdm_sql.catalog import models
 from ppdm_sql.catalog.migrate import migrate
 from ppdm_sql.engines.base import Kind
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.statements.names import column
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees import predict as big
@@ -221,7 +221,7 @@ def test_bands_come_back_from_the_catalog_or_are_refused(duckdb_engine, change, 
     models.save(duckdb_engine, stored.record_of("m", tree, rows=3), stored.rows_of(tree))
     assert stored.tree_of(duckdb_engine, models.find(duckdb_engine, "m")) == tree
     duckdb_engine.execute(parse_one(change, dialect="duckdb"))
-    with pytest.raises(PolicyError, match=told):
+    with pytest.raises(Tampered, match=told):
         stored.tree_of(duckdb_engine, models.find(duckdb_engine, "m"))
 
 
