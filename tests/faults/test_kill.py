@@ -97,7 +97,10 @@ def test_forty_kills_spread_over_a_publication(tmp_path):
             os.killpg(pid, signal.SIGKILL)
         except ProcessLookupError:
             os.kill(pid, signal.SIGKILL)
-        killed += finished(pid) != 0
+        in_time = finished(pid) != 0
+        killed += in_time
+        if not in_time:  # the first one made the catalog, too, and the machine may be less busy now
+            length *= 0.9
         assert finished(in_child(lambda: judge(database), report)) == 0, "the database cannot be read after a kill"
         found = json.loads(report.read_text())
         assert found["batches"] in ([last], [batch]), found
