@@ -250,6 +250,12 @@ def events(engine: Engine, release_id: str) -> list[ReleaseEvent]:
     return [ReleaseEvent(*row) for row in engine.fetch(statement("catalog/release_events"), release_id=release_id)]
 
 
+def superseded_by(engine: Engine, release_id: str) -> list[str]:
+    """The names of what a release superseded."""
+    rows = engine.fetch(statement("catalog/superseded_by"), detail=f"by {release_id}")
+    return [str(name) for (name,) in rows]
+
+
 def checks(engine: Engine, release_id: str) -> list[CheckRound]:
     """The checks made on a release, round by round: the first from its publication, the last the newest."""
     rows = engine.fetch(statement("catalog/release_checks"), release_id=release_id)

@@ -70,6 +70,8 @@ def published(release: Published) -> None:
                   f"{many(release.classes, 'class', 'classes')}")  # fmt: skip
     if release.one_leaf is not None:
         console.print(release.one_leaf, style="yellow")
+    if release.withdrawn:
+        console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
     _swapped(release)
     findings(release.findings)
 

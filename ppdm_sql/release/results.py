@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ONE_LEAF
+from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
@@ -86,6 +87,12 @@ class Published:
     def pseudo_model(self) -> str | None:
         """Of pseudo-data the model it was made from."""
         return pseudo_model(self.manifest)
+
+    @property
+    def withdrawn(self) -> list[str]:
+        """Other names that were dropped, because this release supersedes what they showed."""
+        superseded = releases.superseded_by(self.engine, self.record.release_id)
+        return [name for name in superseded if name != self.record.relation_name]
 
     @property
     def is_model(self) -> bool:

@@ -36,7 +36,8 @@ def clinic(engine, make_table, open_session):
 @pytest.mark.parametrize("kind", ["TABLE", "VIEW"])
 def test_a_superseded_relation_is_not_there_any_more(session, kind):
     first = session.publish(named("ta", kind=kind))
-    session.publish(named("tb", "SUPERSEDES", k=9))
+    assert first.withdrawn == []
+    assert session.publish(named("tb", "SUPERSEDES", k=9)).withdrawn == ["ta"]
     assert session.engine.relation_kind(Name("ta")) is None
     left = [name for name in session.engine.relations("ppdm") if first.record.release_id in name]
     assert left == []
@@ -49,7 +50,7 @@ def test_a_superseded_relation_is_not_there_any_more(session, kind):
 
 def test_a_table_that_supersedes_its_own_former_generation_stays(session):
     session.publish(named("ta"))
-    session.publish(named("ta", "SUPERSEDES", k=9))
+    assert session.publish(named("ta", "SUPERSEDES", k=9)).withdrawn == []
     assert session.verify("ta").holds
     assert states(session) == {"ta": ["live, out", "superseded, gone"]}
 
