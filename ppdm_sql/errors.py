@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 
 class PpdmError(Exception):
     """Base class; the command line prints its message and exits with exit_code."""
 
     exit_code = 3  # the run failed
+    results: tuple[Any, ...] | None = None  # of several statements: of those that ran before the one that failed
 
 
 @dataclass(frozen=True)
@@ -18,6 +21,7 @@ class Mistake:
     message: str
     line: int | None = None
     column: int | None = None
+    file: str | None = None  # where it is not that of the whole error
 
 
 class PolicyError(PpdmError):
@@ -31,8 +35,25 @@ class PolicyError(PpdmError):
         super().__init__("\n".join(self._line(m) for m in self.mistakes))
 
     def _line(self, mistake: Mistake) -> str:
-        place = [str(part) for part in (self.file, mistake.line, mistake.column) if part is not None]
+        parts = (mistake.file or self.file, mistake.line, mistake.column)
+        place = [str(part) for part in parts if part is not None]
         return f"{':'.join(place)}: {mistake.message}" if place else mistake.message
+
+
+class OptionError(PolicyError):
+    """An option is unknown or has a wrong value; who knows the statement knows where the option stands."""
+
+    def __init__(self, option: str, message: str) -> None:
+        self.option = option
+        super().__init__(message)
+
+
+class UnknownColumn(PolicyError):
+    """A column is not where the policy looks for it; where a former release knew it, the source changed."""
+
+    def __init__(self, columns: Iterable[str], *mistakes: Mistake | str, file: str | None = None) -> None:
+        self.columns = frozenset(columns)
+        super().__init__(*mistakes, file=file)
 
 
 class NotAvailable(PolicyError):
@@ -57,6 +78,17 @@ class Tampered(PpdmError):
     exit_code = 1
 
 
+@dataclass(frozen=True)
+class Fault:
+    """What an engine says about the text it refused; detail can quote a value and is for --show-values only."""
+
+    kind: Literal["syntax", "table", "column", "other", "value", "constraint"]
+    name: str | None = None  # of a table or column, or the word where the syntax goes wrong
+    offset: int | None = None  # in characters from the start of the statement
+    length: int = 0
+    detail: str | None = None
+
+
 class EngineError(PpdmError):
     """The database refused a statement.
 
@@ -64,9 +96,17 @@ class EngineError(PpdmError):
     kept only as the cause; the message is the kind of error and the statement's purpose.
     """
 
-    def __init__(self, message: str, *, sql: str | None = None) -> None:
+    def __init__(self, message: str, *, sql: str | None = None, fault: Fault | None = None) -> None:
         self.sql = sql
+        self.fault = fault
         super().__init__(message)
+
+
+class SourceChanged(EngineError):
+    """Another session wrote to the source between two reads; the same call can succeed later."""
+
+    def __init__(self) -> None:
+        super().__init__("the source changed while it was read: run again when nobody writes to it")
 
 
 class DatabaseUnavailable(EngineError):

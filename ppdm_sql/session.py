@@ -17,7 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import Evaluation
 from ppdm_sql.catalog.models import ModelRecord
@@ -25,7 +24,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
 from ppdm_sql.policy import grammar
@@ -43,11 +42,13 @@ from ppdm_sql.policy.policy import (
 from ppdm_sql.release.damage import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import check_recordable, export
-from ppdm_sql.release.live import check_live, is_live
+from ppdm_sql.release.live import is_live
 from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import export_model, recheck_model
+from ppdm_sql.release.passing import pass_on
 from ppdm_sql.release.planned import planned
+from ppdm_sql.release.preflight import Preflight, check_method
 from ppdm_sql.release.pseudo import publish_pseudo
 from ppdm_sql.release.pseudo_planned import planned_pseudo
 from ppdm_sql.release.publish import publish
@@ -55,6 +56,7 @@ from ppdm_sql.release.recheck import recheck, recheck_damaged
 from ppdm_sql.release.recorded import recorded
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
+from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.audit import Audit, audit
 from ppdm_sql.watching import Progress, silent
@@ -109,12 +111,19 @@ class Session:
         return grammar.parse(text, file=file, dialect=self.engine.dialect)
 
     def execute(self, text: str, *, file: str | None = None, told: Told | None = None) -> list[Result]:
-        """Runs every statement of a policy; the whole text is read first, so a mistake runs nothing."""
+        """Runs every statement of a policy; the whole text is read and checked first, so a mistake runs nothing.
+
+        An error of a later statement has the results of the earlier ones in its attribute results.
+        """
         statements = self.parse(text, file)
-        self.refuse_what_is_to_come(statements)
-        results = []
+        self.check_ahead(statements)
+        results: list[Result] = []
         for statement in statements:
-            result = self.run(statement)
+            try:
+                result = self.run(statement)
+            except PpdmError as error:
+                error.results = tuple(results)
+                raise
             results.append(result)
             if told is not None:
                 told(statement, result)
@@ -126,7 +135,7 @@ class Session:
             statement = self._one(statement)
         match statement:
             case PassThrough():
-                return Passed(statement.text, self.engine.pass_through(statement.text))
+                return self._pass_through(statement)
             case Publish():
                 return self._publish(statement)
             case Refresh():
@@ -148,16 +157,22 @@ class Session:
         statements = self.parse(text)
         if len(statements) != 1:
             raise PolicyError(f"run takes one statement, not {len(statements)}: execute runs them all")
-        self.refuse_what_is_to_come(statements)
+        self.check_ahead(statements)
         return statements[0]
 
-    @staticmethod
-    def refuse_what_is_to_come(statements: Sequence[Statement]) -> None:
-        """Nothing of a file runs when one of its statements needs a later version."""
-        for statement in statements:
-            inner = statement.statement if isinstance(statement, Explain) else statement
-            if isinstance(inner, Publish):
-                _method_is_there(inner)
+    def check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
+        """Refuses everything that can be known to be wrong before the first statement runs."""
+        if statements and not isinstance(statements[0], PassThrough):  # ordinary SQL may drop what is in the way
+            self.engine.check_builtins()
+        Preflight(self._planner, self._out if exports else None).check(statements)
+
+    def _pass_through(self, statement: PassThrough) -> Passed:
+        try:
+            return Passed(statement.text, pass_on(self.engine, statement.text))
+        except EngineError as error:
+            raise explain_statement(
+                self.engine, error, statement.text, statement.place, show_values=self._planner.show_values
+            ) from error
 
     def publish(self, text: str) -> Published:
         """Runs one CREATE ... WITH ANONYMIZATION."""
@@ -171,13 +186,17 @@ class Session:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
         if isinstance(statement, str):
             statement = self._one_publish(statement)
+        self.engine.check_builtins()
         source = self._planner.source(statement)
         hierarchies = self._planner.hierarchies(statement, source)
         return measure(
             self.engine,
             source.relation,
             quasi=[source.info(name) for name in source.quasi],
-            sensitive=[Sensitive(source.info(name), hierarchies.get(name)) for name in source.sensitive],
+            sensitive=[
+                Sensitive(source.info(name), hierarchies.get(name), name in source.nulls_as_value)
+                for name in source.sensitive
+            ],
             requirements=statement.policy.requirements,
             entity=source.info(source.entity) if source.entity else None,
         )
@@ -191,13 +210,14 @@ class Session:
     # -- publishing --------------------------------------------------------------------------------
 
     def _publish(self, statement: Publish) -> Published:
-        _method_is_there(statement)
+        check_method(statement)
         return self._recorded(statement, lambda run_id: self._published(statement, run_id))
 
     def _pseudo(self, statement: PseudoData) -> Published:
         return self._recorded(statement, lambda run_id: publish_pseudo(self.engine, statement, run_id, self._progress))
 
     def _recorded(self, statement: Publish | PseudoData, work: Callable[[str], ReleaseRecord]) -> Published:
+        self.engine.check_builtins()
         return Published.of(self.engine, recorded(self.engine, statement, work, self._progress))
 
     def _published(self, statement: Publish, run_id: str) -> ReleaseRecord:
@@ -215,7 +235,8 @@ class Session:
         return self._publish(replace(first, replace=True, place=place))
 
     def _plan(self, statement: Publish) -> Planned:
-        _method_is_there(statement)
+        check_method(statement)
+        self.engine.check_builtins()
         return planned(self._planner, statement)
 
     def _explain(self, statement: Explain) -> Planned:
@@ -243,6 +264,7 @@ class Session:
         """Tries methods and requirements (grid=["k=5,10"]) on the table of a policy; only figures are kept."""
         from ppdm_sql.evaluate.run import evaluate_policy, nobody
 
+        self.engine.check_builtins()
         return evaluate_policy(
             self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
             methods=methods, grid=grid, protocol=protocol, learner=learner, seed=seed, workload=workload,
@@ -262,6 +284,7 @@ class Session:
         from ppdm_sql.evaluate.advise import SAMPLE, advise
         from ppdm_sql.evaluate.run import nobody
 
+        self.engine.check_builtins()
         return advise(
             self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
             sample=sample or SAMPLE, learner=learner, seed=seed, told=told or nobody,
@@ -367,6 +390,7 @@ class Session:
         """
         asked = [model] if isinstance(model, str | Model) else model
         _check_audit(asked, k, groups)
+        self.engine.check_builtins()
         trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
         relation = library.relation_of(self.engine, source)
         return audit(
@@ -381,20 +405,11 @@ class Session:
         return found
 
     def _found(self, name: Name) -> ReleaseRecord:
+        self.engine.check_builtins()  # what is found is measured, exported or withdrawn next
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:
             raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows those there are)')
         return found
-
-
-def _method_is_there(statement: Publish) -> None:
-    """Refuses what the language knows and this version cannot do yet."""
-    if statement.kind == "MODEL":
-        registry.model_method(statement.policy.algorithm, statement.place)
-        return
-    if statement.live:
-        check_live(statement)
-    registry.table_method(statement.policy.algorithm, statement.place)
 
 
 def _check_audit(asked: object, k: object, groups: object) -> None:

@@ -22,6 +22,7 @@ PART = "ppdm_part"  # the class of a row
 ENTITY = "ppdm_entity"  # the person of a row
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check
 PERSON = "ppdm_person"  # whose row it is, as a number: for the joint check
+QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint check
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class TablePlan:
     """A query over working tables that gives the published columns, by their names, and PART beside them.
 
     Where the policy names an ENTITY the query gives ENTITY too, and it always gives the columns that the
-    caller's private expressions stand for (KEY and PERSON, see Private).  release/ stores, judges and publishes it.
+    caller's private expressions stand for (see Private).  release/ stores, judges and publishes it.
     """
 
     query: exp.Select

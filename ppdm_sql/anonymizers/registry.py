@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from types import ModuleType
 from typing import cast
 
 from ppdm_sql.anonymizers.plan import ModelMethod, TableMethod
-from ppdm_sql.errors import Mistake, NotAvailable
-from ppdm_sql.policy.policy import Place
+from ppdm_sql.errors import Mistake, NotAvailable, PolicyError
+from ppdm_sql.policy.options import place_option
+from ppdm_sql.policy.policy import Place, Publish
+from ppdm_sql.source.relation import Source
 
 _TABLE_METHODS = {
     "kadet": "ppdm_sql.anonymizers.table.kadet",
@@ -46,9 +49,23 @@ def model_method(algorithm: str, place: Place) -> ModelMethod:
     return cast(ModelMethod, _method(algorithm, _MODEL_METHODS, place))
 
 
+def check_options(statement: Publish, source: Source | None) -> None:
+    """Reads the options as the method will; source: None while the columns are not known yet."""
+    methods = _MODEL_METHODS if statement.kind == "MODEL" else _TABLE_METHODS
+    read = _module(statement.policy.algorithm, methods, statement.place).check_options
+    try:
+        read(statement.policy, source)
+    except PolicyError as error:
+        raise place_option(error, statement.policy.option_places, statement.place) from error
+
+
 def _method(algorithm: str, methods: Mapping[str, str], place: Place) -> object:
+    return getattr(_module(algorithm, methods, place), algorithm)
+
+
+def _module(algorithm: str, methods: Mapping[str, str], place: Place) -> ModuleType:
     module = methods.get(algorithm)
     if module is None:
         message = f"ALGORITHM {algorithm} is not available in this version; there is: {', '.join(sorted(methods))}"
         raise NotAvailable(Mistake(message, place.line, place.column), file=place.file)
-    return getattr(importlib.import_module(module), algorithm)
+    return importlib.import_module(module)

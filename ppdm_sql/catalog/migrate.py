@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -180,13 +181,18 @@ def _run(engine: Engine, file: _File) -> None:
 
 
 def _statements(engine: Engine, file: _File) -> Sequence[exp.Expr]:
-    trees = [tree for tree in sqlglot.parse(file.text, dialect="duckdb") if tree is not None]
+    trees = [tree.copy() for tree in _trees(file.text)]
     for tree in trees:
-        if not engine.has_transactions and isinstance(tree, exp.Create):
+        if not engine.has_transactions and isinstance(tree, exp.Create) and not tree.args.get("replace"):
             tree.set("exists", True)  # the first half may be there, left by a run that was killed
         if not engine.has_constraints:
             _strip_constraints(tree)
     return trees
+
+
+@cache
+def _trees(text: str) -> Sequence[exp.Expr]:
+    return [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
 
 
 def _strip_constraints(tree: exp.Expr) -> None:

@@ -7,7 +7,6 @@ relation and its record appear together or not at all.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -17,18 +16,20 @@ from typing import Any, Literal, get_args
 from sqlglot import exp
 
 from ppdm_sql import __version__
-from ppdm_sql.catalog.store import append, json_text, new_id, next_number, now, ordered_json_text, sha256_of
+from ppdm_sql.catalog import ledger
+from ppdm_sql.catalog.salt import known_salt as known_salt
+from ppdm_sql.catalog.salt import salt as salt
+from ppdm_sql.catalog.store import check_texts, json_text, new_id, next_number, now, ordered_json_text, sha256_of
 from ppdm_sql.engines.base import Engine, Row
-from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, aliased
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased
 
 Event = Literal["replaced", "superseded", "dropped", "exported", "verified", "tampered"]
 State = Literal["live", "replaced", "superseded", "dropped"]
 
 _JSON = frozenset({"options", "requirements", "roles", "key_columns", "columns", "manifest"})
 _SHAPES: dict[str, type] = {"options": dict, "roles": dict, "manifest": dict, "key_columns": list}
-_SALT = "salt"
+_NAMES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class ReleaseSummary:
     verdict: Literal["verified", "tampered"] | None  # of the newest verification
     exports: int  # copies handed over, which stay outside
     is_out: bool  # counts when something new is to be made from the same tables
+    readers: tuple[str, ...] = ()  # roles that could ever read it in this database; it counts as exported then
 
     @property
     def name(self) -> Name:
@@ -141,45 +143,69 @@ _STORED = tuple(f.name for f in fields(ReleaseRecord) if f.name not in _DERIVED)
 
 
 def record(engine: Engine, release: ReleaseRecord, checks: Sequence[Check] = ()) -> None:
-    """Notes a release, its sources and the checks made before it was let out, inside the caller's transaction."""
+    """Notes a release, its sources and the checks made before it was let out, in the caller's lock of the ledger."""
     if not release.manifest_is_intact:
         raise ValueError("manifest_sha256 is not the sha256 of json_text(manifest)")
     row = {name: _stored(name, getattr(release, name)) for name in _STORED}
-    if release.schema_name is None:
-        (row["schema_name"],) = engine.fetch_one(statement("catalog/current_schema"))
-    append(engine, "release", row, generation=statement("catalog/next_generation"))
-    for source in sorted(set(release.sources)):
-        append(engine, "release_source", {"release_id": release.release_id, "source": source})
-    # Last, because without transactions this event is what makes the release one.
-    _add_event(engine, release.release_id, "published", None, checks)
+    check_texts("release", row)
+    with ledger.locked(engine):
+        if release.schema_name is None:
+            (row["schema_name"],) = engine.fetch_one(statement("catalog/current_schema"))
+        place = {f"{PREFIX}{name}": row[name] for name in ("schema_name", "relation_name")}
+        (row["generation"],) = engine.fetch_one(statement("catalog/next_generation"), **place)
+        parts = ledger.add_row(engine, "release", row)
+        for source in sorted(set(release.sources)):
+            parts |= ledger.add_row(engine, "release_source", {"release_id": release.release_id, "source": source})
+        # Last, because without transactions this event is what makes the release one.
+        parts |= _add_event(engine, release.release_id, "published", None, checks)
+        ledger.add_entry(engine, release.release_id, parts, f"{row['schema_name']}.{row['relation_name']}")
 
 
 def add_event(
     engine: Engine, release_id: str, event: Event, detail: str | None = None, checks: Sequence[Check] = ()
 ) -> None:
-    """Notes what happened to a release, with the checks of a verification; in the caller's transaction if one is open.
+    """Notes what happened to a release, with the checks of a verification; in the caller's lock if it has one.
 
     'replaced': its name shows another release now, but whoever copied it has it still.  'superseded':
     nobody holds it any more, or it says the same as its successor.  Neither these nor 'dropped' can be undone.
     """
     if event not in get_args(Event):
         raise ValueError(f"a release has no event {event!r}")
-    _add_event(engine, release_id, event, detail, checks)
+    with ledger.locked(engine):
+        ledger.add_entry(engine, release_id, _add_event(engine, release_id, event, detail, checks))
 
 
-def _add_event(engine: Engine, release_id: str, event: str, detail: str | None, checks: Sequence[Check]) -> None:
+def _add_event(
+    engine: Engine, release_id: str, event: str, detail: str | None, checks: Sequence[Check]
+) -> ledger.Parts:
     event_id = new_id()
+    parts: ledger.Parts = {}
     for position, check in enumerate(checks, start=1):
         place = {"event_id": event_id, "position": position, "release_id": release_id}
-        append(engine, "release_check", place | vars(check))
+        parts |= ledger.add_row(engine, "release_check", place | vars(check))
+    (seq,) = engine.fetch_one(next_number("release_event"))
     happened = {
         "event_id": event_id,
         "release_id": release_id,
+        "seq": seq,
         "event": event,
         "detail": detail,
         "happened_at": now(),
     }
-    append(engine, "release_event", happened, seq=next_number("release_event"))
+    return parts | ledger.add_row(engine, "release_event", happened)
+
+
+def add_readers(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
+    """Notes roles that could read a release; those that are noted already stay as they are."""
+    with ledger.locked(engine):
+        known = readers(engine, release_id)
+        new = [role for role in dict.fromkeys(roles) if role not in known]
+        parts: ledger.Parts = {}
+        for role in new:
+            row = {"release_id": release_id, "role_name": role, "seen_at": now()}
+            parts |= ledger.add_row(engine, "release_reader", row)
+        if parts:
+            ledger.add_entry(engine, release_id, parts)
 
 
 def _stored(name: str, value: Any) -> Any:
@@ -217,13 +243,28 @@ def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = Fa
     """The releases still out that were made from any of these tables, newest first.
 
     Out is what somebody may hold: live or replaced, or dropped after it was exported.  include_gone adds the others.
+    Of partitioned tables any part will do: the ledger may name one that was attached or detached since.
     """
-    if not sources:
-        return []
+    names = engine.family(sources) if sources else []
+    found: dict[str, ReleaseRecord] = {}
+    for start in range(0, len(names), _NAMES_AT_ONCE):  # a table can have thousands of partitions
+        for record in _made_from(engine, names[start : start + _NAMES_AT_ONCE], out=not include_gone):
+            found.setdefault(record.release_id, record)
+    if len(names) <= _NAMES_AT_ONCE:
+        return list(found.values())
+    return sorted(found.values(), key=lambda record: record.published_at, reverse=True)
+
+
+def _made_from(engine: Engine, sources: Sequence[str], *, out: bool) -> list[ReleaseRecord]:
     given = {f"source_{position}": source for position, source in enumerate(sources)}
     wanted = [exp.select(aliased(exp.cast(exp.Placeholder(this=key), "TEXT"), "source")) for key in given]
     chosen = statement("catalog/releases_from", {"wanted": _all_of(wanted), "naming": _naming()})
-    return _releases(engine, chosen, out=not include_gone, **given)
+    return _releases(engine, chosen, out=out, **given)
+
+
+def out_now(engine: Engine) -> list[ReleaseRecord]:
+    """Every release that somebody may hold, newest first, whatever tables it was made from."""
+    return _releases(engine, statement("catalog/releases_out"))
 
 
 def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
@@ -235,8 +276,10 @@ def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
 def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
     """The releases in one line each, newest first; include_gone: also those no name shows any more."""
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)
-    names = [f.name for f in fields(ReleaseSummary)]
-    return [_summary({name: _read(name, value)[0] for name, value in zip(names, row, strict=True)}) for row in rows]
+    names = [f.name for f in fields(ReleaseSummary) if f.name != "readers"]
+    readers_of = _readers_by_release(engine) if engine.has_grants else {}
+    found = [{name: _read(name, value)[0] for name, value in zip(names, row, strict=True)} for row in rows]
+    return [_summary(one | {"readers": tuple(readers_of.get(one["release_id"], ()))}) for one in found]
 
 
 def _summary(values: dict[str, Any]) -> ReleaseSummary:
@@ -248,6 +291,18 @@ def _summary(values: dict[str, Any]) -> ReleaseSummary:
 def events(engine: Engine, release_id: str) -> list[ReleaseEvent]:
     """What happened to a release, oldest first."""
     return [ReleaseEvent(*row) for row in engine.fetch(statement("catalog/release_events"), release_id=release_id)]
+
+
+def readers(engine: Engine, release_id: str) -> list[str]:
+    """The roles that could ever read a release in this database, as far as that was seen."""
+    return _readers_by_release(engine, release_id).get(release_id, [])
+
+
+def _readers_by_release(engine: Engine, release_id: str | None = None) -> dict[str, list[str]]:
+    if engine.relation_kind(Name(SCHEMA, "release_reader")) is None:  # not migrated yet
+        return {}
+    rows = engine.fetch(statement("catalog/release_readers"), release_id=release_id)
+    return {key: [str(role) for _, role in found] for key, found in groupby(rows, key=lambda row: row[0])}
 
 
 def superseded_by(engine: Engine, release_id: str) -> list[str]:
@@ -306,35 +361,3 @@ def _read(name: str, value: Any) -> tuple[Any, bool]:
     if not isinstance(found, shape):
         return empty, False
     return (tuple(found) if name == "key_columns" else found), True
-
-
-# -- the database as a whole -----------------------------------------------------------------------
-
-
-def salt(engine: Engine) -> str:
-    """The random key of this database's link tables, 64 hexadecimal digits, drawn at the first call.
-
-    Call it before a transaction is opened: if two processes draw it at once, one of them is refused by
-    the key of ppdm.setting and takes what the other drew.
-    """
-    known = _setting(engine, _SALT)
-    if known is not None:
-        return known
-    try:
-        append(engine, "setting", {"name": _SALT, "value": secrets.token_hex(32), "set_at": now()})
-    except EngineError:
-        if _setting(engine, _SALT) is None:
-            raise
-    drawn = _setting(engine, _SALT)
-    assert drawn is not None
-    return drawn
-
-
-def known_salt(engine: Engine) -> str | None:
-    """The salt, where it was drawn already."""
-    return _setting(engine, _SALT)
-
-
-def _setting(engine: Engine, name: str) -> str | None:
-    rows = engine.fetch(statement("catalog/setting"), name=name)
-    return rows[0][0] if rows else None

@@ -28,8 +28,7 @@ def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Qu
     held = {PREFIX + name: value for name, value in row.items()}  # prefixed: a column may be called "statement"
     values: dict[str, exp.Expr] = {name: exp.Placeholder(this=PREFIX + name) for name in row}
     values |= {name: query.subquery() for name, query in numbers.items()}
-    for name, value in row.items():
-        _check_text(f"{SCHEMA}.{table}.{name}", value)
+    check_texts(table, row)
     query = exp.Select(expressions=list(values.values()))
     columns = exp.Schema(this=into, expressions=[identifier(name) for name in values])
     engine.execute(exp.Insert(this=columns, expression=query), **held)
@@ -38,6 +37,11 @@ def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Qu
 def next_number(table: str) -> exp.Query:
     """The seq of the next row of ppdm.<table>."""
     return statement("catalog/next_number", {"events": Name(SCHEMA, table).table()})
+
+
+def check_texts(table: str, row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        _check_text(f"{SCHEMA}.{table}.{name}", value)
 
 
 def _check_text(place: str, value: object) -> None:

@@ -83,6 +83,8 @@ def breach_query(
     """
     asked = _settled(requirement, sensitive)
     file, params = _file(asked, by_entity=entity is not None)
+    if sensitive is not None and not isinstance(asked, KAnonymity):
+        params["null_is_value"] = int(sensitive.nulls_as_value)
     query = statement(file, columns={"quasi": [info.name for info in quasi]})
     for standin, real in (("sensitive", _SENSITIVE), ("entity", _ENTITY)):
         _put_column(query, standin, real)
@@ -172,6 +174,6 @@ def _level_lines(tables: Bench, relation: Name, sensitive: Sensitive) -> Name:
 def _in_doubt_but_holds(row: Row, l: Fraction) -> bool:
     """A class of the entropy statement that floating point could not tell, and whole numbers can."""
     counts, entropy = row[-2], row[-1]
-    if float(entropy) < math.log(l) - ENTROPY_NEAR:
+    if entropy is None or float(entropy) < math.log(l) - ENTROPY_NEAR:  # None: no value is known
         return False
     return entropy_reaches([int(count) for count in counts.split(",")], l)

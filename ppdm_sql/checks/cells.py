@@ -26,7 +26,8 @@ from ppdm_sql.statements.names import Name, aliased, column, identifier, own
 
 KEY_LIMIT = 2**62
 FIRST_LOOKUP = 7000  # numbers of look-up tables that no algorithm uses: it may be in the middle of its work
-SIZE, DISTINCT, HEAD, LOWEST, ENTROPY = "ppdm_size", "ppdm_distinct", "ppdm_head", "ppdm_lowest", "ppdm_entropy"
+SIZE, KNOWN, DISTINCT, HEAD = "ppdm_size", "ppdm_known", "ppdm_distinct", "ppdm_head"
+LOWEST, ENTROPY = "ppdm_lowest", "ppdm_entropy"
 ENTITY, ENTITIES, CLASSES = "ppdm_entity", "ppdm_entities", "ppdm_classes"
 
 
@@ -166,17 +167,32 @@ class Coded:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells and classes of one sensitive column."""
+    """The cells and classes of one sensitive column.
+
+    unknown: the code of NULL where NULL does not count as a value.  It is the last code.
+    """
 
     key: Key
     sensitive: Lookup
     cells: Name  # (key columns, ppdm_code, ppdm_rows)
-    classes: Name  # (key columns, ppdm_size, ppdm_distinct, ppdm_head, ppdm_lowest[, ppdm_entropy])
+    classes: Name  # (key columns, ppdm_size, [ppdm_known, ]ppdm_distinct, ppdm_head, ppdm_lowest[, ppdm_entropy])
+    unknown: int | None = None
+
+    @property
+    def known(self) -> str:
+        """The column of the classes that has the number of rows whose value counts."""
+        return SIZE if self.unknown is None else KNOWN
+
+    @property
+    def codes(self) -> int:
+        """How many codes count as values: 0 .. codes - 1."""
+        return self.sensitive.size if self.unknown is None else self.unknown
 
     def joined(self, picked: Sequence[exp.Expr], where: exp.Expr) -> exp.Select:
-        """The cells ("c") beside their classes ("k"), for the classes that a condition picks."""
+        """The cells ("c") that count beside their classes ("k"), for the classes that a condition picks."""
         query = exp.Select(expressions=list(picked)).from_(self.cells.table("c"))
-        return query.join(self.classes.table("k"), on=self.key.matches("c", "k")).where(where)
+        query = query.join(self.classes.table("k"), on=self.key.matches("c", "k")).where(where)
+        return query if self.unknown is None else query.where(_is_known(self.unknown, "c"))
 
 
 def coded(tables: Bench, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
@@ -184,22 +200,44 @@ def coded(tables: Bench, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
     return Coded(relation, packed([tables.lookup(relation, printed(info)) for info in quasi]))
 
 
-def make_cells(tables: Bench, source: Coded, sensitive: ColumnInfo, *, entropy: bool = False) -> Cells:
+def make_cells(
+    tables: Bench, source: Coded, sensitive: ColumnInfo, *, nulls_as_value: bool, entropy: bool = False
+) -> Cells:
     """The two aggregations for one sensitive column; entropy only where it is asked for."""
     lookup = tables.lookup(source.relation, sensitive)
     engine, keys = tables.engine, source.key.columns
     inner = _with_keys(engine, source, extra=lookup)
     cells = tables.make("ppdm_check_cells", _grouped(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]))
-    figures = [
-        aliased(whole(exp.Sum(this=column(ROWS))), SIZE),
-        aliased(exp.Count(this=exp.Star()), DISTINCT),
-        aliased(exp.Max(this=column(ROWS)), HEAD),
-        aliased(exp.Min(this=column(CODE)), LOWEST),
-        *([aliased(_entropy(), ENTROPY)] if entropy else []),
-    ]
+    unknown = None if nulls_as_value else lookup.null_code
+    figures = _class_figures(unknown, entropy=entropy)
     classes = tables.make("ppdm_check_classes", _grouped(exp.Select().from_(cells.table()), keys, figures))
     _check_complete(engine, classes, [*keys, LOWEST])
-    return Cells(source.key, lookup, cells, classes)
+    return Cells(source.key, lookup, cells, classes, unknown)
+
+
+def _class_figures(unknown: int | None, *, entropy: bool) -> list[exp.Expr]:
+    """What is counted of a class; where NULL is no value, its rows add to the size alone."""
+    counted: exp.Expr = column(ROWS)
+    known: list[exp.Expr] = []
+    if unknown is not None:
+        counted = exp.case().when(_is_known(unknown), column(ROWS))
+        known = [aliased(_or_zero(whole(exp.Sum(this=counted.copy()))), KNOWN)]
+    return [
+        aliased(whole(exp.Sum(this=column(ROWS))), SIZE),
+        *known,
+        aliased(exp.Count(this=exp.Star() if unknown is None else counted.copy()), DISTINCT),
+        aliased(exp.Max(this=counted) if unknown is None else _or_zero(exp.Max(this=counted.copy())), HEAD),
+        aliased(exp.Min(this=column(CODE)), LOWEST),
+        *([aliased(_entropy(counted), ENTROPY)] if entropy else []),
+    ]
+
+
+def _is_known(unknown: int, table: str | None = None) -> exp.Expr:
+    return exp.NEQ(this=column(CODE, table), expression=exp.Literal.number(unknown))
+
+
+def _or_zero(expression: exp.Expr) -> exp.Expr:
+    return exp.Coalesce(this=expression, expressions=[exp.Literal.number(0)])
 
 
 def make_classes(tables: Bench, source: Coded, entity: ColumnInfo | None = None) -> Name:
@@ -242,12 +280,15 @@ def _grouped(query: exp.Select, by: Sequence[str], figures: Sequence[exp.Expr]) 
     return source.select(*(group.copy() for group in groups), *figures).group_by(*groups)
 
 
-def _entropy() -> exp.Expr:
-    """ln(n) - sum(c ln c) / n, in floating point: only to tell which classes are in doubt."""
-    size = exp.cast(exp.Sum(this=column(ROWS)), "DOUBLE")
-    each = exp.cast(column(ROWS), "DOUBLE")
+def _entropy(counted: exp.Expr) -> exp.Expr:
+    """ln(n) - sum(c ln c) / n, in floating point: only to tell which classes are in doubt; -1 where n is 0."""
+    size = exp.cast(exp.Sum(this=counted.copy()), "DOUBLE")
+    each = exp.cast(counted.copy(), "DOUBLE")
     told = exp.Sum(this=exp.Mul(this=each, expression=exp.Ln(this=each.copy())))
-    return exp.Sub(this=exp.Ln(this=size), expression=exp.Div(this=told, expression=size.copy(), typed=True))
+    found = exp.Sub(this=exp.Ln(this=size), expression=exp.Div(this=told, expression=size.copy(), typed=True))
+    if isinstance(counted, exp.Column):
+        return found
+    return exp.Coalesce(this=found, expressions=[exp.Neg(this=exp.Literal.number(1))])
 
 
 def _check_complete(engine: Engine, table: Name, filled: Sequence[str]) -> None:

@@ -1,6 +1,7 @@
 """t-closeness (Li, Li and Venkatasubramanian 2007): how far a class is from the whole table.
 
-All three distances are whole numbers over size * rows * steps, where size is the class's, rows the table's:
+All three distances are whole numbers over size * rows * steps, where size is the class's, rows the table's.  Where
+NULL is no value, both count known values only, and a class without one is farther than every t.
 
 equal         steps 1.  What does not overlap: size * rows - sum of min(count * rows, total * size).
 hierarchical  steps = height.  Two values are as far apart as the level on which they meet; that makes the
@@ -19,6 +20,7 @@ known from the value alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -27,13 +29,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import CLASSES, DISTINCT, LOWEST, SIZE, Bench, Cells, nested, whole
+from ppdm_sql.checks.cells import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Bench, Cells, nested, whole
 from ppdm_sql.checks.exact import Integers, Numbers, at_most, largest
-from ppdm_sql.checks.outcomes import Outcome, outcome
+from ppdm_sql.checks.outcomes import Figure, Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.policy.requirements import Closeness
-from ppdm_sql.source.encode import CODE, ROWS, Lookup
+from ppdm_sql.source.encode import CODE, ROWS
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name, aliased, column
 
@@ -74,9 +76,10 @@ class Reference:
 
 @dataclass(frozen=True)
 class Far:
-    """Classes alike: so many of this size, each far / (size * rows * steps) away."""
+    """Classes alike: so many of this size, with so many known values, each far / (known * rows * steps) away."""
 
     size: Integers
+    known: Integers
     far: Numbers
     classes: Integers
 
@@ -86,15 +89,18 @@ def closeness_outcomes(
 ) -> list[Outcome]:
     """How far the farthest class of one sensitive column is, against every t that is asked for one distance."""
     unit = reference.rows * reference.steps
-    farthest: Fraction | None = None
-    breaching = [[(_NONE, _NONE)] for _ in requirements]
+    farthest: Figure = None
+    nothing = _without_values(tables.engine, cells)
+    breaching = [[nothing] for _ in requirements]
     for found in _distances(tables, distance, cells, reference):
         if not found.size.size:
             continue
-        farthest = max(farthest or Fraction(0), largest(found.far, found.size) / unit)
+        farthest = max(farthest or Fraction(0), largest(found.far, found.known) / unit)
         for requirement, kept in zip(requirements, breaching, strict=True):
-            breach = ~at_most(found.far, found.size, requirement.t * unit)
+            breach = ~at_most(found.far, found.known, requirement.t * unit)
             kept.append((found.classes[breach], found.size[breach]))
+    if nothing[0].size:
+        farthest = math.inf
     name = cells.sensitive.column.name
     return [
         outcome(requirement, name, farthest, *(np.concatenate(part) for part in zip(*kept, strict=True)))
@@ -102,7 +108,19 @@ def closeness_outcomes(
     ]
 
 
+def _without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
+    """How many classes have no known value, and their sizes."""
+    if cells.unknown is None:
+        return _NONE, _NONE
+    empty = exp.EQ(this=column(KNOWN), expression=exp.Literal.number(0))
+    query = exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), CLASSES), column(SIZE)])
+    found = engine.arrays(query.from_(cells.classes.table()).where(empty).group_by(column(SIZE)))
+    return found[CLASSES].astype(np.int64), found[SIZE].astype(np.int64)
+
+
 def _distances(tables: Bench, distance: str, cells: Cells, reference: Reference) -> Iterator[Far]:
+    if not reference.rows:  # no value is known anywhere
+        return
     ordered = distance == "ordered"
     yield _single_valued(tables.engine, cells, alone_ordered(reference) if ordered else alone(reference))
     if ordered:
@@ -114,18 +132,20 @@ def _distances(tables: Bench, distance: str, cells: Cells, reference: Reference)
 # -- the whole table ---------------------------------------------------------------------------------
 
 
-def make_reference(engine: Engine, lookup: Lookup, rows: int, distance: str, hierarchy: Hierarchy | None) -> Reference:
-    """The table's distribution; NULL is the last value in an order, and apart from all others in a hierarchy."""
-    totals = np.zeros(lookup.size, dtype=np.int64)
+def make_reference(engine: Engine, cells: Cells, rows: int, distance: str, hierarchy: Hierarchy | None) -> Reference:
+    """The table's distribution; NULL as a value is the last in an order, and apart from all others in a hierarchy."""
+    lookup = cells.sensitive
+    null_code = lookup.null_code if cells.unknown is None else None
+    totals = np.zeros(cells.codes, dtype=np.int64)
     found = engine.arrays(exp.Select(expressions=[column(CODE), column(ROWS)]).from_(lookup.table.table()))
     totals[found[CODE].astype(np.int64)] = found[ROWS].astype(np.int64)
-    if lookup.null_code is not None:
-        totals[lookup.null_code] = rows - int(totals.sum())
+    if null_code is not None:
+        totals[null_code] = rows - int(totals.sum())
     if distance == "hierarchical" and hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in lookup.values(engine)], lookup.null_code)
+        levels = hierarchy_levels(hierarchy, [row[0] for row in lookup.values(engine)], null_code)
         return Reference(totals, levels, max(1, hierarchy.height))
-    steps = max(1, lookup.size - 1) if distance == "ordered" else 1
-    return Reference(totals, np.arange(lookup.size, dtype=np.int64)[np.newaxis], steps)
+    steps = max(1, cells.codes - 1) if distance == "ordered" else 1
+    return Reference(totals, np.arange(cells.codes, dtype=np.int64)[np.newaxis], steps)
 
 
 def hierarchy_levels(hierarchy: Hierarchy, values: Sequence[object], null_code: int | None = None) -> Levels:
@@ -173,12 +193,12 @@ def alone_ordered(reference: Reference) -> Integers:
 def _single_valued(engine: Engine, cells: Cells, distance: Integers) -> Far:
     """Classes with one value: their distance does not depend on their size."""
     one = exp.EQ(this=column(DISTINCT), expression=exp.Literal.number(1))
-    by = [LOWEST, SIZE]
+    by = [LOWEST, *_sizes(cells)]
     query = exp.Select(expressions=[column(name) for name in by]).from_(cells.classes.table()).where(one)
     query = query.select(aliased(exp.Count(this=exp.Star()), CLASSES)).group_by(*(column(name) for name in by))
     found = engine.arrays(query)
-    code, size, classes = (found[name].astype(np.int64) for name in (*by, CLASSES))
-    return Far(size, _product(distance[code], size), classes)
+    code, size, known, classes = (found[name].astype(np.int64) for name in (LOWEST, SIZE, cells.known, CLASSES))
+    return Far(size, known, _product(distance[code], known), classes)
 
 
 def _product(one: Integers, other: Integers) -> Numbers:
@@ -199,17 +219,24 @@ def _not_shared(tables: Bench, cells: Cells, reference: Reference) -> Iterator[F
     source = _node_counts(cells, tree) if len(reference.levels) > 1 else _value_counts(cells, tree)
     common = exp.Least(
         this=exp.Mul(this=column(ROWS), expression=exp.Literal.number(reference.rows)),
-        expressions=[exp.Mul(this=column(_TOTAL), expression=column(SIZE))],
+        expressions=[exp.Mul(this=column(_TOTAL), expression=column(cells.known))],
     )
-    whole_way = exp.Mul(this=column(SIZE), expression=exp.Literal.number(reference.rows * reference.steps))
+    whole_way = exp.Mul(this=column(cells.known), expression=exp.Literal.number(reference.rows * reference.steps))
     far = exp.Sub(this=whole_way, expression=exp.Sum(this=common))
-    by_class = exp.Select(expressions=[column(SIZE), aliased(whole(far), _FAR)]).from_(nested(source, "ppdm_nodes"))
-    by_class = by_class.group_by(*(column(key) for key in keys), column(SIZE))
-    alike = exp.Select(expressions=[column(SIZE), column(_FAR), aliased(exp.Count(this=exp.Star()), CLASSES)])
-    alike = alike.from_(nested(by_class, "ppdm_distances")).group_by(column(SIZE), column(_FAR))
+    sizes = [column(name) for name in _sizes(cells)]
+    by_class = exp.Select(expressions=[*sizes, aliased(whole(far), _FAR)]).from_(nested(source, "ppdm_nodes"))
+    by_class = by_class.group_by(*(column(key) for key in keys), *(size.copy() for size in sizes))
+    by = [*(size.copy() for size in sizes), column(_FAR)]
+    alike = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), CLASSES)])
+    alike = alike.from_(nested(by_class, "ppdm_distances")).group_by(*(part.copy() for part in by))
     for batch in tables.engine.batches(alike, _BATCH):
-        size, far_off, classes = (part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns)
-        yield Far(size, far_off, classes)
+        found = [part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns]
+        yield Far(size=found[0], known=found[-3], far=found[-2], classes=found[-1])
+
+
+def _sizes(cells: Cells) -> list[str]:
+    """The columns of a class's size: all its rows, and the known ones where they are fewer."""
+    return list(dict.fromkeys([SIZE, cells.known]))
 
 
 def _load_tree(tables: Bench, reference: Reference) -> Name:
@@ -225,17 +252,17 @@ def _load_tree(tables: Bench, reference: Reference) -> Name:
 
 
 def _value_counts(cells: Cells, tree: Name) -> exp.Select:
-    """Cells of classes with several values: (key columns, size, rows, total)."""
-    picked = [column(key, "c") for key in cells.key.columns] + [column(SIZE, "k"), column(ROWS, "c")]
+    """Cells of classes with several values: (key columns, sizes, rows, total)."""
+    picked = [column(key, "c") for key in cells.key.columns] + [column(name, "k") for name in _sizes(cells)]
     several = exp.GT(this=column(DISTINCT, "k"), expression=exp.Literal.number(1))
-    query = cells.joined([*picked, column(_TOTAL, "t")], several)
+    query = cells.joined([*picked, column(ROWS, "c"), column(_TOTAL, "t")], several)
     return query.join(tree.table("t"), on=exp.EQ(this=column(CODE, "t"), expression=column(CODE, "c")))
 
 
 def _node_counts(cells: Cells, tree: Name) -> exp.Select:
     """The same for nodes of every level: their rows are the sum of the rows of their values."""
     inner = _value_counts(cells, tree).select(column(_NODE, "t"))
-    by = [*cells.key.columns, SIZE, _NODE, _TOTAL]
+    by = [*cells.key.columns, *_sizes(cells), _NODE, _TOTAL]
     query = exp.Select(expressions=[column(name) for name in by]).from_(nested(inner, "ppdm_leaves"))
     query = query.select(aliased(whole(exp.Sum(this=column(ROWS))), ROWS))
     return query.group_by(*(column(name) for name in by))
@@ -247,44 +274,46 @@ def _node_counts(cells: Cells, tree: Name) -> exp.Select:
 def _carried(engine: Engine, cells: Cells, reference: Reference) -> Iterator[Far]:
     """Classes with several values, in batches of cells in order; a class that is cut waits for its rest."""
     waiting: NDArray[np.int64] | None = None
+    figures = -len(_sizes(cells)) - 2  # from here on a cell has no key
     for batch in engine.batches(_cells_in_order(cells), _BATCH):
         found = np.stack([part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns])
         found = found if waiting is None else np.concatenate([waiting, found], axis=1)
         starts = _starts(found)
         waiting = found[:, starts[-1] :]
         if len(starts) > 1:
-            yield from _carried_by(found[-3:, : starts[-1]], starts[:-1], reference)
+            yield from _carried_by(found[figures:, : starts[-1]], starts[:-1], reference)
     if waiting is not None:
-        yield from _carried_by(waiting[-3:], np.array([0]), reference)
+        yield from _carried_by(waiting[figures:], np.array([0]), reference)
 
 
 def _cells_in_order(cells: Cells) -> exp.Select:
-    """(key columns, size, code, rows) of classes with several values, by class and code."""
+    """(key columns, sizes, code, rows) of classes with several values, by class and code."""
     keys = [column(key, "c") for key in cells.key.columns]
     several = exp.GT(this=column(DISTINCT, "k"), expression=exp.Literal.number(1))
-    query = cells.joined([*keys, column(SIZE, "k"), column(CODE, "c"), column(ROWS, "c")], several)
+    sizes = [column(name, "k") for name in _sizes(cells)]
+    query = cells.joined([*keys, *sizes, column(CODE, "c"), column(ROWS, "c")], several)
     ordered = [exp.Ordered(this=part.copy(), nulls_first=False) for part in (*keys, column(CODE, "c"))]
     return query.order_by(*ordered)
 
 
 def _starts(found: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where a new class begins; the rows before the last three are its key."""
+    """Where a new class begins; the rows before the last three are its key, or the same for the whole class."""
     keys = found[:-3]
     return np.flatnonzero(np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]))
 
 
 def _carried_by(found: NDArray[np.int64], starts: NDArray[np.int64], reference: Reference) -> Iterator[Far]:
     """Whole classes; the few whose sums might not fit 64 bits are added up in Python's integers."""
-    size = found[0]
-    large = size > (_WORD // 4) // max(1, reference.steps * reference.rows)
+    size, known = found[0], found[-3]
+    large = known > (_WORD // 4) // max(1, reference.steps * reference.rows)
     for part, dtype in ((~large, np.int64), (large, object)):
         if part.any():
             kept = np.flatnonzero(part[starts])
             cells = found[:, part].astype(dtype)
             lengths = np.diff(np.append(starts, found.shape[1]))[kept]
             first = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
-            far = carried(cells[0], cells[1].astype(np.int64), cells[2], first, reference.totals)
-            yield Far(size[starts][kept], far, np.ones(len(kept), dtype=np.int64))
+            far = carried(cells[-3], cells[-2].astype(np.int64), cells[-1], first, reference.totals)
+            yield Far(size[starts][kept], known[starts][kept], far, np.ones(len(kept), dtype=np.int64))
 
 
 def carried(size: Numbers, code: Integers, rows: Numbers, first: Integers, totals: Integers) -> Numbers:

@@ -1,9 +1,10 @@
 """How well the classes hide the sensitive value: the l-diversities and the confidence limit.
 
 Distinct, simple and recursive diversity and the confidence limit depend on three or four whole numbers of a
-class: its size, how many values it has, how often the most frequent one (the head) and the rare ones (the
-tail) occur.  Classes alike in these are counted together in the database; what comes here is one line per
-kind of class, and every decision is made on whole numbers.
+class: how many of its values are known (all rows where NULL counts as a value), how many different ones it has, how
+often the most frequent one (the head) and the rare ones (the tail) occur.  Classes alike in these are counted
+together in the database; what comes here is one line per kind of class, and every decision is made on whole numbers.
+A class without a known value breaks every requirement.
 
 Entropy depends on all counts of a class.  Floating point in the database tells the classes that are clearly
 below and above; of those in doubt most are decided by the same whole numbers (two values, or all equally
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import CLASSES, DISTINCT, ENTROPY, HEAD, SIZE, Cells, nested, whole
+from ppdm_sql.checks.cells import CLASSES, DISTINCT, ENTROPY, HEAD, KNOWN, SIZE, Cells, nested, whole
 from ppdm_sql.checks.exact import (
     ENTROPY_NEAR,
     Flags,
@@ -32,7 +33,7 @@ from ppdm_sql.checks.exact import (
     largest,
     smallest,
 )
-from ppdm_sql.checks.outcomes import Outcome, outcome
+from ppdm_sql.checks.outcomes import Figure, Outcome, outcome
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.requirements import (
     ConfidenceLimit,
@@ -51,13 +52,14 @@ _TAIL, _POSITION, _COUNTS, _LEAST = "ppdm_tail", "ppdm_position", "ppdm_counts",
 
 @dataclass(frozen=True)
 class Profile:
-    """Kinds of classes: classes of them have this size, distinct values and head.
+    """Kinds of classes: classes of them have this size, of it this many known, distinct values and head.
 
     least: the smallest entropy among them.  under and near: per asked l, how many have an entropy clearly
     below log(l), and too near to it to tell in floating point.
     """
 
     size: Integers
+    known: Integers
     distinct: Integers
     head: Integers
     classes: Integers
@@ -68,21 +70,24 @@ class Profile:
 
 def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Profile:
     """The kinds of classes of one sensitive column, and how their entropies stand to every asked l."""
-    kinds = [SIZE, DISTINCT, HEAD]
+    kinds = [SIZE, *([] if cells.known == SIZE else [KNOWN]), DISTINCT, HEAD]
     # As DOUBLE, because for a few small integers an engine may set up a counter for every combination there
     # could be, and there are few.  Below 2**53 nothing is rounded.
     size = exp.cast(column(SIZE), "DOUBLE")
-    query = exp.Select(expressions=[aliased(size, SIZE), column(DISTINCT), column(HEAD)])
+    query = exp.Select(expressions=[aliased(size, SIZE), *(column(name) for name in kinds[1:])])
     query = query.from_(cells.classes.table()).select(aliased(exp.Count(this=exp.Star()), CLASSES))
     if entropies:
         query = query.select(aliased(exp.Min(this=column(ENTROPY)), _LEAST))
     for number, l in enumerate(entropies):
         query = query.select(aliased(_how_many(_clearly_under(l)), f"ppdm_under_{number}"))
         query = query.select(aliased(_how_many(_near(l)), f"ppdm_near_{number}"))
-    found = engine.arrays(query.group_by(size.copy(), column(DISTINCT), column(HEAD)))
-    sizes, distinct, head, classes = (found[name].astype(np.int64) for name in (*kinds, CLASSES))
+    found = engine.arrays(query.group_by(size.copy(), *(column(name) for name in kinds[1:])))
+    sizes, known, distinct, head, classes = (
+        found[name].astype(np.int64) for name in (SIZE, cells.known, DISTINCT, HEAD, CLASSES)
+    )
     return Profile(
         sizes,
+        known,
         distinct,
         head,
         classes,
@@ -94,23 +99,24 @@ def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Prof
 
 def diversity_outcome(engine: Engine, requirement: Diversity, cells: Cells, kinds: Profile) -> Outcome:
     """How the worst class of one sensitive column stands to one requirement."""
+    none, nothing = not kinds.size.size, kinds.known == 0  # no class at all; classes without a known value
     match requirement:
         case DistinctDiversity(l=l):
-            achieved = Fraction(int(kinds.distinct.min())) if kinds.size.size else None
-            return _told(requirement, cells, achieved, kinds, kinds.distinct < l)
+            fewest = None if none else Fraction(int(kinds.distinct.min()))
+            return _told(requirement, cells, fewest, kinds, kinds.distinct < l)
         case SimpleDiversity(l=l):
-            achieved = smallest(kinds.size, kinds.head) if kinds.size.size else None
-            return _told(requirement, cells, achieved, kinds, ~at_most(kinds.head, kinds.size, 1 / l))
+            least = None if none else Fraction(0) if nothing.any() else smallest(kinds.known, kinds.head)
+            return _told(requirement, cells, least, kinds, nothing | ~at_most(kinds.head, kinds.known, 1 / l))
         case ConfidenceLimit(limit=limit):
-            achieved = largest(kinds.head, kinds.size) if kinds.size.size else None
-            return _told(requirement, cells, achieved, kinds, ~at_most(kinds.head, kinds.size, limit))
+            most = None if none else math.inf if nothing.any() else largest(kinds.head, kinds.known)
+            return _told(requirement, cells, most, kinds, nothing | ~at_most(kinds.head, kinds.known, limit))
         case RecursiveDiversity():
             return _recursive(engine, requirement, cells, kinds)
         case EntropyDiversity():
             return _entropy(engine, requirement, cells, kinds)
 
 
-def _told(requirement: Requirement, cells: Cells, achieved: Fraction | None, kinds: Profile, breach: Flags) -> Outcome:
+def _told(requirement: Requirement, cells: Cells, achieved: Figure, kinds: Profile, breach: Flags) -> Outcome:
     name = cells.sensitive.column.name
     return outcome(requirement, name, achieved, kinds.classes[breach], kinds.size[breach])
 
@@ -131,7 +137,7 @@ def _recursive(engine: Engine, requirement: RecursiveDiversity, cells: Cells, ki
 def _tails(engine: Engine, l: int, cells: Cells, kinds: Profile) -> tuple[Integers, Integers, Integers, Integers]:
     """Head, size, how many classes, and tail.  Up to l = 2 the profile knows it; else classes are ranked."""
     if l <= 2:
-        tail = kinds.size if l == 1 else kinds.size - kinds.head
+        tail = kinds.known if l == 1 else kinds.known - kinds.head
         return kinds.head, kinds.size, kinds.classes, tail
     few = kinds.distinct < l
     if few.all():
@@ -173,15 +179,18 @@ def _entropy(engine: Engine, requirement: EntropyDiversity, cells: Cells, kinds:
     if not kinds.size.size or kinds.least is None:
         return outcome(requirement, name, None, kinds.classes, kinds.size)
     breaching, near = kinds.under[l].copy(), kinds.near[l]
-    known = (kinds.distinct <= 2) | (kinds.distinct * kinds.head == kinds.size)
-    for place in np.flatnonzero(known & (near > 0)):
-        if not _kind_reaches(int(kinds.size[place]), int(kinds.distinct[place]), int(kinds.head[place]), l):
+    nothing = kinds.known == 0
+    breaching[nothing] = kinds.classes[nothing]
+    told = (kinds.distinct <= 2) | (kinds.distinct * kinds.head == kinds.known)
+    for place in np.flatnonzero(told & (near > 0)):
+        if not _kind_reaches(int(kinds.known[place]), int(kinds.distinct[place]), int(kinds.head[place]), l):
             breaching[place] += near[place]
     classes, sizes = breaching, kinds.size
-    if (~known & (near > 0)).any():
+    if (~told & (near > 0)).any():
         late_classes, late_sizes = _decided_by_counts(engine, cells, l)
         classes, sizes = np.concatenate([classes, late_classes]), np.concatenate([sizes, late_sizes])
-    return outcome(requirement, name, _effective(kinds.least, l, holds=not classes.any()), classes, sizes)
+    reached = 0.0 if nothing.any() else _effective(kinds.least, l, holds=not classes.any())
+    return outcome(requirement, name, reached, classes, sizes)
 
 
 def _kind_reaches(size: int, distinct: int, head: int, l: Fraction) -> bool:
@@ -194,10 +203,9 @@ def _kind_reaches(size: int, distinct: int, head: int, l: Fraction) -> bool:
 def _decided_by_counts(engine: Engine, cells: Cells, l: Fraction) -> tuple[Integers, Integers]:
     """Of the other classes in doubt, those that fail: how many of which size."""
     failing = []
-    for text, classes in engine.fetch(_counts_in_doubt(cells, l)):
-        counts = [int(count) for count in text.split(",")]
-        if not entropy_reaches(counts, l):
-            failing.append((int(classes), sum(counts)))
+    for text, size, classes in engine.fetch(_counts_in_doubt(cells, l)):
+        if not entropy_reaches([int(count) for count in text.split(",")], l):
+            failing.append((int(classes), int(size)))
     found = np.array(failing, dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
 
@@ -207,16 +215,17 @@ def _counts_in_doubt(cells: Cells, l: Fraction) -> exp.Select:
     product = exp.Mul(this=column(DISTINCT), expression=column(HEAD))
     unknown = exp.and_(
         exp.GT(this=column(DISTINCT), expression=exp.Literal.number(2)),
-        exp.NEQ(this=product, expression=column(SIZE)),
+        exp.NEQ(this=product, expression=column(cells.known)),
         _near(l),
     )
     order = [exp.Ordered(this=column(ROWS, "c"), nulls_first=False)]
     texts = exp.Order(this=exp.cast(column(ROWS, "c"), "VARCHAR"), expressions=order)
     joined = exp.GroupConcat(this=texts, separator=exp.Literal.string(","))
-    counts = cells.joined([aliased(joined, _COUNTS)], unknown)
-    counts = counts.group_by(*(column(key, "c") for key in keys))
-    listed = exp.Select(expressions=[column(_COUNTS), aliased(exp.Count(this=exp.Star()), CLASSES)])
-    return listed.from_(nested(counts, "ppdm_doubt")).group_by(column(_COUNTS))
+    counts = cells.joined([aliased(joined, _COUNTS), column(SIZE, "k")], unknown)
+    counts = counts.group_by(*(column(key, "c") for key in keys), column(SIZE, "k"))
+    alike = [column(_COUNTS), column(SIZE)]
+    listed = exp.Select(expressions=[*alike, aliased(exp.Count(this=exp.Star()), CLASSES)])
+    return listed.from_(nested(counts, "ppdm_doubt")).group_by(*(part.copy() for part in alike))
 
 
 def _clearly_under(l: Fraction) -> exp.Expr:

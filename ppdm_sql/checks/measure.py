@@ -29,10 +29,14 @@ __all__ = ["Measures", "Outcome", "Sensitive", "measure"]
 
 @dataclass(frozen=True)
 class Sensitive:
-    """A column whose value must not be learned; with a hierarchy, closeness is measured along it."""
+    """A column whose value must not be learned; with a hierarchy, closeness is measured along it.
+
+    nulls_as_value: NULL counts as a value of its own; else only known values count.
+    """
 
     info: ColumnInfo
     hierarchy: Hierarchy | None = None
+    nulls_as_value: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,9 @@ class _Work:
             return []
         engine = self._tables.engine
         entropies = list(dict.fromkeys(each.l for each in asked if isinstance(each, EntropyDiversity)))
-        cells = make_cells(self._tables, self._codes(), item.info, entropy=bool(entropies))
+        cells = make_cells(
+            self._tables, self._codes(), item.info, nulls_as_value=item.nulls_as_value, entropy=bool(entropies)
+        )
         if self._entity is None and self._sizes is None:
             self._take_sizes(sizes_of_classes(engine, cells.classes), cells.classes)
         kinds = profile(engine, cells, entropies)
@@ -149,7 +155,7 @@ class _Work:
         for distance in dict.fromkeys(each.distance or "equal" for each in asked):
             alike = [each for each in asked if each.distance == distance]
             rows = self.sizes()[0].total_rows
-            reference = make_reference(self._tables.engine, cells.sensitive, rows, distance, hierarchy)
+            reference = make_reference(self._tables.engine, cells, rows, distance, hierarchy)
             outcomes = closeness_outcomes(self._tables, distance, alike, cells, reference)
             found.update(zip(alike, outcomes, strict=True))
         return found

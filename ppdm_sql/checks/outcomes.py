@@ -27,7 +27,8 @@ class Outcome:
     achieved: the smallest class for k, the fewest values for distinct_l, the smallest size / f1 for simple_l,
     the smallest exp(entropy) for entropy_l (a float), the largest f1 / tail for recursive_l (the c that is
     just not enough; infinity where a class has fewer than l values), the largest f1 / size for confidence,
-    the largest distance for t.  None for an empty relation, which satisfies nothing.
+    the largest distance for t; size counts the known values.  A class without a known value has 0, and infinity
+    for recursive_l, confidence and t.  None for an empty relation, which satisfies nothing.
     """
 
     requirement: Requirement
@@ -86,6 +87,8 @@ def achieved_text(requirement: Requirement, achieved: Figure) -> str:
             if math.isinf(achieved):
                 return f"fewer than {requirement.l} values"
             return f"recursive_l = ({_rounded(achieved, up=True)}, {requirement.l}) just fails"
+        case ConfidenceLimit() | Closeness() if math.isinf(achieved):
+            return "a class without known values"
         case ConfidenceLimit():
             return f"confidence = {_rounded(achieved * 100, up=True)} %"
         case Closeness():

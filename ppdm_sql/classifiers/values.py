@@ -68,13 +68,12 @@ def checked_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo) -> tup
     """The columns as a model knows them; a column that cannot be learned from is refused."""
     if target.kind not in CLASS_KINDS:
         raise PolicyError(
-            f'column "{target.name}" is {target.declared}: '
-            "a class is a text, an integer, a decimal, a boolean or a date"
+            f'column "{target.name}" is {target.shape}: a class is a text, an integer, a decimal, a boolean or a date'
         )
     names = [info.name for info in attributes]
     for info in attributes:
         if info.kind is Kind.UNSUPPORTED:
-            raise PolicyError(f'column "{info.name}" is {info.declared}, which cannot be learned from')
+            raise PolicyError(f'column "{info.name}" is {info.shape}, which cannot be learned from')
         if info.name == target.name:
             raise PolicyError(f'column "{info.name}" is the target: it cannot be an attribute as well')
         if names.count(info.name) > 1:

@@ -10,7 +10,7 @@ from ppdm_sql.policy.words import many
 
 @click.group("catalog")
 def command() -> None:
-    """The catalog in schema ppdm: which migrations it has, and bringing it up to date.
+    """The catalog in schema ppdm: which migrations it has, whether it was edited, and bringing it up to date.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
@@ -21,23 +21,55 @@ def command() -> None:
 @json_option
 @pass_options
 def status(options: Options, as_json: bool) -> int:
-    """Which migrations are applied; reads only.
+    """Which migrations are applied, and whether the ledger of releases is as it was written; reads only.
+
+    Exit status 1 when the ledger was edited.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
     """
-    from ppdm_sql.catalog import migrate
+    from ppdm_sql.catalog import ledger, migrate
     from ppdm_sql.commands import show
 
     with options.session(writes=False) as session:
         states = migrate.status(session.engine)
+        chain = ledger.state(session.engine)
     if as_json:
-        show.print_json({"migrations": [dict(vars(state)) for state in states]})
+        show.print_json({"migrations": [dict(vars(state)) for state in states], "ledger": dict(vars(chain))})
     else:
         show.rows(
             ("number", "name", "applied (UTC)"),
             [(state.number, state.name, state.applied_at or "not yet") for state in states],
         )
+        show.chain(chain)
+    return 1 if chain.problems else 0
+
+
+@command.command("seal")
+@click.option("--reason", required=True, help="Why the catalog is accepted as it is; kept for auditors.")
+@json_option
+@pass_options
+def seal(options: Options, reason: str, as_json: bool) -> int:
+    """Accept the catalog as it is, after a review of what `catalog status` lists.
+
+    A new seal is added to the ledger with the reason.  It covers what is there now; what was edited before it is not
+    reported again.
+
+    \b
+    $ ppdm --db clinic.duckdb catalog seal --reason "restored from the backup of 2026-03-01"
+    """
+    from ppdm_sql.catalog import ledger
+    from ppdm_sql.commands import show
+
+    with options.session() as session:
+        session.engine.check_writable()
+        accepted = ledger.problems(session.engine)
+        ledger.seal(session.engine, reason)
+        entries = ledger.state(session.engine).entries
+    if as_json:
+        show.print_json({"accepted": list(accepted), "entries": entries})
+    else:
+        show.console.print(f"sealed the ledger at entry {entries}; accepted {many(len(accepted), 'edit')}")
     return 0
 
 
@@ -50,12 +82,14 @@ def bring_up_to_date(options: Options, as_json: bool) -> int:
     \b
     $ ppdm --db clinic.duckdb catalog migrate
     """
-    from ppdm_sql.catalog import migrate
+    from ppdm_sql.catalog import ledger, migrate
     from ppdm_sql.commands import show
 
     with options.session() as session:
         session.engine.check_writable()
         applied = migrate.migrate(session.engine)
+        with ledger.locked(session.engine):
+            pass  # the chain of the ledger begins, if it has not
     if as_json:
         show.print_json({"applied": applied})
     else:

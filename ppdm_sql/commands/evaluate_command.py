@@ -44,7 +44,7 @@ _file = click.Path(dir_okay=False, writable=True)
 @click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
 @click.option("--paper", metavar="NUMBER", help="Instead: the tables of a paper, run again (000, 001, 002, 004).")
 @click.option("--data", envvar="PPDM_DATA", type=click.Path(file_okay=False), metavar="FOLDER",
-              help="The papers' public tables (or PPDM_DATA).  [default: ../shared/data]")  # fmt: skip
+              help="The folder of the papers' public tables (or PPDM_DATA).  [default: .]")  # fmt: skip
 @click.option("--quick", is_flag=True, help="With --paper: fewer repeats and sizes.")
 @json_option
 @pass_options
@@ -120,7 +120,9 @@ def _check_folder(path: object) -> None:
 
 def _write(path: object, text: str | None) -> None:
     if path is not None and text is not None:
-        Path(str(path)).write_text(text, encoding="utf-8")
+        from ppdm_sql.release.export import write_private
+
+        write_private(Path(str(path)), text, replace=True)
 
 
 # -- watching ----------------------------------------------------------------------------------------------
@@ -264,7 +266,7 @@ def _paper(paper: str, asked: Mapping[str, object], as_json: bool) -> int:
     from ppdm_sql.watching import silent
 
     _check_folder(asked["csv_file"])
-    folder = Path(str(asked["data"])) if asked["data"] else _data_folder()
+    folder = Path(str(asked["data"] or "."))
     progress = bar() or silent
     try:
         tables = tables_of(paper, folder, progress, quick=bool(asked["quick"]))
@@ -280,11 +282,6 @@ def _paper(paper: str, asked: Mapping[str, object], as_json: bool) -> int:
         for line in one.legend:
             show.console.print(f"  {escape(line)}", style="dim")
     return 0
-
-
-def _data_folder() -> Path:
-    """Where a checkout has the public tables beside it."""
-    return Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def _tables_csv(tables: Sequence[PaperTable]) -> str:

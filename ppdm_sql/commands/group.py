@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -69,44 +71,84 @@ def cli(ctx: click.Context, /, **options: object) -> None:
 
     Exit status: 0 done; 1 a requirement is breached or the schema drifted, nothing
     was published; 2 the call or the policy is wrong; 3 the run failed or was stopped.
+    What earlier statements of the same run did stays, and is listed.
     """
     ctx.obj = Options(**options)  # type: ignore[arg-type]
 
 
+class StoppedRun(Exception):
+    """A run ended by something else than an error of ours, its cause; done: the results of the statements before."""
+
+    def __init__(self, done: Sequence[Mapping[str, Any]]) -> None:
+        self.done = done
+        super().__init__()
+
+
 def run(arguments: list[str]) -> int:
     """Runs one call and tells its failures; gives the exit code."""
-    from ppdm_sql.errors import PpdmError
-
+    as_json = "--json" in arguments
     try:
         outcome = cli.main(arguments, prog_name="ppdm", standalone_mode=False)
-    except PpdmError as error:
-        return _fail(str(error), error.exit_code, "--json" in arguments)
     except click.exceptions.Abort:  # what click makes of Ctrl-C
         raise KeyboardInterrupt from None
     except click.ClickException as error:
         error.show()
         return 2
-    except (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError, FileNotFoundError) as error:
-        if os.environ.get("PPDM_DEBUG"):
-            raise
-        return _fail(
-            f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}", 3, "--json" in arguments
-        )
-    except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 3
+    except StoppedRun as stopped:
+        return _tell_failure(stopped.__cause__ or stopped, as_json, stopped.done)
     except Exception as error:
-        if os.environ.get("PPDM_DEBUG"):
-            raise
-        # The text of a stray error can quote data: only its kind is shown.
-        return _fail(f"internal error ({type(error).__name__}); PPDM_DEBUG=1 shows more", 3, "--json" in arguments)
+        return _tell_failure(error, as_json)
     return outcome if isinstance(outcome, int) else 0
 
 
-def _fail(message: str, exit_code: int, as_json: bool) -> int:
+_FILES = (PermissionError, FileExistsError, NotADirectoryError, IsADirectoryError, FileNotFoundError)
+
+
+def _tell_failure(error: BaseException, as_json: bool, done: Sequence[Mapping[str, Any]] | None = None) -> int:
+    from ppdm_sql.errors import PpdmError
+
+    if isinstance(error, PpdmError):
+        return _fail(str(error), error.exit_code, as_json, error.results)
+    if isinstance(error, BrokenPipeError):  # the reader of our output went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 3
+    if isinstance(error, KeyboardInterrupt):
+        if not done:
+            raise error
+        return _fail("stopped", 3, as_json, done)
+    if os.environ.get("PPDM_DEBUG"):
+        raise error
+    if isinstance(error, _FILES):
+        told = f"{error.filename or 'a file'}: {error.strerror or type(error).__name__}"
+        return _fail(told, 3, as_json, done)
+    # The text of a stray error can quote data: only its kind is shown.
+    return _fail(f"internal error ({type(error).__name__}); PPDM_DEBUG=1 shows more", 3, as_json, done)
+
+
+def _fail(message: str, exit_code: int, as_json: bool, done: Sequence[Mapping[str, Any]] | None) -> int:
+    """The message on stderr; with --json also on stdout, with the results of what ran before."""
     if as_json:
         import json
 
-        print(json.dumps({"error": message, "exit_code": exit_code}))
+        ran = {} if done is None else {"results": list(done), "holds": False}
+        print(json.dumps({**ran, "error": message, "exit_code": exit_code}, ensure_ascii=False, default=str))
     print(f"ppdm: {message}", file=sys.stderr)
+    if done:
+        print(f"ppdm: earlier statements of this run stay: {'; '.join(_effects(done))}", file=sys.stderr)
     return exit_code
+
+
+def _effects(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What statements did, in a few words each."""
+    for one in done:
+        match one["statement"]:
+            case "publish":
+                with_it = f" (withdrawn with it: {', '.join(one['withdrawn'])})" if one["withdrawn"] else ""
+                yield f"published {one['release']}{with_it}"
+            case "export":
+                yield f"exported {one['release']} to {one['path']}"
+            case "drop":
+                yield f"dropped {one['release']}"
+    ordinary = sum(one["statement"] == "sql" for one in done)
+    if ordinary:
+        yield f"ran {ordinary} of ordinary SQL"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,12 +192,11 @@ def _head(record: ModelRecord) -> dict[str, Any]:
 def _write_new(path: Path, text: str) -> None:
     """Into a file that was not there, readable for its owner alone."""
     from ppdm_sql.errors import PolicyError, PpdmError
+    from ppdm_sql.release.export import write_private
 
     try:
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        write_private(path, text if text.endswith("\n") else text + "\n")
     except FileExistsError:
         raise PolicyError(f"there is a file {path} already: it was not touched") from None
     except OSError as cause:
         raise PpdmError(f"{path} cannot be written ({cause.strerror})") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text if text.endswith("\n") else text + "\n")

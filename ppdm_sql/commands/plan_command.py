@@ -34,7 +34,7 @@ def command(options: Options, file: str, as_json: bool, show_sql: bool) -> int:
 
     with options.session(writes=False) as session:
         statements = grammar.read(file, dialect=session.engine.dialect)
-        session.refuse_what_is_to_come(statements)
+        session.check_ahead(statements, exports=False)
         plans = list(_plans(session, statements))
         if as_json:
             show.print_json({"plans": [plan.as_json() for plan in plans]})

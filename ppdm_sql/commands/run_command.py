@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
+from ppdm_sql.commands.group import StoppedRun
 from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
 
 
@@ -16,8 +19,9 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 def command(options: Options, files: tuple[str, ...], out: str | None, as_json: bool, show_sql: bool) -> int:
     """Run policy files: publish what they ask for, or refuse and change nothing.
 
-    A file is read as a whole before its first statement runs.  Ordinary SQL in it goes to the database
-    unchanged.  The first statement that is refused ends the run.
+    The files are read and checked as a whole before their first statement runs.  Ordinary SQL in them goes
+    to the database unchanged.  The first statement that is refused ends the run; what earlier ones did stays,
+    and is listed, with --json under results.
 
     \b
     $ ppdm --db clinic.duckdb run patients.sql
@@ -27,25 +31,30 @@ def command(options: Options, files: tuple[str, ...], out: str | None, as_json: 
     simple_l = 2  diagnosis  2.143     holds
     """
     from ppdm_sql.commands import show
+    from ppdm_sql.errors import PpdmError
     from ppdm_sql.policy import grammar
 
-    done: list[dict[str, object]] = []
+    done: list[dict[str, Any]] = []
+    holds = True
     with options.session(out=out) as session:
         if show_sql:
             session.engine.on_statement = show.print_sql(to_stderr=as_json)
-        read = [grammar.read(file, dialect=session.engine.dialect) for file in files]
-        for statements in read:
-            session.refuse_what_is_to_come(statements)
-        holds = True
-        for statement in (statement for statements in read for statement in statements):
-            outcome = session.run(statement)
-            holds = holds and getattr(outcome, "holds", True)
-            if as_json:
+        try:
+            statements = [one for file in files for one in grammar.read(file, dialect=session.engine.dialect)]
+            session.check_ahead(statements)
+            for statement in statements:
+                outcome = session.run(statement)
                 done.append(outcome.as_json())
-            else:
-                show.result(outcome)
-            if not holds:
-                break
+                if not as_json:
+                    show.result(outcome)
+                holds = getattr(outcome, "holds", True)
+                if not holds:
+                    break
+        except PpdmError as error:
+            error.results = tuple(done)
+            raise
+        except (Exception, KeyboardInterrupt) as error:
+            raise StoppedRun(done) from error
     if as_json:
         show.print_json({"results": done, "holds": holds})
     return 0 if holds else 1

@@ -53,7 +53,7 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
             raise PolicyError(f"{name} is no model: share publish hands over what CREATE MODEL published")
         check_recordable(session.engine)
         with mapped_errors(Path(out)):
-            Path(out).mkdir(parents=True, exist_ok=True)
+            Path(out).mkdir(mode=0o700, parents=True, exist_ok=True)
         done = session.export(name, file or f"{name}.json")
     if as_json:
         show.print_json(done.as_json())

@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ppdm_sql.policy.words import many
+from ppdm_sql.policy.words import many, roles_text
 
 if TYPE_CHECKING:
+    from ppdm_sql.catalog.ledger import ChainState
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.release.results import Exported, FindingShown, Planned, Published, Result, Verified
@@ -57,9 +58,8 @@ def result(outcome: Result) -> None:
             exported(outcome)
         case results.Dropped():
             console.print(f"dropped {escape(outcome.name)}")
-            if outcome.exports:
-                console.print(f"  {many(outcome.exports, 'exported copy', 'exported copies')} cannot be taken back: "
-                              "it stays in the ledger")  # fmt: skip
+            if outcome.still_counts:
+                console.print(f"  {escape(outcome.still_counts)}")
 
 
 def published(release: Published) -> None:
@@ -74,6 +74,7 @@ def published(release: Published) -> None:
         console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
     _swapped(release)
     findings(release.findings)
+    _notes(release.null_readings)
 
 
 def verified(outcome: Verified) -> None:
@@ -85,8 +86,7 @@ def verified(outcome: Verified) -> None:
     console.print(f"[bold]{escape(outcome.name)}[/] {verdict}: {rows}")
     for problem in outcome.problems:
         console.print(f"  [red]{escape(problem)}[/]")
-    for note in outcome.notes:
-        console.print(f"  {escape(note)}")
+    _notes(outcome.notes)
     if outcome.findings:
         findings(outcome.findings)
 
@@ -116,9 +116,12 @@ def planned(plan: Planned, *, statements: bool) -> None:
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
         findings(plan.findings)
+    _notes(plan.notes)
     for outcome in plan.joint:
         state = "holds" if outcome["holds"] else "would be refused"
         console.print(f"together with {escape(', '.join(outcome['with']))}: {state}")
+    if plan.withdraws:
+        console.print(f"SUPERSEDES would withdraw: {escape(', '.join(plan.withdraws))}", style="yellow")
     for name, message in plan.risks:
         console.print(f"  not promised: {escape(name)}: {escape(message)}", style="dim")
     if statements and plan.statements:
@@ -133,6 +136,11 @@ def findings(found: Sequence[FindingShown]) -> None:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
     console.print(table)
+
+
+def _notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        console.print(f"  {escape(note)}")
 
 
 def measures(found: Measures) -> None:
@@ -179,11 +187,25 @@ def summaries(found: Sequence[ReleaseSummary]) -> None:
     table = _table("release", "kind", "method", "asked", "rows", "classes", "state", "exports", "published (UTC)")
     for item in found:
         state = item.state if item.verdict is None else f"{item.state}, {item.verdict}"
+        state += f", readable by {roles_text(item.readers)}" if item.readers else ""
         table.add_row(
             escape(str(item.name)), item.kind.lower(), item.algorithm, escape(", ".join(map(str, item.requirements))),
             f"{item.rows:,}", f"{item.classes:,}", state, str(item.exports), f"{item.published_at:%Y-%m-%d %H:%M}",
         )  # fmt: skip
     console.print(table)
+
+
+def chain(state: ChainState) -> None:
+    """Whether the ledger is as it was written."""
+    if state.sealed_at is None and not state.problems:
+        console.print("the ledger has no chain of hashes yet: the next publication begins it")
+        return
+    verdict = "[red]the ledger was edited[/]" if state.problems else "[green]the ledger is as it was written[/]"
+    console.print(f"{verdict}: {many(state.entries, 'entry', 'entries')}")
+    if state.sealed_at is not None:
+        console.print(f"  sealed {state.sealed_at:%Y-%m-%d %H:%M} UTC: {escape(state.reason or '')}")
+    for problem in state.problems:
+        console.print(f"  [red]{escape(problem)}[/]")
 
 
 def rows(columns: Sequence[str], data: Sequence[Sequence[Any]]) -> None:
@@ -200,7 +222,7 @@ def _table(*heads: str) -> Table:
     return table
 
 
-def release(found: Published) -> None:
+def release(found: Published, readers: Sequence[str] = ()) -> None:
     """One release in full."""
     from ppdm_sql.release.manifest import joint_breaches
 
@@ -214,6 +236,7 @@ def release(found: Published) -> None:
                       f"{many(int(record.suppressed_rows or 0), 'row')} left out")  # fmt: skip
         _swapped(found)
         findings(found.findings)
+        _notes(found.null_readings)
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.get("figures", {})))
     if told:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
@@ -223,6 +246,9 @@ def release(found: Published) -> None:
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     sources = [f"model {found.pseudo_model}"] if found.pseudo_model is not None else record.sources
     console.print(f"made from {escape(', '.join(sources))}; rows {record.content_hash}")
+    if readers:
+        told = f"{roles_text(readers)} can read it, or could, and may have a copy: it counts as exported"
+        console.print(escape(told))
     console.print(found.ways_to_read, markup=False)
 
 

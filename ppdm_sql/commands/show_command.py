@@ -28,6 +28,7 @@ def command(options: Options, name: str, part: str | None, as_json: bool) -> int
     with options.session(writes=False) as session:
         found = session.release(name)
         events = releases.events(session.engine, found.record.release_id)
+        readers = releases.readers(session.engine, found.record.release_id)
     if as_json or part == "manifest":
         print(as_text(found.manifest), end="")
     elif part == "policy":
@@ -35,5 +36,5 @@ def command(options: Options, name: str, part: str | None, as_json: bool) -> int
     elif part == "history":
         show.rows(("when (UTC)", "what", "detail"), [(e.happened_at, e.event, e.detail or "") for e in events])
     else:
-        show.release(found)
+        show.release(found, readers)
     return 0

@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import ErrorLevel, exp
 
-from ppdm_sql.errors import EngineError
+from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import Name, Word, identifier
+from ppdm_sql.statements.texts import texts_of
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
 logger = logging.getLogger("ppdm_sql")
+
+# Chance, the clock and the session, as the engines call them; some engines know of more.
+_UNSTEADY = frozenset(
+    [
+        "rand",
+        "random",
+        "randn",
+        "uuid",
+        "uuidv4",
+        "uuidv7",
+        "gen_random_uuid",
+        "nextval",
+        "currval",
+        "lastval",
+        "clock_timestamp",
+        "timeofday",
+        "now",
+        "today",
+        "current_timestamp",
+        "current_date",
+        "current_time",
+        "localtime",
+        "localtimestamp",
+        "statement_timestamp",
+        "transaction_timestamp",
+        "txid_current",
+        "current_setting",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "shuffle",
+    ]
+)
 
 Row = tuple[Any, ...]
 Rows = list[Row]
@@ -52,6 +87,11 @@ class ColumnInfo:
     kind: Kind
     declared: str
 
+    @property
+    def shape(self) -> str:
+        """The declared type for messages: without what an ENUM lists."""
+        return without_labels(self.declared)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -80,19 +120,29 @@ class Engine(ABC):
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
+    has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
     read_only: bool = False
+    lock_timeout: float = 30.0  # seconds
 
     def __init__(self) -> None:
         self.on_statement: Callable[[str], None] | None = None  # for --show-sql
+        self._secrets: set[str] = set()
+        self.holds_lock = False
 
     # -- running -----------------------------------------------------------------------------------
 
     def render(self, tree: exp.Expr) -> str:
         """The statement in this engine's SQL; a construct it lacks is an error, never dropped."""
+        texts = texts_of(tree)
+        if texts is not None and self.dialect in texts:
+            return texts[self.dialect]
         self._check_names(word.this for word in tree.find_all(exp.Identifier))
-        return tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        text = tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        if texts is not None:
+            texts[self.dialect] = text
+        return text
 
     def _check_names(self, names: Iterable[str]) -> None:
         for name in names:
@@ -103,7 +153,7 @@ class Engine(ABC):
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
-        with self._explained(sql):
+        with self._explained(self._without_secrets(sql)):
             return self._fetch(sql, used_params(query, params))
 
     def fetch_one(self, query: exp.Expr, **params: Any) -> Row:
@@ -115,7 +165,7 @@ class Engine(ABC):
     def arrays(self, query: exp.Expr, **params: Any) -> dict[str, np.ndarray]:
         """Numeric result columns without NULLs, as numpy arrays: how counts reach the algorithms."""
         sql = self._announce(query)
-        with self._explained(sql):
+        with self._explained(self._without_secrets(sql)):
             return self._arrays(sql, used_params(query, params))
 
     def batches(self, query: exp.Expr, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
@@ -124,19 +174,25 @@ class Engine(ABC):
         Read them before the next statement.
         """
         sql = self._announce(query)
-        with self._explained(sql):
+        with self._explained(self._without_secrets(sql)):
             yield from self._batches(sql, rows)
 
     def execute(self, statement: exp.Expr, **params: Any) -> None:
         sql = self._announce(statement)
-        with self._explained(sql):
+        with self._explained(self._without_secrets(sql)):
             self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
         self._tell(text)
-        with self._explained(text):
+        with self._explained(self._without_secrets(text)):
             return self._pass_through(text, limit)
+
+    def check_text(self, text: str, *, binds: bool) -> None:  # noqa: B027 - not every engine can
+        """Refuses a statement of the user's own that cannot run, without running it.
+
+        binds: the names in it are known already; without it only the syntax is looked at.
+        """
 
     def _announce(self, tree: exp.Expr) -> str:
         sql = self.render(tree)
@@ -144,9 +200,20 @@ class Engine(ABC):
         return sql
 
     def _tell(self, sql: str) -> None:
-        logger.debug("%s: %s", self.dialect, sql)  # parameters are data: never logged
+        shown = self._without_secrets(sql)
+        logger.debug("%s: %s", self.dialect, shown)  # parameters are data: never logged
         if self.on_statement is not None:
-            self.on_statement(sql)
+            self.on_statement(shown)
+
+    def hide(self, secret: str) -> None:
+        """From now on this text stands in no statement that is shown, logged or kept in an error."""
+        if secret:
+            self._secrets.add(secret)
+
+    def _without_secrets(self, sql: str) -> str:
+        for secret in self._secrets:
+            sql = sql.replace(secret, "<secret>")
+        return sql
 
     # -- hooks every engine fills ------------------------------------------------------------------
 
@@ -174,6 +241,10 @@ class Engine(ABC):
         """All or nothing; on an engine without transactions the body simply runs."""
 
     @abstractmethod
+    def _locked(self, relation: Name) -> AbstractContextManager[None]:
+        """A transaction whose first statement takes the lock; an engine without transactions does what it can."""
+
+    @abstractmethod
     def columns(self, name: Name) -> list[ColumnInfo]:
         """The columns of a relation in order; empty when there is no such relation."""
 
@@ -182,8 +253,8 @@ class Engine(ABC):
         """'table', 'view', or None when nothing has this name."""
 
     @abstractmethod
-    def relations(self, schema: str) -> list[str]:
-        """The names of the tables and views of a schema."""
+    def relations(self, schema: str | None) -> list[str]:
+        """The names of the tables and views of a schema; None: those that need no schema in front."""
 
     @abstractmethod
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
@@ -206,12 +277,35 @@ class Engine(ABC):
 
     # -- what engines do alike; some do it their own way -------------------------------------------
 
+    @contextmanager
+    def locked(self, relation: Name) -> Iterator[None]:
+        """A transaction with a lock that one session has at a time.
+
+        The lock is taken before the transaction reads anything, so everything that an earlier holder wrote is seen.
+        """
+        with self._locked(relation):
+            self.holds_lock = True
+            try:
+                yield
+            finally:
+                self.holds_lock = False
+
+    def lock_refusal(self) -> DatabaseUnavailable:
+        return DatabaseUnavailable(
+            "another session publishes, exports, verifies or drops a release; gave up after "
+            f"{self.lock_timeout:g} s (--lock-timeout). Nothing was changed. Run it again"
+        )
+
     def fold(self, word: Word) -> str:
         """The name as this engine stores it."""
         return word.text
 
     def name(self, words: Sequence[Word]) -> Name:
         return Name(*(self.fold(word) for word in words))
+
+    def is_same_name(self, one: Word, other: Word) -> bool:
+        """Whether two words mean the same relation."""
+        return one.text.casefold() == other.text.casefold()
 
     def code_type(self, size: int) -> exp.DataType:
         """The smallest integer type that holds the codes 0 .. size - 1."""
@@ -224,6 +318,29 @@ class Engine(ABC):
         """The query behind a view, as text of this engine; None for a table."""
         return None
 
+    def constraints(self, name: Name) -> list[str]:
+        """The constraints of a table in the engine's words, where its errors do not name them."""
+        return []
+
+    def can_read(self, name: Name) -> bool:
+        """Whether this session may read the rows of a relation."""
+        return True
+
+    def tables_read(self, view: Name, query: str) -> frozenset[str]:
+        """The tables that a query reads as the database itself sees it, by their qualified names.
+
+        The view was made from the query.  Empty where the engine cannot tell.
+        """
+        return frozenset()
+
+    def unsteady_names(self) -> frozenset[str]:
+        """Functions and columns whose value for the same row changes from one statement to the next."""
+        return _UNSTEADY
+
+    def query_behind(self, name: Name) -> str | None:
+        """The query behind a view, to follow it to its tables: a wall counts as the relation it stands in front of."""
+        return self.view_query(name)
+
     def comment_on(self, name: Name) -> str | None:
         """The comment that a relation carries, if it carries one."""
         return None
@@ -231,6 +348,13 @@ class Engine(ABC):
     def qualified(self, name: Name) -> str:
         """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
         return str(name)
+
+    def family(self, tables: Sequence[str], *, ancestors: bool = True) -> list[str]:
+        """Tables of the ledger with those whose rows they show, and those that show their rows (ancestors).
+
+        A partition and its parent hold the same people: for the ledger they are one source.
+        """
+        return list(tables)
 
     def create_table(self, name: Name, query: exp.Query, *, temporary: bool = False, **params: Any) -> None:
         """CREATE TABLE ... AS.  A working table (temporary) replaces the one of the same name."""
@@ -250,6 +374,24 @@ class Engine(ABC):
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
+
+    def create_wall(self, name: Name) -> exp.Table:
+        """Puts a function in front of a relation and gives what a view then reads; only where has_walls.
+
+        No condition, plan or error of who reads the view gets below it.  Only its owner may call it.
+        """
+        raise EngineError(f"{self.title} has no walls")
+
+    def open_wall(self, name: Name, roles: Sequence[str]) -> None:
+        """Lets these roles read through the wall of a relation, as whoever reads the view on it must."""
+        raise EngineError(f"{self.title} has no walls")
+
+    def wall_text(self, name: Name) -> str | None:
+        """What the wall in front of a relation does; None where there is no wall."""
+        return None
+
+    def drop_wall(self, name: Name) -> None:  # noqa: B027 - most engines have none
+        """Takes the wall in front of a relation away, where there is one."""
 
     def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:
         """A function written in SQL whose parameters are columns of its body; only where has_macros."""
@@ -281,8 +423,24 @@ class Engine(ABC):
         """The roles that may read a relation."""
         return []
 
+    def past_readers(self, name: Name | None, release_id: str) -> list[str]:
+        """The roles that could read a release so far, as far as the engine can tell.  name: None for a model."""
+        return []
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether a transaction of the user's own is open."""
+        return False
+
+    def path_schemas(self) -> list[str]:
+        """The schemas in which a relation without a schema is looked for."""
+        return []
+
     def analyze(self, name: Name) -> None:  # noqa: B027 - most planners need no telling
         """Statistics for the planner, where it needs telling."""
+
+    def check_builtins(self) -> None:  # noqa: B027 - not every engine lets users take a built-in's name
+        """Refuses a database whose own functions have the names of built-ins: a check could be made to say anything."""
 
     def check_writable(self, why: str = "nothing can be published into it") -> None:
         """Refuses before any work when the database cannot be written."""
@@ -302,5 +460,16 @@ def temporary_property() -> exp.Properties:
 
 def used_params(tree: exp.Expr, params: dict[str, Any]) -> dict[str, Any]:
     """Only the parameters that occur: an engine refuses one too many as it refuses one too few."""
+    if not params:
+        return {}
     names = {hole.name for hole in tree.find_all(exp.Parameter, exp.Placeholder)}
     return {name: value for name, value in params.items() if name in names}
+
+
+def without_labels(text: str) -> str:
+    """A message about types without what an ENUM lists: those are values.
+
+    >>> without_labels("No function matches 'sum(ENUM('flu', 'it''s hiv'))'. You might need to add casts.")
+    "No function matches 'sum(ENUM)'. You might need to add casts."
+    """
+    return re.sub(r"ENUM\('(?:[^']|'')*'(?:, *'(?:[^']|'')*')*\)", "ENUM", text)

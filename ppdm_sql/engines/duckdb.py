@@ -8,25 +8,31 @@ wiped before and after, and a locked file is waited for.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import duckdb
 from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
+from ppdm_sql.engines.duckdb_errors import explanation
+from ppdm_sql.engines.shadows import refuse_shadows
 from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
-from ppdm_sql.statements.names import Name, identifier
+from ppdm_sql.statements.names import PREFIX, Name, column, identifier
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+Opened = TypeVar("Opened")
+
+_LOCK_PAUSE = 0.01  # seconds
 _MAGIC = b"DUCK"  # bytes 8..12 of every DuckDB file
 _KINDS = {
     Kind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
@@ -55,6 +61,7 @@ class DuckDBEngine(Engine):
         self._connection = connection
         self._owned = owned
         self._temp: Path | None = None
+        self._files: tuple[Path, ...] = ()  # what is written, for messages about a full disk
         self._in_transaction = False
 
     @classmethod
@@ -74,8 +81,9 @@ class DuckDBEngine(Engine):
         _check_file(path, create=create)
         connection = _connect(path, read_only, time.monotonic() + lock_timeout)
         engine = cls(connection, owned=True)
-        engine.read_only = read_only
+        engine.read_only, engine.lock_timeout = read_only, lock_timeout
         engine._temp = private_folder(None if path == ":memory:" else path)
+        engine._files = (engine._temp,) if path == ":memory:" else (Path(path), engine._temp)
         try:
             engine._lock_down(memory_limit, threads, allow)
         except duckdb.Error as cause:
@@ -102,6 +110,12 @@ class DuckDBEngine(Engine):
             setting = exp.SetItem(this=exp.EQ(this=exp.Var(this=name), expression=exp.convert(value)))
             self._connection.execute(exp.Set(expressions=[setting]).sql("duckdb"))
 
+    def attach(self, path: str, name: str, *, lock_timeout: float = 30.0) -> None:
+        """Opens one more file, read-only, under a name: nothing that it defines is found without that name."""
+        _check_file(path, create=False)
+        sql = self._announce(attachment(path, name))
+        _in_time(path, time.monotonic() + lock_timeout, lambda: self._connection.execute(sql))
+
     # -- running -----------------------------------------------------------------------------------
 
     def _fetch(self, sql: str, params: dict[str, Any]) -> Rows:
@@ -127,6 +141,13 @@ class DuckDBEngine(Engine):
         rows = cursor.fetchmany(limit)
         return Table(columns, rows) if self._is_shown(text, columns) else None
 
+    def check_text(self, text: str, *, binds: bool) -> None:
+        sql = f"EXPLAIN {text}" if binds else text
+        with self._explained(sql):
+            self._connection.extract_statements(sql)
+            if binds:
+                self._connection.execute(sql)
+
     def _is_shown(self, text: str, columns: tuple[str, ...]) -> bool:
         """DuckDB answers everything with a table: a CREATE with Count, a SET with Success."""
         told = self._connection.extract_statements(text)[-1].expected_result_type
@@ -138,7 +159,7 @@ class DuckDBEngine(Engine):
         try:
             yield
         except duckdb.Error as cause:
-            raise _explanation(cause, sql) from cause
+            raise explanation(cause, sql, self._files) from cause
         except RuntimeError as cause:
             if str(cause) != "Query interrupted":
                 raise
@@ -146,11 +167,19 @@ class DuckDBEngine(Engine):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
+        self._begin()
+        with self._ended():
+            yield
+
+    def _begin(self) -> None:
         if self._in_transaction:
             raise EngineError("a transaction is open already")
         with self._explained("BEGIN"):
             self._connection.execute("BEGIN TRANSACTION")
         self._in_transaction = True
+
+    @contextlib.contextmanager
+    def _ended(self) -> Iterator[None]:
         try:
             yield
             with self._explained("COMMIT"):
@@ -162,7 +191,50 @@ class DuckDBEngine(Engine):
         finally:
             self._in_transaction = False
 
+    @contextlib.contextmanager
+    def _locked(self, relation: Name) -> Iterator[None]:
+        """The update of one row is the lock: of two transactions that make it, the later one fails at once."""
+        deadline = time.monotonic() + self.lock_timeout
+        while not self._begin_with_lock(relation):
+            if time.monotonic() >= deadline:
+                raise self.lock_refusal()
+            time.sleep(_LOCK_PAUSE)
+        with self._ended():
+            yield
+
+    def _begin_with_lock(self, relation: Name) -> bool:
+        # The value has to change: DuckDB skips an update that writes what is there, and with it the conflict.
+        turn = exp.EQ(this=column("turn"), expression=exp.Add(this=column("turn"), expression=exp.Literal.number(1)))
+        update = exp.Update(this=relation.table(), expressions=[turn])
+        self._begin()
+        try:
+            self.execute(update)
+        except BaseException as error:
+            self._in_transaction = False
+            with contextlib.suppress(duckdb.Error):
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, EngineError) and isinstance(error.__cause__, duckdb.TransactionException):
+                return False
+            raise
+        return True
+
     # -- looking -----------------------------------------------------------------------------------
+
+    def check_builtins(self) -> None:
+        from ppdm_sql.statements.load import statement
+
+        known: dict[tuple[str, bool], set[str]] = {}
+        for name, internal, kind in self.fetch(statement("catalog/functions_duckdb")):
+            known.setdefault((kind, internal), set()).add(name.casefold())
+        taken = {
+            kind: sorted(known.get((kind, False), set()) & known.get((kind, True), set()))
+            for kind in ("function", "type")
+        }
+        hidden = {False: set[str](), True: set[str]()}
+        for name, temporary in self.fetch(statement("catalog/hidden_duckdb")):
+            hidden[temporary].add(name.casefold())
+        covered = sorted(name for name in hidden[True] & hidden[False] if not name.startswith(PREFIX))
+        refuse_shadows(taken["function"], taken["type"], covered)
 
     def columns(self, name: Name) -> list[ColumnInfo]:
         if self.relation_kind(name) is None:
@@ -174,7 +246,7 @@ class DuckDBEngine(Engine):
         rows = self._listed(name.schema, name.last)
         return rows[0][1] if rows else None
 
-    def relations(self, schema: str) -> list[str]:
+    def relations(self, schema: str | None) -> list[str]:
         return [row[0] for row in self._listed(schema, None)]
 
     def _listed(self, schema: str | None, relation: str | None) -> Rows:
@@ -192,6 +264,40 @@ class DuckDBEngine(Engine):
         created = parse_one(re.sub(r"^CREATE SECURE ", "CREATE ", text), dialect="duckdb")
         return created.expression.sql("duckdb") if created.expression is not None else None
 
+    def constraints(self, name: Name) -> list[str]:
+        from ppdm_sql.statements.load import statement
+
+        rows = self.fetch(statement("catalog/constraints_duckdb"), schema=name.schema, relation=name.last)
+        return [row[0] for row in rows]
+
+    def tables_read(self, view: Name, query: str) -> frozenset[str]:
+        try:
+            with self._explained(query):
+                told = self._connection.get_table_names(query, qualified=True)
+        except EngineError:  # it does not know PIVOT, whose plan does
+            return self._tables_of_plan(view)
+        read = (table for name in told for table in exp.select("*").from_(name, dialect="duckdb").find_all(exp.Table))
+        return frozenset(self.qualified(Name(*(part.name for part in table.parts[-2:]))) for table in read)
+
+    def _tables_of_plan(self, view: Name) -> frozenset[str]:
+        from ppdm_sql.statements.load import statement
+
+        sql = f"EXPLAIN (FORMAT JSON) {self.render(exp.select('*').from_(view.table()))}"
+        with self._explained(sql):
+            ((_, plan),) = self._connection.execute(sql).fetchall()
+        scanned = [one["extra_info"]["Table"] for one in _nodes(json.loads(plan)) if "Table" in one["extra_info"]]
+        return frozenset(row[0].casefold() for row in self.fetch(statement("catalog/scanned_duckdb"), tables=scanned))
+
+    def unsteady_names(self) -> frozenset[str]:
+        from ppdm_sql.statements.load import statement
+
+        rows = self.fetch(statement("catalog/unsteady_duckdb"))
+        found = super().unsteady_names() | {"rowid"} | {name for name, macro in rows if macro is None}
+        macros = {name: _functions(macro) for name, macro in rows if macro is not None}
+        while more := {name for name, called in macros.items() if name not in found and called & found}:
+            found |= more
+        return found
+
     def comment_on(self, name: Name) -> str | None:
         from ppdm_sql.statements.load import statement
 
@@ -204,12 +310,18 @@ class DuckDBEngine(Engine):
         rows = self.fetch(statement("catalog/qualified_duckdb"), schema=name.schema, relation=name.last)
         return f"{rows[0][0]}.{rows[0][1]}".casefold() if rows else str(name)
 
+    def path_schemas(self) -> list[str]:
+        from ppdm_sql.statements.load import statement
+
+        return [row[0] for row in self.fetch(statement("catalog/path_duckdb"))]
+
     # -- making ------------------------------------------------------------------------------------
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         self._check_names(table.schema.names)
         held = f"ppdm_arrow_{id(table)}"
-        self._connection.register(held, table)
+        with self._explained(held):
+            self._connection.register(held, table)
         try:
             self.create_table(name, exp.select("*").from_(Name(held).table()), temporary=temporary)
         finally:
@@ -265,7 +377,25 @@ class DuckDBEngine(Engine):
             wipe(self._temp)
 
 
-_FAILED_WRITES = ("No space left", "Could not write", "Failed to write", "File too large", "Could not truncate")
+def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for node in plan:
+        yield node
+        yield from _nodes(node.get("children", []))
+
+
+def _functions(text: str) -> frozenset[str]:
+    """The words of a macro that may be functions.
+
+    >>> sorted(_functions("lower(x) || uuid()"))
+    ['lower', 'uuid', 'x']
+    """
+    return frozenset(word.casefold() for word in re.findall(r"\w+", text))
+
+
+def attachment(path: str, name: str) -> exp.Attach:
+    """The statement that opens a file, read-only, next to the database that is open."""
+    called = exp.Alias(this=exp.Literal.string(path), alias=identifier(name))
+    return exp.Attach(this=called, expressions=[exp.AttachOption(this=exp.Var(this="READ_ONLY"))])
 
 
 def _kind(declared: str) -> Kind:
@@ -314,9 +444,14 @@ def _check_folder(file: Path) -> None:
 
 def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
     config: dict[str, Any] = {"python_enable_replacements": "false"}
+    return _in_time(path, deadline, lambda: duckdb.connect(path, read_only=read_only, config=config))
+
+
+def _in_time(path: str, deadline: float, opening: Callable[[], Opened]) -> Opened:
+    """What opening a file gives, once its lock is free."""
     while True:
         try:
-            return duckdb.connect(path, read_only=read_only, config=config)
+            return opening()
         except duckdb.Error as cause:
             lock = re.search(r"lock", str(cause).replace(path, ""), re.IGNORECASE)
             if not lock:
@@ -330,24 +465,3 @@ def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConn
                     f"{path} is locked{who}; waited as long as --lock-timeout says, nothing was done"
                 ) from cause
             time.sleep(0.1)
-
-
-def _explanation(cause: duckdb.Error, sql: str) -> EngineError:
-    """The error in our words.  DuckDB's text is quoted only where it speaks of names, never of values."""
-    text = str(cause)
-    if isinstance(cause, duckdb.PermissionException):
-        return EngineError("file access is limited to the folders given with --allow-dir", sql=sql)
-    if isinstance(cause, duckdb.ParserException | duckdb.CatalogException | duckdb.BinderException):
-        return EngineError(text.splitlines()[0], sql=sql)
-    if isinstance(cause, duckdb.OutOfMemoryException):
-        return EngineError("DuckDB ran out of memory: raise --memory-limit or free space for spilling", sql=sql)
-    # A full disk that shows at COMMIT comes as a TransactionException around the IOException.
-    if isinstance(cause, duckdb.IOException) or any(sign in text for sign in _FAILED_WRITES):
-        full = "no space left" in text.lower() or "disk" in text.lower()
-        why = "the disk is full" if full else "reading or writing a file failed: is the disk full?"
-        return DatabaseUnavailable(f"{why}  The transaction was rolled back", sql=sql)
-    if isinstance(cause, duckdb.TransactionException):
-        return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
-    if isinstance(cause, duckdb.InvalidInputException) and "read-only" in text:
-        return DatabaseUnavailable("the database is open read-only", sql=sql)
-    return EngineError(f"DuckDB refused a statement ({type(cause).__name__})", sql=sql)

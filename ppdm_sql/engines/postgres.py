@@ -6,6 +6,9 @@ search_path = pg_catalog, pg_temp: nothing but PostgreSQL's own functions and op
 Relations the user names without a schema are looked up along the user's own path, as PostgreSQL would,
 and written into the statement with their schema.  Only text the user wrote (pass_through, view_of_text)
 runs under the user's path, and a SET search_path in it lasts.
+
+Settings.  What a statement means and how a value is written is pinned (postgres_session.PINNED): when a connection is
+taken over, after every text of the user, when a transaction begins, and once more before it commits.
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from sqlglot import exp
 from ppdm_sql.engines import postgres_types
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
-from ppdm_sql.engines.postgres_names import is_loose, is_new
-from ppdm_sql.engines.postgres_session import connected, explanation
+from ppdm_sql.engines.postgres_names import is_loose, is_new, wall_call, without_walls
+from ppdm_sql.engines.postgres_session import OWN_PATH, PINNED, connected, differing_settings, explanation
+from ppdm_sql.engines.postgres_statements import copy_into, grant, secure_view, temporary_name
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, identifier
@@ -33,15 +37,7 @@ from ppdm_sql.statements.names import Name, Word, identifier
 if TYPE_CHECKING:
     import numpy as np
 
-_OWN_PATH = "pg_catalog, pg_temp"
-# What a value's text depends on is fixed, so that the same data give the same release everywhere.
-_SETTINGS = {
-    "TimeZone": "UTC",
-    "DateStyle": "ISO",
-    "IntervalStyle": "postgres",
-    "extra_float_digits": "1",  # the shortest text that reads back as the same number
-    "client_min_messages": "warning",
-}
+_CHECKED = "ppdm_checked"
 _HOLE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(%\(\w+\)s)|%""")
 
 
@@ -49,6 +45,7 @@ class PostgresEngine(Engine):
     dialect = "postgres"
     title = "PostgreSQL"
     has_grants = True
+    has_walls = True
     repeats_subqueries = True
     name_limit = 63
 
@@ -60,7 +57,7 @@ class PostgresEngine(Engine):
         connection.prepare_threshold = None  # working tables change their columns under one name
         connection.adapters.register_loader("float4", postgres_types.SingleLoader)
         self._user_setting, self._path = self._read_path()
-        self._set("search_path", _OWN_PATH)
+        self._pin()
 
     @classmethod
     def open(
@@ -72,26 +69,51 @@ class PostgresEngine(Engine):
         settings: Mapping[str, str] | None = None,
     ) -> PostgresEngine:
         """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
-        wanted = _SETTINGS | {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
+        wanted = {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
         connection = connected(url)
         try:
             engine = cls(connection, owned=True)
+            engine.lock_timeout = lock_timeout
             for name, value in wanted.items():
                 engine._set(name, value)
+            engine._pin()
             engine.read_only = read_only or not engine._quietly("catalog/writable_postgres")[0][0]
         except psycopg.Error as cause:
             connection.close()
             raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
         return engine
 
+    # -- settings ----------------------------------------------------------------------------------
+
     def _set(self, name: str, value: str) -> None:
         self._quietly("catalog/set_postgres", name=name, value=value)
+
+    def _pin(self) -> None:
+        self._set("search_path", OWN_PATH)  # first: the next look must find PostgreSQL's own functions
+        different = self._not_pinned()
+        for name, value in different.items():
+            with contextlib.suppress(psycopg.errors.InsufficientPrivilege):  # the last look names it
+                self._set(name, value)
+        if different:
+            self._check_pins("the role may not set it back")
+
+    def _not_pinned(self) -> dict[str, str]:
+        return differing_settings(dict(self._quietly("catalog/settings_postgres", names=list(PINNED))))
+
+    def _check_pins(self, why: str) -> None:
+        different = self._not_pinned()
+        if different:
+            told = ", ".join(f"{name} is not {value}" for name, value in different.items())
+            raise DatabaseUnavailable(f"{told}: {why}")
 
     # -- names -------------------------------------------------------------------------------------
 
     def fold(self, word: Word) -> str:
         """PostgreSQL lowers A to Z and nothing else when a name is not quoted."""
         return word.text if word.quoted else re.sub("[A-Z]+", lambda found: found.group().lower(), word.text)
+
+    def is_same_name(self, one: Word, other: Word) -> bool:
+        return self.fold(one) == self.fold(other)
 
     def render(self, tree: exp.Expr) -> str:
         """As in every engine; relations without a schema get the one the user's search path finds."""
@@ -102,6 +124,9 @@ class PostgresEngine(Engine):
             place = self._creation_schema() if is_new(table) else places.get(table.name)
             if place is not None:
                 table.set("db", identifier(place))
+        for literal in list(tree.find_all(exp.Literal)):
+            if literal.is_string and "\\" in literal.this:  # as E'..' it means the same whatever the settings are
+                literal.replace(exp.ByteString(this=literal.this))
         for asked in list(tree.find_all(exp.CurrentSchema)):  # the user's, not the one this session works in
             asked.replace(exp.Literal.string(self._creation_schema()))
         return super().render(tree)
@@ -129,8 +154,9 @@ class PostgresEngine(Engine):
             yield
             self._user_setting, self._path = self._read_path()
         finally:
-            with contextlib.suppress(psycopg.Error):  # in a failed transaction the roll-back brings it back
-                self._set("search_path", _OWN_PATH)
+            # In a failed transaction the roll-back brings them back.
+            if self._connection.info.transaction_status in (TransactionStatus.IDLE, TransactionStatus.INTRANS):
+                self._pin()
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -174,6 +200,15 @@ class PostgresEngine(Engine):
                 return None
             return Table(tuple(column.name for column in cursor.description), cursor.fetchmany(limit))
 
+    def check_text(self, text: str, *, binds: bool) -> None:
+        """PREPARE reads a query and its names; other statements cannot be tried without running them."""
+        if not binds:
+            return
+        sql = f"PREPARE {_CHECKED} AS {text}"
+        with self._explained(sql), self._as_the_user_names_things():
+            self._connection.execute(_query(sql, {}))
+            self._connection.execute(f"DEALLOCATE {_CHECKED}".encode())
+
     @contextlib.contextmanager
     def _explained(self, sql: str) -> Iterator[None]:
         try:
@@ -186,9 +221,10 @@ class PostgresEngine(Engine):
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """One REPEATABLE READ transaction: what was measured is what is published."""
-        if self._connection.info.transaction_status != TransactionStatus.IDLE:
+        if self.in_transaction:
             raise EngineError("a transaction is open already")
         with self._explained("BEGIN"):
+            self._pin()
             self._connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
@@ -199,12 +235,36 @@ class PostgresEngine(Engine):
                 self._connection.execute(b"ROLLBACK")
             raise
 
+    @contextlib.contextmanager
+    def _locked(self, relation: Name) -> Iterator[None]:
+        """LOCK TABLE takes no snapshot, so the one of the transaction is taken when the lock is there."""
+        with self.transaction():
+            sql = f"LOCK TABLE {super().render(relation.table())} IN EXCLUSIVE MODE"
+            self._tell(sql)
+            try:
+                self._connection.execute(_query(sql, {}))
+            except psycopg.errors.LockNotAvailable as cause:
+                raise self.lock_refusal() from cause
+            except psycopg.Error as cause:
+                raise explanation(cause, sql) from cause
+            yield
+
     def _commit(self) -> None:
+        if self._connection.info.transaction_status == TransactionStatus.INTRANS:
+            self._check_pins("a function that was called has set it; everything was rolled back")
         # COMMIT after a failed statement answers ROLLBACK and raises nothing.
         if self._connection.execute(b"COMMIT").statusmessage != "COMMIT":
             raise EngineError("a statement of the transaction had failed: everything was rolled back")
 
     # -- looking -----------------------------------------------------------------------------------
+
+    def check_builtins(self) -> None:
+        found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
+        if found:
+            raise PolicyError(
+                f"somebody put {', '.join(found)} among PostgreSQL's own functions, operators and casts in pg_catalog: "
+                "no measure can be relied on; drop it, or restore what was replaced"
+            )
 
     def columns(self, name: Name) -> list[ColumnInfo]:
         oid = self._oid(name)
@@ -217,12 +277,29 @@ class PostgresEngine(Engine):
         rows = self._listed(name.schema, [name.last])
         return rows[0][1] if rows else None
 
-    def relations(self, schema: str) -> list[str]:
+    def relations(self, schema: str | None) -> list[str]:
         return [row[0] for row in self._listed(schema, None)]
 
     def view_query(self, name: Name) -> str | None:
         oid = self._oid(name)
         return None if oid is None else self._looked_up("catalog/view_text_postgres", relation=oid)[0][0]
+
+    def can_read(self, name: Name) -> bool:
+        oid = self._oid(name)
+        return oid is not None and bool(self._looked_up("catalog/readable_postgres", relation=oid)[0][0])
+
+    def tables_read(self, view: Name, query: str) -> frozenset[str]:
+        oid = self._oid(view)
+        return frozenset(row[0] for row in self._looked_up("catalog/tables_read_postgres", relation=oid))
+
+    def unsteady_names(self) -> frozenset[str]:
+        rows = self._looked_up("catalog/unsteady_postgres")
+        hidden = {"ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"}
+        return super().unsteady_names() | hidden | {row[0] for row in rows}
+
+    def query_behind(self, name: Name) -> str | None:
+        text = self.view_query(name)
+        return None if text is None else without_walls(text)
 
     def comment_on(self, name: Name) -> str | None:
         oid = self._oid(name)
@@ -231,6 +308,10 @@ class PostgresEngine(Engine):
     def qualified(self, name: Name) -> str:
         rows = self._listed(name.schema, [name.last])
         return f"{rows[0][2] or 'pg_temp'}.{rows[0][0]}" if rows else str(name)
+
+    def family(self, tables: Sequence[str], *, ancestors: bool = True) -> list[str]:
+        rows = self._looked_up("catalog/family_postgres", names=list(tables), ancestors=ancestors)
+        return list(dict.fromkeys([*tables, *(row[0] for row in rows)]))
 
     def _oid(self, name: Name) -> int | None:
         rows = self._listed(name.schema, [name.last])
@@ -256,14 +337,14 @@ class PostgresEngine(Engine):
             self.drop_table(name, temporary=True)
         with self._all_or_nothing():
             self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
-            copy = self._announce(_copy_into(name, table.column_names))
+            copy = self._announce(copy_into(name, table.column_names))
             with self._explained(copy), self._connection.cursor() as cursor, cursor.copy(_query(copy, {})) as rows:
                 for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                     rows.write_row(row)
 
     def view_of_text(self, name: Name, query: str) -> None:
         # CREATE OR REPLACE would insist on the old view's columns.
-        self.execute(exp.Drop(tables=[_temporary_name(name)], kind="VIEW", exists=True))
+        self.execute(exp.Drop(tables=[temporary_name(name)], kind="VIEW", exists=True))
         created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
@@ -279,21 +360,43 @@ class PostgresEngine(Engine):
         if replace and self.relation_kind(name) == "view":
             try:
                 with self._all_or_nothing():
-                    self.execute(_secure_view(name, query, replace=True))
+                    self.execute(secure_view(name, query, replace=True))
             except EngineError as error:
                 if not isinstance(error.__cause__, psycopg.errors.InvalidTableDefinition):
                     raise
                 self._replace_view(name, query)
         else:
-            self.execute(_secure_view(name, query, replace=replace))
+            self.execute(secure_view(name, query, replace=replace))
 
     def _replace_view(self, name: Name, query: exp.Query) -> None:
         readers = self.granted(name)
         with self._all_or_nothing():
             self.drop_view(name)
-            self.execute(_secure_view(name, query, replace=False))
+            self.execute(secure_view(name, query, replace=False))
             if readers:
                 self.grant_select(name, readers)
+
+    # -- walls: a function of the relation's own name ------------------------------------------------
+
+    def create_wall(self, name: Name) -> exp.Table:
+        ((text,),) = self._looked_up("catalog/wall_postgres", schema=name.schema, name=name.last)
+        self._tell(text)
+        with self._explained(text):
+            self._execute(text, {})
+        self.execute(grant(exp.Revoke, "ALL", wall_call(name), ["public"], kind="FUNCTION"))
+        return wall_call(name)
+
+    def open_wall(self, name: Name, roles: Sequence[str]) -> None:
+        self.execute(grant(exp.Grant, "EXECUTE", wall_call(name), roles, kind="FUNCTION"))
+
+    def wall_text(self, name: Name) -> str | None:
+        oid = self._oid(name)
+        rows = [] if oid is None else self._looked_up("catalog/wall_text_postgres", relation=oid)
+        return rows[0][0] if rows else None
+
+    def drop_wall(self, name: Name) -> None:
+        if self.wall_text(name) is not None:
+            self.execute(exp.Drop(tables=[name.table()], kind="FUNCTION", exists=True))
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -302,7 +405,7 @@ class PostgresEngine(Engine):
             yield
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
-        target = _temporary_name(name) if temporary and name.schema is None else name.table()
+        target = temporary_name(name) if temporary and name.schema is None else name.table()
         self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
 
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
@@ -312,13 +415,26 @@ class PostgresEngine(Engine):
         if missing:
             raise PolicyError(f"there is no role {', '.join(missing)} in this database to grant SELECT to")
         with self._all_or_nothing():
-            self.execute(_grant(exp.Revoke, "ALL", name, ["public"]))
+            self.execute(grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
-                self.execute(_grant(exp.Grant, "SELECT", name, roles))
+                self.execute(grant(exp.Grant, "SELECT", name.table(), roles))
 
     def granted(self, name: Name) -> list[str]:
         oid = self._oid(name)
         return [] if oid is None else [row[0] for row in self._looked_up("catalog/grants_postgres", relation=oid)]
+
+    def past_readers(self, name: Name | None, release_id: str) -> list[str]:
+        """Roles with a right today, and a word for those whose right was taken away: PostgreSQL keeps that trace."""
+        oid = None if name is None else self._oid(name)
+        rows = self._looked_up("catalog/past_readers_postgres", relation=oid, parts=f"%{release_id}")
+        return [row[0] for row in rows]
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._connection.info.transaction_status != TransactionStatus.IDLE
+
+    def path_schemas(self) -> list[str]:
+        return list(self._path)
 
     def analyze(self, name: Name) -> None:
         """Without it a join of many fresh look-up tables is planned badly enough not to end."""
@@ -361,27 +477,3 @@ def _doubled(found: re.Match[str]) -> str:
 @cache
 def _catalog_text(name: str) -> str:
     return statement(name).sql("postgres", comments=False)
-
-
-def _temporary_name(name: Name) -> exp.Table:
-    return exp.Table(this=identifier(name.last), db=identifier("pg_temp"))
-
-
-def _copy_into(name: Name, columns: Sequence[str]) -> exp.Copy:
-    target = exp.Schema(this=name.table(), expressions=[identifier(column) for column in columns])
-    return exp.Copy(this=target, kind=True, credentials=exp.Credentials(), files=[exp.Var(this="STDIN")])
-
-
-def _secure_view(name: Name, query: exp.Query, *, replace: bool) -> exp.Create:
-    barrier = exp.Property(this=exp.Literal.string("security_barrier"), value=exp.true())
-    properties = exp.Properties(expressions=[barrier])
-    return exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace, properties=properties)
-
-
-def _grant(kind: type[exp.Grant] | type[exp.Revoke], privilege: str, name: Name, roles: Sequence[str]) -> exp.Expr:
-    return kind(
-        privileges=[exp.GrantPrivilege(this=exp.Var(this=privilege))],
-        kind="TABLE",
-        securable=name.table(),
-        principals=[exp.GrantPrincipal(this=identifier(role)) for role in roles],
-    )

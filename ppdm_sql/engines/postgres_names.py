@@ -1,8 +1,10 @@
-"""Which relations of a statement are named without a schema, so that the user's search path decides."""
+"""Which relations of a statement are named without a schema, so that the user's search path decides; calls of walls."""
 
 from __future__ import annotations
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
+
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, identifier
 
 
 def is_loose(table: exp.Table) -> bool:
@@ -48,3 +50,31 @@ def _is_cte(table: exp.Table) -> bool:
 
 def _ctes(clause: exp.With | None, inside: exp.Expr) -> list[exp.Expr]:
     return list(clause.expressions) if clause is not None and clause is not inside else []
+
+
+# -- walls -----------------------------------------------------------------------------------------------
+
+
+def wall_call(name: Name) -> exp.Table:
+    """The call of the function in front of a relation, to read from.
+
+    >>> wall_call(Name("ppdm", "ppdm_live_shown_1")).sql("postgres")
+    '"ppdm"."ppdm_live_shown_1"()'
+    """
+    call = exp.Anonymous(this=identifier(name.last))
+    return exp.Table(this=exp.Dot(this=identifier(name.schema or SCHEMA), expression=call))
+
+
+def without_walls(text: str) -> str:
+    """A view's query that reads through a wall, as if it read the relation behind it.
+
+    >>> without_walls("SELECT s.a FROM ppdm.ppdm_live_shown_1() s(a, b)")
+    'SELECT s.a FROM "ppdm"."ppdm_live_shown_1" AS s(a, b)'
+    """
+    tree = parse_one(text, dialect="postgres")
+    for table in list(tree.find_all(exp.Table)):
+        call = table.this
+        if isinstance(call, exp.Anonymous) and table.db == SCHEMA and call.name.startswith(PREFIX):
+            table.set("this", identifier(call.name))
+            table.set("db", identifier(SCHEMA))
+    return tree.sql("postgres", comments=False)

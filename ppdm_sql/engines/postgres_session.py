@@ -4,19 +4,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import psycopg
 
 from ppdm_sql.engines.base import Row
-from ppdm_sql.errors import DatabaseUnavailable, EngineError
+from ppdm_sql.errors import DatabaseUnavailable, EngineError, Fault
 
 _CONNECT_TIMEOUT = 10  # seconds; the url may say otherwise
+
+# -- settings --------------------------------------------------------------------------------------------
+
+OWN_PATH = "pg_catalog, pg_temp"
+# What the meaning of a statement or the text of a value depends on.  A database, a role, a statement in a policy or a
+# function can set each of them otherwise, so they are set and read back at the start and after every text of the user.
+PINNED = {
+    "search_path": OWN_PATH,
+    "standard_conforming_strings": "on",  # off: a backslash in a value would end a literal early
+    "backslash_quote": "safe_encoding",
+    "client_encoding": "UTF8",
+    "transform_null_equals": "off",
+    "row_security": "on",
+    "session_replication_role": "origin",  # replica: the keys and checks of the catalog would not be enforced
+    "quote_all_identifiers": "off",  # on: the text of a view would differ from the one that was noted
+    "array_nulls": "on",
+    "xmloption": "content",
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",  # the order of day and month in texts stays the user's
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "1",  # the shortest text that reads back as the same number
+    "bytea_output": "hex",
+    "client_min_messages": "warning",
+}
+
+
+def differing_settings(found: Mapping[str, str | None]) -> dict[str, str]:
+    """The settings that are not as they must be, with what they must be; one that the server lacks is none.
+
+    >>> differing_settings({"DateStyle": "ISO, DMY", "xmloption": None, "standard_conforming_strings": "off"})
+    {'standard_conforming_strings': 'on'}
+    """
+
+    def is_as_wanted(name: str, value: str) -> bool:
+        return (value.split(",")[0] if name == "DateStyle" else value) == PINNED[name]
+
+    return {name: PINNED[name] for name, value in found.items() if value is not None and not is_as_wanted(name, value)}
+
 
 # -- errors ----------------------------------------------------------------------------------------------
 
 _SAID = {
-    "53100": "the server's disk is full; the transaction was rolled back",
     "53200": "the server ran out of memory; the transaction was rolled back",
     "53300": "the server takes no more connections",
     "55P03": "a relation is locked by another session; waited as long as --lock-timeout says, nothing was done",
@@ -32,24 +69,102 @@ _SAID = {
 def explanation(cause: psycopg.Error, sql: str) -> EngineError:
     """The error in our words.  PostgreSQL's text is quoted only where it speaks of names, never of values.
 
-    Classes 42 (syntax and names), 3F (schemas) and 2B (others depend on it) speak of the statement;
-    DETAIL, HINT and CONTEXT can quote rows and are never shown.
+    Classes 42 (syntax and names), 3F (schemas) and 2B (others depend on it) speak of the statement, unless a function
+    raised the error; DETAIL, HINT and CONTEXT can quote rows and are never shown.
     """
     state = cause.sqlstate or ""
     said = cause.diag.message_primary or ""
+    if state == "53100":
+        return DatabaseUnavailable(_full_disk(said), sql=sql)
     if state in _SAID:
         return DatabaseUnavailable(_SAID[state], sql=sql)
     if state.startswith("08") or (not state and isinstance(cause, psycopg.OperationalError)):
         return DatabaseUnavailable("the connection to the server was lost; the transaction was rolled back", sql=sql)
+    if state.startswith(_OF_NAMES) and not _speaks_of_the_statement(cause, said, sql):
+        kind = f"{type(cause).__name__}, {state}"
+        return EngineError(
+            f"a function that the statement calls failed ({kind}); its message can quote values", sql=sql
+        )
     if state == "42501":
         return EngineError(f"the database role is not allowed to do this: {said}", sql=sql)
     if state == "57014":
         return EngineError("the statement was cancelled, or took longer than statement_timeout", sql=sql)
     if state == "XX000" and "concurrently" in said:
         return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
-    if state.startswith(("42", "3F", "2B")):
-        return EngineError(said, sql=sql)
-    return EngineError(f"PostgreSQL refused a statement ({type(cause).__name__}, {state or 'before sending'})", sql=sql)
+    if state.startswith(_OF_NAMES):
+        return EngineError(said, sql=sql, fault=_fault_of_names(cause, said))
+    told = _ABOUT_VALUES.get(state) or (_ABOUT_VALUES["23"] if state.startswith("23") else None)
+    told = told or f"PostgreSQL refused a statement ({type(cause).__name__}, {state or 'before sending'})"
+    return EngineError(told, sql=sql, fault=_fault_of_values(cause, state, said))
+
+
+_ABOUT_VALUES = {
+    "22P02": "a value cannot be converted to the type it is cast to",
+    "22007": "a value cannot be converted to the type it is cast to",
+    "22008": "a date or time is out of the range of its type",
+    "22003": "a number is out of the range of its type",
+    "22001": "a text is too long for its type",
+    "22012": "a division by zero",
+    "23": "a constraint of the table is violated",
+}
+_NAMED = re.compile(r'(?:column|relation) (?:"(?P<quoted>[^"]+)"|(?P<bare>\S+))')
+
+
+def _fault_of_names(cause: psycopg.Error, said: str) -> Fault:
+    """What PostgreSQL says about a name, and where; a place inside a function is none of the statement's."""
+    at = cause.diag.statement_position
+    offset = int(at) - 1 if at and not cause.diag.internal_query else None
+    kind = _KINDS.get(cause.sqlstate or "")
+    if kind == "syntax":
+        near = re.search(r'at or near "(.+)"$', said)
+        return Fault("syntax", near[1] if near else None, offset)
+    named = _NAMED.search(said)
+    name = (named["quoted"] or named["bare"].rpartition(".")[2]) if named else None
+    return Fault(kind or "other", name, offset)
+
+
+_KINDS: Mapping[str, Literal["syntax", "table", "column"]] = {"42601": "syntax", "42P01": "table", "42703": "column"}
+
+
+def _fault_of_values(cause: psycopg.Error, state: str, said: str) -> Fault:
+    """PostgreSQL names the table and column of a broken constraint apart from its text, which quotes the value."""
+    if not state.startswith("23"):
+        return Fault("value", detail=said)
+    diag = cause.diag
+    named = [name for name in (diag.table_name, diag.column_name) if name]
+    told = ".".join(named) + (f" ({diag.constraint_name})" if diag.constraint_name else "")
+    return Fault("constraint", told or None, detail="; ".join(filter(None, (said, diag.message_detail))))
+
+
+def _full_disk(said: str) -> str:
+    """The file is the server's own, named by numbers.
+
+    >>> _full_disk('could not extend file "base/16384/2619": No space left on device')[:62]
+    "the server's disk is full (base/16384/2619 in its data folder)"
+    """
+    file = re.search(r'"([a-z_]+/[\w./]+)"', said)
+    where = f" ({file[1]} in its data folder)" if file else ""
+    rolled = "The transaction was rolled back: the database is as it was before the statement"
+    return f"the server's disk is full{where}.  {rolled}"
+
+
+_OF_NAMES = ("42", "3F", "2B")
+
+
+def _speaks_of_the_statement(cause: psycopg.Error, said: str, sql: str) -> bool:
+    """Whether an error of a class that speaks of names was found in the text of the statement, not in a value.
+
+    RAISE in a function can have any code, and dynamic SQL, to_tsquery(x) or x::regclass find mistakes in values.
+    PostgreSQL says where in a statement a mistake is; where it does not, the names it quotes must be in the statement.
+    """
+    diag = cause.diag
+    if diag.context or diag.internal_query:
+        return False
+    if diag.statement_position:
+        return True
+    if isinstance(cause, psycopg.errors.UndefinedFunction):  # x::regoperator quotes its value without quotes
+        return False
+    return all(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", sql) for name in re.findall(r'"([^"]*)"', said))
 
 
 # -- connecting ------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ import json
 import logging
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from itertools import islice
@@ -31,7 +32,7 @@ from sqlglot import exp
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property, used_params
 from ppdm_sql.engines.spark_session import FAILURES, SparkPlace, check_stored_name, start
-from ppdm_sql.errors import DatabaseUnavailable, EngineError
+from ppdm_sql.errors import DatabaseUnavailable, EngineError, Fault
 from ppdm_sql.statements.names import PREFIX, Name, identifier, own
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 _LOADED = own("ppdm_loaded")
+_ONE_AT_A_TIME = threading.Lock()
 _KINDS = {
     Kind.INTEGER: "tinyint smallint int bigint",
     Kind.DECIMAL: "decimal",
@@ -83,7 +85,7 @@ class SparkEngine(Engine):
         """Starts Spark here, or connects; a warehouse another process works in is waited for."""
         session, place = start(url, lock_timeout, memory_limit)
         engine = cls(session, place=place)
-        engine.read_only = read_only
+        engine.read_only, engine.lock_timeout = read_only, lock_timeout
         return engine
 
     # -- running -----------------------------------------------------------------------------------
@@ -129,6 +131,16 @@ class SparkEngine(Engine):
     def transaction(self) -> Iterator[None]:
         yield
 
+    @contextlib.contextmanager
+    def _locked(self, relation: Name) -> Iterator[None]:
+        """The threads of this process wait for each other; another process is not noticed (docs/engines.md)."""
+        if not _ONE_AT_A_TIME.acquire(timeout=self.lock_timeout):
+            raise self.lock_refusal()
+        try:
+            yield
+        finally:
+            _ONE_AT_A_TIME.release()
+
     # -- looking -----------------------------------------------------------------------------------
 
     def columns(self, name: Name) -> list[ColumnInfo]:
@@ -146,8 +158,9 @@ class SparkEngine(Engine):
             return "table" if name in self._working else "view"
         return "view" if found.tableType == "VIEW" else "table"
 
-    def relations(self, schema: str) -> list[str]:
+    def relations(self, schema: str | None) -> list[str]:
         with self._explained("relations"):
+            schema = schema or self._session.catalog.currentDatabase()
             if not self._session.catalog.databaseExists(_word(schema)):
                 return []
             found = self._session.catalog.listTables(_word(schema))
@@ -160,6 +173,9 @@ class SparkEngine(Engine):
         text: str | None = json.loads(self.fetch_one(described)[0]).get("view_text")
         return text
 
+    def unsteady_names(self) -> frozenset[str]:
+        return super().unsteady_names() | {"_metadata"}
+
     def comment_on(self, name: Name) -> str | None:
         found = self._listed(name)
         return None if found is None else found.description
@@ -169,6 +185,9 @@ class SparkEngine(Engine):
         if found is None:
             return str(name)
         return ".".join([*(found.namespace or ["session"]), found.name]).casefold()
+
+    def path_schemas(self) -> list[str]:
+        return [self._session.catalog.currentDatabase()]
 
     def _listed(self, name: Name) -> Listed | None:
         with self._explained("relation"):
@@ -398,8 +417,29 @@ def _explanation(cause: Exception, sql: str) -> EngineError:
     if condition is None:
         return DatabaseUnavailable("the Spark process did not answer", sql=sql)
     if isinstance(cause, PySparkException) and _ABOUT_NAMES.fullmatch(condition):
-        return EngineError(_first_sentence(text), sql=sql)
-    return EngineError(f"Spark refused a statement ({condition})", sql=sql)
+        return EngineError(_first_sentence(text), sql=sql, fault=_fault(cause, condition))
+    return EngineError(f"Spark refused a statement ({condition})", sql=sql, fault=Fault("value", detail=text))
+
+
+def _fault(cause: PySparkException, condition: str) -> Fault:
+    """The name that Spark does not find, from the parameters of its message; it gives no usable place."""
+    given = cause.getMessageParameters() or {}
+    if condition.startswith("UNRESOLVED_COLUMN") and "objectName" in given:
+        return Fault("column", _last_word(given["objectName"]))
+    if condition == "TABLE_OR_VIEW_NOT_FOUND" and "relationName" in given:
+        return Fault("table", _last_word(given["relationName"]))
+    if condition == "PARSE_SYNTAX_ERROR" and "error" in given:
+        return Fault("syntax", given["error"].strip("'"))
+    return Fault("other")
+
+
+def _last_word(quoted: str) -> str:
+    """The last part of a name in backticks.
+
+    >>> _last_word("`s`.`my table`"), _last_word("t")
+    ('my table', 't')
+    """
+    return quoted.strip("`").rsplit("`.`", 1)[-1].replace("``", "`")
 
 
 def _condition(cause: Exception, text: str) -> str | None:

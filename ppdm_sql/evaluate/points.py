@@ -44,11 +44,11 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.render import rendered
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import risks
-from ppdm_sql.release.publish import leaf_levels
+from ppdm_sql.release.publish import sensitive_columns
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
-from ppdm_sql.verify.relation import Finding, SensitiveColumn, judge
+from ppdm_sql.verify.relation import Finding, judge
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import silent
 
@@ -178,9 +178,7 @@ def _accepting(statement: Publish, own_risks: Sequence[OwnRisk], bench: Bench) -
 def _judged(engine: Engine, released: _Release, hierarchies: Mapping[str, Hierarchy]) -> list[Finding]:
     """What verify/ finds on the stored rows, as for a publication."""
     source, asked = released.source, released.statement.policy.requirements
-    sensitive = [
-        SensitiveColumn(name, source.info(name).kind, leaf_levels(hierarchies.get(name))) for name in source.sensitive
-    ]
+    sensitive = sensitive_columns(source, hierarchies)
     judgement = judge(engine, released.table, quasi=source.quasi, sensitive=sensitive, requirements=asked)
     findings = list(judgement.findings)
     if source.entity is not None:

@@ -18,10 +18,12 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.classifiers.conjunctive_rules import ConjunctiveRules
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.models.kind import Chosen, Found, ModelKind
 from ppdm_sql.models.kinds import kind_named, kind_of_inducer
-from ppdm_sql.source.relation import base_tables, match, reads_in_place
+from ppdm_sql.source.faults import explain_text
+from ppdm_sql.source.relation import match, reads_in_place
+from ppdm_sql.source.tables import base_tables
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column, own
 from ppdm_sql.trees import exchange
 from ppdm_sql.trees.expression import create_macro, kept_columns
@@ -329,7 +331,10 @@ def relation_of(engine: Engine, source: str) -> Name:
         return name
     tree = _one_query(engine, text)
     base_tables(engine, tree)
-    engine.view_of_text(_VIEW, text)
+    try:
+        engine.view_of_text(_VIEW, text)
+    except EngineError as error:
+        raise explain_text(engine, error, text, None, tree) from error
     if reads_in_place(tree):
         return _VIEW
     names = [column(info.name) for info in engine.columns(_VIEW)]

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.errors import OptionError
+from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.policy.words import shown
 from ppdm_sql.trees.inducers import option_number, option_switch
 
 
@@ -55,8 +56,8 @@ def _checked(inducer: str, name: str, value: Any, allowed: Mapping[str, Allowed]
             return int(option_number(name, value, least, most, whole=True))
         case OneOf(words):
             if value not in words:
-                raise PolicyError(f"{name} is {' or '.join(words)}, not {shown(str(value))}")
+                raise OptionError(name, f"{name} is {' or '.join(words)}, not {shown(str(value))}")
             return value
         case Switch():
             return option_switch(name, value)
-    raise PolicyError(f"{inducer} has no option {shown(name)}: {did_you_mean(name, allowed)}")
+    raise unknown_option(inducer, name, allowed)

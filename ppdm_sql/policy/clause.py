@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
+from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.policy.reader import Reader, UnreadableError, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.requirements import KAnonymity, Requirement
 from ppdm_sql.policy.roles import Column, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Kind, Token, described
-from ppdm_sql.policy.values import read_options, read_whole
+from ppdm_sql.policy.values import Options, read_options, read_whole
 from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, shown
 from ppdm_sql.statements.names import Word
 
@@ -28,7 +28,7 @@ class _Draft:
     kind: ReleaseKind | None  # None when the head of the statement is wrong
     seen: dict[str, Token] = field(default_factory=dict)
     algorithm: str = ""
-    options: dict[str, OptionValue] = field(default_factory=dict)
+    options: Options = field(default_factory=lambda: Options({}, {}))
     requirements: tuple[Requirement, ...] = ()
     columns: dict[str, list[Column]] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
@@ -52,8 +52,9 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
     return Policy(
         algorithm=draft.algorithm,
         requirements=draft.requirements,
-        roles=roles_of(draft.columns),
-        options=draft.options,
+        roles=roles_of(draft.columns, reader.place),
+        options=draft.options.values,
+        option_places=draft.options.places,
         preserve=draft.preserve,
         supersedes=draft.supersedes,
         accepted_risks=draft.accepted_risks,
@@ -136,8 +137,12 @@ def _one_column(reader: Reader, role: str) -> list[Column]:
 
 def _preserve(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> Inducer:
+        place = group.place(group.peek())
         name = read_word(group, "a model or an inducer")
-        return Inducer(name, read_options(group, "after an inducer") if group.sign("(") else None)
+        if not group.sign("("):
+            return Inducer(name, place=place)
+        options = read_options(group, "after an inducer")
+        return Inducer(name, options.values, place, options.places)
 
     draft.preserve = tuple(reader.items("after PRESERVE", read))
 

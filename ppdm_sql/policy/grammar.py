@@ -20,7 +20,6 @@ from ppdm_sql.policy.policy import (
     DropRelease,
     Explain,
     Export,
-    OptionValue,
     PassThrough,
     Place,
     PseudoData,
@@ -29,11 +28,12 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.private import note_catalog_access
 from ppdm_sql.policy.query import Work, check_query
 from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets, read_name
 from ppdm_sql.policy.script import statements
 from ppdm_sql.policy.tokens import LARGEST_TEXT, Kind, Source, Token, described, source_of, tokenize, too_large
-from ppdm_sql.policy.values import read_options, read_string
+from ppdm_sql.policy.values import Options, read_options, read_string
 from ppdm_sql.policy.words import KINDS, ReleaseKind, nearest, shown
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Word
 
@@ -121,6 +121,7 @@ def _statement(script: _Script, tokens: list[Token]) -> Statement:
     if read is not None:
         return _read_ours(script, tokens, read)
     note_near_misses(script.report, tokens, closing)
+    note_catalog_access(script.report, tokens, script.text(tokens), script.dialect, script.work)
     return PassThrough(script.text(tokens), script.place(tokens))
 
 
@@ -203,9 +204,11 @@ def _publish(script: _Script, reader: Reader) -> Publish:
     name: tuple[Word, ...] = ()
     replace = live = False
     query = ""
+    query_place: Place | None = None
     try:
         replace, kind = _created(header)
         name, live = _named(header, kind)
+        query_place = header.place(header.peek())
         query = check_query(header, script.dialect, script.work)
     except UnreadableError:
         pass  # noted; the clause may have mistakes of its own
@@ -216,7 +219,7 @@ def _publish(script: _Script, reader: Reader) -> Publish:
     if kind is None:
         raise UnreadableError
     text, place = script.text(reader.tokens), script.place(reader.tokens)
-    return Publish(kind, name, query, policy, text, place, replace=replace, live=live)
+    return Publish(kind, name, query, policy, text, place, replace=replace, live=live, query_place=query_place)
 
 
 def _created(reader: Reader) -> tuple[bool, ReleaseKind]:
@@ -262,13 +265,13 @@ def _pseudo(script: _Script, reader: Reader) -> PseudoData:
     for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
         reader.expect_word(word, f"after {before}")
     model = read_name(reader, "the name of the model")
-    options: dict[str, OptionValue] = {}
+    options = Options({}, {})
     if not reader.done:
         reader.expect_word("WITH", "after the name of the model, as in WITH (rows = 1000)")
         options = read_options(reader, "after WITH")
         reader.expect_end("the options of PSEUDO DATA")
     text, place = script.text(reader.tokens), script.place(reader.tokens)
-    return PseudoData(name, model, options, text, place, replace=replace)
+    return PseudoData(name, model, options.values, text, place, replace=replace, option_places=options.places)
 
 
 def _release(reader: Reader, *verb: str) -> tuple[Word, ...]:
@@ -312,6 +315,6 @@ def _export(script: _Script, reader: Reader) -> Export:
     path = read_string(reader, "the file to export to")
     if not path:
         reader.fail("the file to export to has no name", token)
-    options = read_options(reader, "after WITH") if reader.accept("WITH") else {}
+    options = read_options(reader, "after WITH") if reader.accept("WITH") else Options({}, {})
     reader.expect_end("EXPORT name TO 'file'")
-    return Export(name, path, options, script.place(reader.tokens))
+    return Export(name, path, options.values, script.place(reader.tokens), reader.place(token), options.places)

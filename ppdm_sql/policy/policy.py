@@ -65,6 +65,8 @@ class Roles:
     insensitive: tuple[Word, ...] = ()
     entity: Word | None = None
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
+    nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
+    places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,8 @@ class Inducer:
 
     name: Word
     options: Mapping[str, OptionValue] | None = None
+    place: Place | None = field(default=None, compare=False)
+    option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Policy:
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
+    option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -110,6 +115,7 @@ class Publish:
     place: Place
     replace: bool = False
     live: bool = False
+    query_place: Place | None = field(default=None, compare=False)  # where the query starts
 
 
 @dataclass(frozen=True)
@@ -122,6 +128,7 @@ class PseudoData:
     text: str
     place: Place
     replace: bool = False
+    option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,8 @@ class Export:
     path: str
     options: Mapping[str, OptionValue]
     place: Place
+    path_place: Place | None = field(default=None, compare=False)
+    option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,10 @@ class _TooMuchWorkError(Exception):
     """No steps are left; not a ParseError, which the parser would take for a failed alternative."""
 
 
+class UnparsedError(Exception):
+    """A text is no SQL that the parser knows, or it would take too long."""
+
+
 class Work:
     """The parsing steps left for the queries of one file."""
 
@@ -57,6 +61,14 @@ def check_query(reader: Reader, dialect: sqlglot.Dialect, work: Work) -> str:
     return text
 
 
+def parse_counted(text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
+    """The trees of a text, or an error of sqlglot; one that needs more steps than are left counts as unreadable."""
+    try:
+        return _parser_maker(type(dialect))(work, dialect).parse(dialect.tokenize(text), text)
+    except _TooMuchWorkError as cause:
+        raise ParseError("too much work") from cause
+
+
 def _parsed(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
     start = reader.peek().start
     tokens = dialect.tokenize(text)
@@ -73,6 +85,14 @@ def _parsed(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> 
     except Exception:  # a slip of the parser on text nobody would write is still a mistake in the query
         reader.wrong("the query cannot be read")
     raise UnreadableError
+
+
+def parse_bounded(text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
+    """The statements of a text, parsed within the steps that are left; UnparsedError if that is not possible."""
+    try:
+        return _parser_maker(type(dialect))(work, dialect).parse(dialect.tokenize(text), text)
+    except Exception as cause:  # whatever the parser stumbles over
+        raise UnparsedError from cause
 
 
 def _where(tokens: Sequence[Token], writing: exp.Expr) -> Token | None:

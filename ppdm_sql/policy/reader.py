@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
 from ppdm_sql.errors import Mistake
+from ppdm_sql.policy.policy import Place
 from ppdm_sql.policy.tokens import Kind, Source, Token, described
 from ppdm_sql.policy.words import nearest
 from ppdm_sql.statements.names import Word
@@ -148,6 +149,9 @@ class Reader:
     def expect_end(self, what: str) -> None:
         if not self.done:
             self.fail(f"nothing may follow {what}, but here is {described(self.peek())}")
+
+    def place(self, token: Token) -> Place:
+        return self.report.source.place(token.start)
 
     def wrong(self, message: str, token: Token | None = None) -> None:
         self.report.add(message, (token or self.peek()).start)

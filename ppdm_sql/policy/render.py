@@ -68,6 +68,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     for role, words in lists.items():
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
         columns = [_column(word, roles.hierarchies.get(word) if laddered else None, dialect) for word in words]
+        if role == "SENSITIVE":
+            readings = [" NULLS AS VALUE" if word in roles.nulls_as_value else "" for word in words]
+            columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
     if policy.preserve:

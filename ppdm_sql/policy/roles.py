@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from ppdm_sql.policy.policy import (
     HierarchySource,
     HierarchyTable,
     IntervalLadder,
+    Place,
     PrefixLadder,
     Roles,
 )
@@ -33,11 +34,11 @@ class Column(NamedTuple):
     word: Word
     token: Token
     hierarchy: HierarchySource | None = None
+    nulls_as_value: bool = False
 
 
 def read_columns(reader: Reader, role: str) -> list[Column]:
-    """( column [HIERARCHY ...], ... ) after a role word."""
-    ladders = role in ("QUASI IDENTIFIER", "SENSITIVE")
+    """( column [HIERARCHY ...] [NULLS AS VALUE], ... ) after a role word."""
 
     def read(group: Reader) -> Column:
         token = group.peek()
@@ -46,15 +47,36 @@ def read_columns(reader: Reader, role: str) -> list[Column]:
         word = read_word(group, "a column")
         if group.sign("."):
             group.fail("a column is named as the query returns it, without its table")
-        following = group.peek()
-        if following.kind is not Kind.WORD:
-            return Column(word, token)
-        group.expect_word("HIERARCHY", f"after the column {described(token)}, or , or )")
-        if not ladders:
-            group.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
-        return Column(word, token, read_hierarchy(group))
+        hierarchy = None
+        if group.peek().kind is Kind.WORD and not _at_nulls(group):
+            hierarchy = _role_hierarchy(group, role, token)
+        return Column(word, token, hierarchy, _read_nulls(group, role))
 
     return reader.items(f"after {role}", read)
+
+
+def _role_hierarchy(reader: Reader, role: str, column: Token) -> HierarchySource:
+    following = reader.peek()
+    reader.expect_word("HIERARCHY", f"after the column {described(column)}, or , or )")
+    if role not in ("QUASI IDENTIFIER", "SENSITIVE"):
+        reader.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
+    return read_hierarchy(reader)
+
+
+def _at_nulls(reader: Reader) -> bool:
+    return reader.peek().kind is Kind.WORD and nearest(reader.peek().word, ("NULLS",)) is not None
+
+
+def _read_nulls(reader: Reader, role: str) -> bool:
+    """[NULLS AS VALUE]: whether a NULL of the column counts as a value of its own."""
+    first = reader.peek()
+    if not _at_nulls(reader):
+        return False
+    if role != "SENSITIVE":
+        reader.fail(f"{role} takes no NULLS AS VALUE: it says how the NULLs of a SENSITIVE column are counted", first)
+    for word, where in (("NULLS", "in NULLS AS VALUE"), ("AS", "after NULLS"), ("VALUE", "after NULLS AS")):
+        reader.expect_word(word, where)
+    return True
 
 
 def read_hierarchy(reader: Reader) -> HierarchySource:
@@ -138,7 +160,7 @@ def _clash(one: tuple[str, Column], other: tuple[str, Column]) -> bool:
     return same_column(one[1].word, other[1].word) and {one[0], other[0]} not in _TOGETHER
 
 
-def roles_of(columns: Mapping[str, Sequence[Column]]) -> Roles:
+def roles_of(columns: Mapping[str, Sequence[Column]], place: Callable[[Token], Place]) -> Roles:
     def words(role: str) -> tuple[Word, ...]:
         return tuple(column.word for column in columns.get(role, ()))
 
@@ -150,4 +172,6 @@ def roles_of(columns: Mapping[str, Sequence[Column]]) -> Roles:
         insensitive=words("INSENSITIVE"),
         entity=next(iter(words("ENTITY")), None),
         hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
+        nulls_as_value=tuple(column.word for column in columns.get("SENSITIVE", ()) if column.nulls_as_value),
+        places={c.word: place(c.token) for listed in columns.values() for c in listed},
     )

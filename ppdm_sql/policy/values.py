@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from typing import NamedTuple
 
 from sqlglot import Dialect
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.policy import OptionValue
+from ppdm_sql.policy.policy import OptionValue, Place
 from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets
 from ppdm_sql.policy.tokens import Kind, described, source_of, tokenize
 from ppdm_sql.policy.words import shown
@@ -55,9 +56,16 @@ def _number_text(reader: Reader) -> str:
     return "".join(reader.report.source.text[first.start : last.end].split())
 
 
-def read_options(reader: Reader, where: str) -> dict[str, OptionValue]:
-    """( option = value, ... ), the options in lower case."""
-    options: dict[str, OptionValue] = {}
+class Options(NamedTuple):
+    """Options by their names in lower case, and where each stands."""
+
+    values: dict[str, OptionValue]
+    places: dict[str, Place]
+
+
+def read_options(reader: Reader, where: str) -> Options:
+    """( option = value, ... )."""
+    options = Options({}, {})
 
     def read(group: Reader) -> None:
         name = group.peek()
@@ -66,9 +74,10 @@ def read_options(reader: Reader, where: str) -> dict[str, OptionValue]:
         group.take()
         group.expect_sign("=", f"after the option {shown(name.text)}")
         value = read_value(group)
-        if name.text.lower() in options:
+        if name.text.lower() in options.values:
             group.fail(f"the option {shown(name.text)} is written twice", name)
-        options[name.text.lower()] = value
+        options.values[name.text.lower()] = value
+        options.places[name.text.lower()] = reader.place(name)
 
     reader.items(where, read)
     return options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -133,3 +133,13 @@ def _is_close(word: str) -> bool:
         return False
     matcher = difflib.SequenceMatcher(None, letters, _CLAUSE_WORD, autojunk=False)
     return matcher.real_quick_ratio() >= 0.8 and matcher.quick_ratio() >= 0.8 and matcher.ratio() >= 0.8
+
+
+def roles_text(roles: Sequence[str]) -> str:
+    """Roles in words.
+
+    >>> roles_text(["analyst", "public"]), roles_text(["(taken away)"])
+    ('role analyst, everybody', 'a role whose right was taken away')
+    """
+    words = {"public": "everybody", "(taken away)": "a role whose right was taken away"}
+    return ", ".join(words.get(role, f"role {role}") for role in roles)

@@ -6,24 +6,21 @@ The statements are those of sql/verify/, bound to the file's relation and with t
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.duckdb import attachment
 from ppdm_sql.policy.requirements import EntropyDiversity, Requirement
-from ppdm_sql.release.files import RELEASE, release_query
-from ppdm_sql.release.manifest import joint_breaches, typed
+from ppdm_sql.release.files import DATABASE, RELEASE, release_query
+from ppdm_sql.release.manifest import joint_breaches, recorded_readings, typed
+from ppdm_sql.statements.handed_over import comment, statement_text
 from ppdm_sql.statements.names import aliased
 from ppdm_sql.verify.content import content_query
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
-
-_RUN = {
-    "duckdb": "duckdb {file} < {file}.certificate.sql",
-    "parquet": "duckdb < {file}.certificate.sql        (in the folder of the file)",
-    "csv": "duckdb < {file}.certificate.sql        (in the folder of the file)",
-}
 
 
 def certificate(
@@ -52,7 +49,9 @@ def certificate(
         expression=release_query(file, form, table, typed(content["columns"])),
     )
     parts = [
-        _head(content, form, file),
+        _head(content, file),
+        # Next to an empty database: what the file defines under the names of built-ins is not found.
+        *([written(attachment(file, DATABASE))] if form == "duckdb" else []),
         written(view),
         *proofs,
         _content_proof(engine, list(typed(content["columns"]))),
@@ -60,12 +59,12 @@ def certificate(
     return "\n\n".join(parts) + "\n"
 
 
-def _head(content: Mapping[str, Any], form: str, file: str) -> str:
+def _head(content: Mapping[str, Any], file: str) -> str:
     policy = content["policy"]
     lines = [
         f"Certificate of release {content['release']['name']} ({content['release']['id']})",
         "Re-derives from the released rows alone what the manifest promises:",
-        f"    {_RUN[form].format(file=file)}",
+        f"    duckdb < {shlex.quote(f'{file}.certificate.sql')}        (in the folder of the file)",
     ]
     if "pseudo_data" in content:
         lines += ["It prints one row, the hash of the rows: it must be export.content_hash of the manifest."]
@@ -74,11 +73,12 @@ def _head(content: Mapping[str, Any], form: str, file: str) -> str:
             "Every row it prints must say 'holds', and the last be export.content_hash of the manifest.",
             f"Quasi-identifiers: {', '.join(policy['quasi_identifiers'])}",
         ]
+    lines += [f"{told}." for told in recorded_readings(content)]
     if policy["counts_entities"]:
         lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
-    lines += [f"Not promised: {name}: {text}" for name, text in content["residual_risks"].items()]
+    lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in content["residual_risks"].items()]
     lines += [f"Accepted: joint: {text}" for text in joint_breaches(content)]
-    return "\n".join(f"-- {' '.join(line.split())}" if i != 2 else f"-- {line}" for i, line in enumerate(lines))
+    return comment(lines)
 
 
 def proof(
@@ -113,7 +113,7 @@ def proof(
             aliased(verdict, "verdict"),
         ]
     ).from_(exp.Subquery(this=bound, alias=exp.TableAlias(this=exp.to_identifier("ppdm_measured"))))
-    return f"-- {asked}{f' on {column}' if column else ''}\n{written(row)}".replace("\n\n", "\n")
+    return f"{comment([f'{asked} on {column}' if column else asked])}\n{written(row)}"
 
 
 def _when(breach: exp.Expr, classes: exp.Expr) -> exp.Expr:
@@ -133,9 +133,10 @@ def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
     row = exp.Select(expressions=[aliased(whole, "content_hash")]).from_(
         exp.Subquery(this=lanes, alias=exp.TableAlias(this=exp.to_identifier("ppdm_lanes")))
     )
-    return f"-- the rows themselves: compare with export.content_hash in the manifest\n{written(row)}"
+    told_how = comment(["the rows themselves: compare with export.content_hash in the manifest"])
+    return f"{told_how}\n{written(row)}"
 
 
 def written(tree: exp.Expr, dialect: str = "duckdb") -> str:
     """A statement as text, for people to read."""
-    return tree.sql(dialect, pretty=True, comments=False) + ";"
+    return statement_text(tree, dialect)

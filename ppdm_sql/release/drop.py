@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from ppdm_sql.catalog import releases
+from ppdm_sql.catalog import ledger, releases
+from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.release.joint import link_name, shown_name
+from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.out import pseudo_data_of
+from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.results import Dropped
+from ppdm_sql.release.turn import still_current
 from ppdm_sql.release.withdraw import withdraw
 
 
 def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
-    """Drops a release.  One that was exported stays in the ledger: copies outside cannot be taken back."""
-    exports = sum(event.event == "exported" for event in releases.events(engine, record.release_id))
-    made = pseudo_data_of(engine, record) if record.kind == "MODEL" else []
-    _refuse_orphans(record, made)
-    with engine.transaction():
+    """Drops a release.  One that was exported, or that a role could read, stays in the ledger: copies stay outside."""
+    with ledger.locked(engine):
+        record = still_current(engine, record)
+        readers = note_readers(engine, record)
+        exports = sum(event.event == "exported" for event in releases.events(engine, record.release_id))
+        made = pseudo_data_of(engine, record) if record.kind == "MODEL" else []
+        _refuse_orphans(record, made)
         withdraw(engine, record)
         if made and not exports:  # replaced, or dropped after it was exported: somebody may have it
             detail = f"as pseudo-data {', '.join(shown_name(one) for one in made)}"
             releases.add_event(engine, record.release_id, "exported", detail)
             exports = 1
-        if not exports:
+        if not exports and not readers:
             engine.drop_table(link_name(record.release_id))
         releases.add_event(engine, record.release_id, "dropped")
-    return Dropped(shown_name(record), exports)
+    return Dropped(shown_name(record), exports, tuple(readers))
 
 
 def _refuse_orphans(record: ReleaseRecord, made: list[ReleaseRecord]) -> None:

@@ -12,7 +12,6 @@ that nobody has, and never misses one that somebody has.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import hashlib
 import json
 import os
@@ -24,17 +23,22 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ppdm_sql.catalog import releases
+from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import DatabaseUnavailable, PolicyError, RequirementBreached, Tampered
+from ppdm_sql.errors import DatabaseUnavailable, OptionError, PolicyError, RequirementBreached, Tampered
+from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.release import manifest, writers
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.out import note_export_of_model
 from ppdm_sql.release.pseudo import comment_on
+from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
 from ppdm_sql.release.stage import published_query
+from ppdm_sql.release.turn import still_current
+from ppdm_sql.statements.handed_over import has_control
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.watching import Progress
 
@@ -45,6 +49,9 @@ FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 _OPTIONS = ("format", "spreadsheet_safe")
 _WORK = ".ppdm_tmp-"
 _LONGEST = 200
+_PATTERN = "*?["
+UNFINISHED = "ppdm-unfinished/1"  # the format of what stands in for a manifest while files get their names
+COMPANIONS = (".certificate.sql", ".sql", ".audit.sql")  # what is hashed in the manifest, by the end of its name
 
 
 @dataclass(frozen=True)
@@ -87,31 +94,39 @@ def export(
         batches = _rows(engine, record, order, rows or record.name)
         writers.write(order.format, built, record.relation_name, batches, comment=_comment(record))
         done = _describe(engine, record, order, built)
-        put_in_place(work, [order.path, *beside], first=lambda: note_export(engine, record, order.path))
+        put_in_place(
+            work,
+            [order.path, *beside],
+            release_id=record.release_id,
+            first=lambda: note_export(engine, record, order.path),
+        )
     progress("done", 1, 1)
     return done
 
 
 def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
     """The target file, below the folder exports may go to, and its format."""
-    unknown = [name for name in options if name not in _OPTIONS]
-    if unknown:
-        near = difflib.get_close_matches(unknown[0], _OPTIONS, n=1)
-        raise PolicyError(f"EXPORT has no option {unknown[0]}" + (f": did you mean {near[0]}?" if near else ""))
+    for option in options:
+        if option not in _OPTIONS:
+            raise unknown_option("EXPORT", option, _OPTIONS)
     target = read_place(path, out)
     wanted = str(options.get("format", FORMATS.get(target.suffix, ""))).lower()
     if wanted not in FORMATS.values():
         raise PolicyError(f"EXPORT writes {', '.join(FORMATS.values())}: name the file so, or say WITH (format = ...)")
     safe = options.get("spreadsheet_safe", False)
     if not isinstance(safe, bool) or (safe and wanted != "csv"):
-        raise PolicyError("spreadsheet_safe = true | false is for CSV files")
+        raise OptionError("spreadsheet_safe", "spreadsheet_safe = true | false is for CSV files")
     return Order(target, wanted, safe)
 
 
 def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
     """The file that is meant, below the folder exports may go to."""
-    if "\0" in path or not path.strip() or len(Path(path).name) > _LONGEST:
+    if not path.strip() or len(Path(path).name) > _LONGEST:
         raise PolicyError(f"{what} needs the name of a file, at most 200 characters long")
+    if has_control(path):
+        raise PolicyError(f"{what}: the name of a file has no line break and no other control character")
+    if any(sign in Path(path).name for sign in _PATTERN):
+        raise PolicyError(f"{what}: the name of a file has none of {' '.join(_PATTERN)}: readers take it for a pattern")
     base = out.resolve()
     target = (base / path).resolve()
     if not target.is_relative_to(base) or target == base:
@@ -206,8 +221,9 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
         "sha256": digest,
         "content_hash": judged.content_hash,
     }
-    manifest_path(built).write_text(manifest.as_text(content), encoding="utf-8")
-    certificate_path(built).write_text(judged.certificate, encoding="utf-8")
+    content["export"]["companions"] = {COMPANIONS[0]: sha256_of(judged.certificate)}
+    write_private(manifest_path(built), manifest.as_text(content))
+    write_private(certificate_path(built), judged.certificate)
     return Exported(
         name=shown_name(record),
         path=str(order.path),
@@ -251,26 +267,52 @@ def _sweep(folder: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def put_in_place(work: Path, names: Sequence[Path], *, first: Callable[[], None] | None = None) -> None:
-    """The file and what lies beside it.
+def write_private(path: Path, text: str, *, replace: bool = False) -> None:
+    """A text as a file that its owner alone can read, from the first moment on; replace: a file that is there."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if replace else os.O_EXCL), 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+        file.write(text)
 
-    Old sidecars go first and new ones come last: a crash leaves a file without them, never with others'.
+
+def put_in_place(
+    work: Path, names: Sequence[Path], *, release_id: str | None = None, first: Callable[[], None] | None = None
+) -> None:
+    """Gives the files of a private folder their names: the file itself, its manifest, what else belongs to it.
+
+    The manifest comes last.  Until then one that says "unfinished" stands in its place: a crash leaves files that the
+    next export of the release knows as its own, and that nobody takes for a complete export.
+    release_id: of the export; a file without a manifest needs none.
     first: what is done when all is on the disk and nothing has its name yet.
     """
     for file in names:
         with (work / file.name).open("rb") as handle:
+            os.fchmod(handle.fileno(), 0o600)  # engines write with the modes of the process
             os.fsync(handle.fileno())
     if first is not None:
         first()
-    for beside in names[1:]:
-        beside.unlink(missing_ok=True)
-    for file in names:
-        os.replace(work / file.name, file)
-    folder = os.open(names[0].parent, os.O_RDONLY)
+    file, *manifests = names[:2]
+    for beside in manifests:
+        _announce_files(work, beside, release_id)
+    for moved in (file, *names[2:], *manifests):
+        os.replace(work / moved.name, moved)
+    _sync(file.parent)
+
+
+def _announce_files(work: Path, beside: Path, release_id: str | None) -> None:
+    """Says whose the files are that are about to get their names."""
+    unfinished = work / f"{beside.name}.unfinished"
+    write_private(unfinished, manifest.as_text({"format": UNFINISHED, "release": {"id": release_id}}))
+    _sync(unfinished)
+    os.replace(unfinished, beside)
+    _sync(beside.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -283,6 +325,9 @@ def mapped_errors(path: Path) -> Iterator[None]:
 
 def note_export(engine: Engine, record: ReleaseRecord, path: Path) -> None:
     check_recordable(engine)
-    with engine.transaction():
+    with ledger.locked(engine):
+        ledger.refuse_edited(engine, "exported")
+        still_current(engine, record)
+        note_readers(engine, record)
         releases.add_event(engine, record.release_id, "exported", path.name)
         note_export_of_model(engine, record, path.name)

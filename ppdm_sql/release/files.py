@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -9,9 +11,13 @@ from pathlib import Path
 from sqlglot import exp
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.words import many
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import aliased, column, identifier, own
 
 RELEASE = own("ppdm_release")
+DATABASE = "ppdm_file"  # what a database file is attached as
 
 # How a CSV column gets its type back; a type that is not named here stays text.
 _TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL", "NUMERIC", "DOUBLE", "FLOAT", "REAL",
@@ -20,11 +26,27 @@ _TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL", "NUM
 
 @contextmanager
 def opened(path: Path, form: str, table: str, columns: Mapping[str, str]) -> Iterator[DuckDBEngine]:
-    """The file as temporary view ppdm_release in a locked-down DuckDB."""
-    database = str(path) if form == "duckdb" else ":memory:"
-    with closing(DuckDBEngine.open(database, read_only=form == "duckdb", allow=[str(path.parent)])) as engine:
+    """The file as temporary view ppdm_release in a locked-down DuckDB, in which nothing else of the file is found."""
+    with closing(DuckDBEngine.open(":memory:", allow=[str(path.parent)])) as engine:
+        if form == "duckdb":
+            if os.path.lexists(f"{path}.wal"):  # it would be read as part of the file, and nobody hashed it
+                raise PolicyError(f"{path.name}.wal lies next to {path.name}: an export has no such file")
+            engine.attach(str(path), DATABASE)
+            _refuse_more(engine, path, table)
         engine.view_of_text(RELEASE, release_query(str(path), form, table, columns).sql("duckdb"))
         yield engine
+
+
+def _refuse_more(engine: DuckDBEngine, path: Path, table: str) -> None:
+    """Refuses a database file that holds anything but the released table."""
+    held = engine.fetch(statement("catalog/held_duckdb"), database=DATABASE)
+    others = [(kind, schema, name) for kind, schema, name in held if (kind, schema, name) != ("table", "main", table)]
+    if others:
+        kinds = Counter(kind for kind, _, _ in others)
+        told = ", ".join(many(kinds[kind], kind) for kind in sorted(kinds))
+        raise PolicyError(f"{path.name} holds more than the released table: {told}.  An export holds nothing else")
+    if not held:
+        raise PolicyError(f"{path.name} does not hold the released table")
 
 
 def release_query(path: str, form: str, table: str, columns: Mapping[str, str]) -> exp.Select:
@@ -38,8 +60,8 @@ def release_query(path: str, form: str, table: str, columns: Mapping[str, str]) 
 
 
 def _relation(path: str, form: str, table: str) -> exp.Expr:
-    if form == "duckdb":
-        return Name(table).table()
+    if form == "duckdb":  # by its full name: not through anything that the file defines
+        return exp.Table(this=identifier(table), db=identifier("main"), catalog=identifier(DATABASE))
     options: dict[str, exp.Expr] = {}
     if form == "csv":
         # NULL has no quotes and an empty text has: they stay apart only when the reader is told so.

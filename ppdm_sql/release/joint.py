@@ -13,59 +13,28 @@ rows could be one another, all pairs are made, and each counts the rows that mus
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, PART, PERSON
+from ppdm_sql.anonymizers.plan import KEY, PART, PERSON, QUASI
 from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.release.stage import STAGE, key_columns, person_columns
-from ppdm_sql.source.relation import Source
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.release import people
+from ppdm_sql.release.people import How, Keys, Why
+from ppdm_sql.release.stage import STAGE
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers
 
 ROWS = "ppdm_rows"
 _NO_SUCH_PERSON = -1  # hashes are not negative
 _STAGED, _THEIRS = own("ppdm_joint_link"), own("ppdm_joint_other")
 _LEFT_REST, _RIGHT_REST = own("ppdm_joint_left"), own("ppdm_joint_right")
-
-How = Literal["row", "person"]
-Why = Literal["", "no key", "other columns", "nobody"]
-_PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)  # whatever their width
-
-
-@dataclass(frozen=True)
-class Keys:
-    """The columns by which a release tells its rows and its persons."""
-
-    row: tuple[str, ...]
-    person: tuple[str, ...]
-    told: Mapping[str, Sequence[str]] = field(default_factory=dict)  # column -> what its values are, and where from
-    some_rows: bool = False  # the query leaves rows out
-    known: frozenset[str] = frozenset()  # columns of the tables behind the quasi-identifiers
-    asked: frozenset[str] = frozenset()  # and behind the private attributes that a model asks for
-
-
-def keys_of(source: Source, asked: Collection[str] = ()) -> Keys:
-    """asked: the private attributes that a model asks for."""
-    row, person = key_columns(source), person_columns(source)
-    told = {name: [_type(source.info(name)), source.origins.get(name, name)] for name in (*row, *person)}
-    return Keys(row, person, told, source.some_rows, _behind(source, source.quasi), _behind(source, asked))
-
-
-def _behind(source: Source, names: Collection[str]) -> frozenset[str]:
-    """The columns of the tables that the query computes these from; by their own names where it does not say."""
-    return frozenset().union(*(source.behind.get(name) or {name.casefold()} for name in names))
-
-
-def _type(info: ColumnInfo) -> str:
-    """What decides how a value is printed, and with that its hash."""
-    return info.kind.value if info.kind in _PRINTED_ALIKE else info.declared.casefold()
 
 
 @dataclass(frozen=True)
@@ -77,7 +46,8 @@ class JointOutcome:
     classes: int  # joint classes below k
     rows: int  # rows in them
     unmeasured: Why = ""  # why it could not be measured
-    answered: tuple[str, ...] = ()  # columns that a model asks for as private and another release takes for known
+    answered: tuple[str, ...] = ()  # columns that leave as they are in one release and are known to another
+    is_stranger: bool = False  # the last of the releases was made from other tables
 
     @property
     def measurable(self) -> bool:
@@ -104,13 +74,9 @@ def shown_name(record: ReleaseRecord) -> str:
     return str(record.manifest.get("release", {}).get("name", record.name))
 
 
-def link_name(release_id: str) -> Name:
-    return Name(SCHEMA, f"ppdm_link_{release_id}")
-
-
 def link_query() -> exp.Select:
     """Which row of whom is in which class, and how many rows have that key."""
-    keys = [column(name) for name in (*KEY, PERSON, PART)]
+    keys = [column(name) for name in (*KEY, PERSON, QUASI, PART)]
     counted = aliased(exp.Count(this=exp.Star()), ROWS)
     return exp.Select(expressions=[*keys, counted]).from_(STAGE.table()).group_by(*(key.copy() for key in keys))
 
@@ -141,6 +107,7 @@ class _Other:
     how: How | None
     why: Why = ""
     answered: tuple[str, ...] = ()
+    is_stranger: bool = False  # it was made from other tables
 
     @property
     def turn(self) -> int:
@@ -159,7 +126,7 @@ def judge_jointly(
 ) -> list[JointOutcome]:
     """The outcomes of joining the stage with each live release in turn; the first breach ends it.
 
-    Strangers are releases of tables that are gone: they matter where they speak of the same people.
+    Strangers are releases of other tables: they matter where they speak of the same people.
     """
     engine.create_table(_STAGED, link_query(), temporary=True)
     unknown = int(engine.fetch_one(exp.Select(expressions=[nobody(engine)]))[0])
@@ -176,14 +143,14 @@ def judge_jointly(
         names.append(other.name)
         asked = min(k, other.record.k_promised or k)  # the finer of two releases lets that much out by itself
         if other.how is None:
-            return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered)]
+            return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered, other.is_stranger)]
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
         joined = own(f"ppdm_joint_{number}")
         engine.create_table(_THEIRS, _side(link_name(other.record.release_id)), temporary=True)
         _join(engine, current, joined, by_row=other.how == "row", known=bool(keys.person), unknown=known)
         classes, rows = _small(engine, joined, asked, known)
-        outcomes.append(JointOutcome(tuple(names), asked, classes, rows, answered=other.answered))
+        outcomes.append(JointOutcome(tuple(names), asked, classes, rows, "", other.answered, other.is_stranger))
         if classes:
             break
         current = joined
@@ -232,45 +199,30 @@ def _small(engine: Engine, joined: Name, k: int, unknown: int | None) -> tuple[i
 
 
 def _other(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other:
-    name = shown_name(record)
-    answered = (keys.known & set(record.roles.get("asked", ()))) | (keys.asked & set(record.roles.get("known", ())))
-    told = tuple(sorted(answered))
-    how, why = _comparable(engine, record, keys)
-    if how is None or _in_common(engine, record, unknown):
+    """A release of the same tables: what cannot be measured is refused."""
+    name, told = shown_name(record), people.known_elsewhere(record, keys, same_tables=True)
+    how, why = people.comparable(engine, record, keys)
+    if how is None or people.in_common(engine, _STAGED, record, unknown)[0]:
         return _Other(record, name, how, why, told)
-    # Other people alone are credible where their column was named and a query leaves people out.
-    apart = bool(keys.person) and (keys.some_rows or bool(record.roles.get("some_rows")))
-    return _Other(record, name, how, "", told) if apart else _Other(record, name, None, "nobody", told)
+    # Other people alone are credible where their column was named and a query leaves people out ...
+    if not keys.person or not (keys.some_rows or record.roles.get("some_rows")):
+        return _Other(record, name, None, "nobody", told)
+    # ... and where their raw values do not say that they are the same under keys that were drawn anew.
+    if people.unusual_rows_agree(engine, _STAGED, record, keys):
+        return _Other(record, name, None, "other keys", told)
+    return _Other(record, name, how)
 
 
 def _stranger(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other | None:
-    how, _ = _comparable(engine, record, keys)
-    if how is None or not _in_common(engine, record, unknown):
+    """A release of other tables: it counts where the data say that it speaks of the same people."""
+    if engine.relation_kind(link_name(record.release_id)) is None:
         return None
-    return _Other(record, f"{shown_name(record)} (of a table that is gone)", how)
-
-
-def _comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> tuple[How | None, Why]:
-    """How two releases can be told to speak of the same row: by its key, by its person, or not at all."""
-    if engine.relation_kind(link_name(other.release_id)) is None:
-        return None, "no key"
-    if tuple(other.roles.get("person_columns", ())) != keys.person:
-        return None, "no key"
-    by_row = tuple(other.key_columns) == keys.row
-    if not by_row and not keys.person:
-        return None, "no key"
-    told = other.roles.get("key_told", {})
-
-    def alike(name: str) -> bool:
-        return name not in told or name not in keys.told or list(told[name]) == list(keys.told[name])
-
-    if by_row and all(map(alike, keys.row)):
-        return "row", ""
-    if keys.person and all(map(alike, keys.person)):
-        return "person", ""
-    return None, "other columns"
-
-
-def _in_common(engine: Engine, other: ReleaseRecord, unknown: int) -> bool:
-    relations = {"left_link": _STAGED.table(), "right_link": link_name(other.release_id).table()}
-    return bool(engine.fetch_one(statement("release/joint_common", relations), nobody=unknown)[0])
+    how: How | None = people.stranger_is_same(engine, _STAGED, record, keys, unknown)
+    why: Why = ""
+    if how is None:
+        why = "other keys" if people.unusual_rows_agree(engine, _STAGED, record, keys) else "no key"
+        if why == "no key" and not people.tables_agree(engine, record, keys):
+            return None
+    told = people.known_elsewhere(record, keys, same_tables=False)
+    name = f"{shown_name(record)} (made from another table that holds the same people)"
+    return _Other(record, name, how, why, told, is_stranger=True)

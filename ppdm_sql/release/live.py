@@ -3,7 +3,13 @@
     ppdm.ppdm_live_source_<id>    view    the statement's query, its tables by their full names
     ppdm.ppdm_live_rule<n>_<id>   table   what the values of one column are shown as
     ppdm.ppdm_live_rows_<id>      view    the rows recoded, without those of a class that breaks a requirement now
-    the release's name            view    the published columns of it, one by one, in keyed-hash order
+    ppdm.ppdm_live_shown_<id>     view    the published columns of it, one by one, in keyed-hash order; with a function
+                                          of the same name in front of it, where the engine has walls
+    the release's name            view    what people read: the same columns, through that function
+
+Without the function a plan of the reader tells what is hidden: a comparison that PostgreSQL knows to be harmless is run
+below every security barrier, and EXPLAIN ANALYZE counts the rows it met.  Where an engine has no walls (and no roles
+either) the release's name is the view of the published columns itself.
 
 The classes are found by the statements of sql/checks/: a check returns breaches, and what is breached is not shown.
 It takes two layers (recode, then count and filter), because a condition on a recoded column of the same name means
@@ -103,7 +109,29 @@ def build_rows(engine: Engine, release_id: str, query: str, source: Source, poli
 
 def build_view(engine: Engine, name: Name, release_id: str, columns: Sequence[str], seed: int) -> None:
     """What people read."""
-    engine.create_view(name, published_query(engine, rows_name(release_id), columns, seed), replace=True)
+    query = published_query(engine, rows_name(release_id), columns, seed)
+    if engine.has_walls:
+        engine.create_view(_shown_name(release_id), query)
+        wall = engine.create_wall(_shown_name(release_id))
+        wall.set("alias", exp.TableAlias(this=identifier("s")))
+        query = exp.Select(expressions=[aliased(column(one, "s"), one) for one in columns]).from_(wall)
+    engine.create_view(name, query, replace=True)
+
+
+def let_read(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
+    """Who may read the view must be let through the wall behind it, too."""
+    if engine.has_walls and roles:
+        engine.open_wall(_shown_name(release_id), roles)
+
+
+def lacks_wall(engine: Engine, release_id: str) -> bool:
+    """Whether a live view was published before there were walls, so that a plan tells its readers what it hides."""
+    return engine.has_walls and engine.wall_text(_shown_name(release_id)) is None
+
+
+def _shown_name(release_id: str) -> Name:
+    """The private view of the published columns, which has the wall in front of it."""
+    return Name(SCHEMA, f"{PREFIX}shown_{release_id}")
 
 
 def _lasting(engine: Engine, query: str) -> exp.Query:
@@ -178,7 +206,9 @@ def _breached(
         _RECODED,
         requirement,
         quasi=[ColumnInfo(key, Kind.INTEGER, "INTEGER") for key in keys],
-        sensitive=None if sensitive is None else Sensitive(source.info(sensitive)),
+        sensitive=None
+        if sensitive is None
+        else Sensitive(source.info(sensitive), nulls_as_value=sensitive in source.nulls_as_value),
         entity=text if counts_persons else None,
     )
     for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):  # a view takes no parameters
@@ -194,15 +224,16 @@ def _breached(
 
 def parts(engine: Engine, release_id: str) -> list[Name]:
     """What lies behind a live view, what depends on others first."""
-    order = {"rows": 0, "source": 1}
+    order = {"shown": 0, "rows": 1, "source": 2}
     mine = [name for name in engine.relations(SCHEMA) if name.startswith(PREFIX) and name.endswith(f"_{release_id}")]
-    mine.sort(key=lambda name: (order.get(name.removeprefix(PREFIX).split("_")[0], 2), name))
+    mine.sort(key=lambda name: (order.get(name.removeprefix(PREFIX).split("_")[0], 3), name))
     return [Name(SCHEMA, name) for name in mine]
 
 
 def drop_parts(engine: Engine, release_id: str) -> None:
     for name in parts(engine, release_id):
         if engine.relation_kind(name) == "view":
+            engine.drop_wall(name)
             engine.drop_view(name)
         else:
             engine.drop_table(name)
@@ -216,7 +247,7 @@ def fingerprint(engine: Engine, name: Name, release_id: str) -> dict[str, Any]:
 def _said(engine: Engine, name: Name) -> str:
     text = engine.view_query(name)
     if text is not None:
-        return sha256_of(text)
+        return sha256_of(text + (engine.wall_text(name) or ""))
     columns = [info.name for info in engine.columns(name)]
     if not columns:
         raise PpdmError(f"{name} is gone")

@@ -14,7 +14,6 @@ from typing import Any
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY
-from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
@@ -24,16 +23,18 @@ from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
 from ppdm_sql.release.export import export
 from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import finding_json, typed
+from ppdm_sql.release.manifest import finding_json, nulls_as_value, typed
 from ppdm_sql.release.publish import check_rows
-from ppdm_sql.release.recheck import sensitive_columns
+from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, FindingShown, Verified
+from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Judgement, judge
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
+_NO_WALL = "an earlier version published it: EXPLAIN ANALYZE tells its readers how many rows it hides"
 NOW, _PERSONS = own("ppdm_live_now"), own("ppdm_live_persons")
 
 
@@ -55,6 +56,8 @@ def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
             state = _taken(engine, record)
         except EngineError:
             problems.append("it cannot be read: its source is not what it was when it was published")
+    if state is not None and live.lacks_wall(engine, record.release_id):
+        problems.append(f"{_NO_WALL}; REFRESH {shown_name(record)} ends that")
     found = () if state is None or not state.judgement.rows else state.judgement.findings
     outcome = Verified(
         shown_name(record),
@@ -62,15 +65,10 @@ def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
         tuple(problems),
         state.judgement.rows if state else 0,
         state.judgement.classes if state else 0,
-        _notes(record, state) if state else (),
+        (*_notes(record, state), *reading_notes(record.roles, state.judgement)) if state else (),
         measured="measured on what the view shows now" if state else "not measured",
     )
-    if not engine.read_only:
-        with engine.transaction():
-            event: releases.Event = "verified" if outcome.holds else "tampered"
-            detail = "; ".join([*problems, *outcome.notes]) or None
-            releases.add_event(engine, record.release_id, event, detail, check_rows(found))
-    return outcome
+    return note_verdict(engine, record, outcome, check_rows(found))
 
 
 def export_live(
@@ -113,7 +111,7 @@ def _taken(engine: Engine, record: ReleaseRecord) -> _State:
         engine,
         NOW,
         quasi=roles["quasi"],
-        sensitive=sensitive_columns(roles["sensitive"], roles["levels"]),
+        sensitive=sensitive_columns(roles["sensitive"], roles["levels"], nulls_as_value(roles)),
         requirements=asked,
     )
     content = content_hash(engine, NOW, list(published))
@@ -153,6 +151,7 @@ def _as_of_now(record: ReleaseRecord, state: _State) -> ReleaseRecord:
         "rows": judged.rows,
         "classes": judged.classes,
         "findings": [finding_json(finding) for finding in judged.findings],
+        "sensitive_nulls": dict(judged.nulls),
         "content_hash": state.content_hash,
     }
     if state.content_hash != record.content_hash:

@@ -6,7 +6,7 @@ It goes to recipients, so it holds no query text, no name of a dropped column, n
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -15,7 +15,9 @@ from ppdm_sql.anonymizers.plan import Risk, TablePlan
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import decimal
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.handed_over import is_hidden
 from ppdm_sql.verify.relation import Finding, Judgement
 
 FORMAT = "ppdm-release/1"
@@ -47,6 +49,7 @@ def manifest(
             "requirements": [str(requirement) for requirement in policy.requirements],
             "quasi_identifiers": list(source.quasi),
             "sensitive": list(source.sensitive),
+            "nulls_as_value": sorted(source.nulls_as_value),
             "target": source.target,
             "insensitive": list(source.insensitive),
             "counts_entities": source.entity is not None,
@@ -58,6 +61,7 @@ def manifest(
         "classes": judgement.classes,
         "suppressed_rows": plan.suppressed_rows,
         "k_when_null_matches_all": k_null_matches_all,
+        "sensitive_nulls": dict(judgement.nulls),
         "figures": plain(plan.figures),
         "findings": [finding_json(finding) for finding in judgement.findings],
         "joint": [dict(outcome) for outcome in joint],
@@ -75,6 +79,39 @@ def listed(columns: Mapping[str, str]) -> list[dict[str, str]]:
 def typed(columns: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The reverse of listed."""
     return {item["name"]: item["type"] for item in columns}
+
+
+def nulls_as_value(roles: Mapping[str, Any]) -> Collection[str]:
+    """The sensitive columns whose NULLs count as a value, by a record's roles or by the policy of a manifest.
+
+    A release that does not say it was published when every NULL did: that was its promise.
+
+    >>> nulls_as_value({"sensitive": ["a", "b"], "nulls_as_value": ["b"]}), nulls_as_value({"sensitive": ["a", "b"]})
+    (['b'], ['a', 'b'])
+    """
+    found: Collection[str] = roles.get("nulls_as_value", list(roles["sensitive"]))
+    return found
+
+
+def null_readings(nulls: Mapping[str, int], rows: int, counting: Collection[str]) -> list[str]:
+    """How the NULLs of sensitive columns were read, one sentence per column that holds some.
+
+    >>> null_readings({"diagnosis": 4}, 12, counting=[])
+    ['"diagnosis" is NULL in 4 of 12 rows: l, confidence and t measure the known values only']
+    """
+    readings = {
+        True: "NULL counts as a value of its own (NULLS AS VALUE)",
+        False: "l, confidence and t measure the known values only",
+    }
+    return [
+        f'"{name}" is NULL in {missing:,} of {many(rows, "row")}: {readings[name in counting]}'
+        for name, missing in nulls.items()
+    ]
+
+
+def recorded_readings(content: Mapping[str, Any]) -> list[str]:
+    """The same as a manifest has it; nothing for a manifest that does not say how many NULLs there are."""
+    return null_readings(content.get("sensitive_nulls", {}), content["rows"], nulls_as_value(content["policy"]))
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -134,5 +171,6 @@ def joint_breaches(content: Mapping[str, Any]) -> list[str]:
 
 
 def as_text(content: Mapping[str, Any]) -> str:
-    """The manifest as a file: for people to read and for programs to parse."""
-    return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    """The manifest as a file: for people to read and for programs to parse; what they could not see is a number."""
+    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return "".join(json.dumps(one)[1:-1] if one != "\n" and is_hidden(one) else one for one in text)

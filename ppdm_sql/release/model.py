@@ -8,13 +8,13 @@ that a second model or table from the same source is judged together with this o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
-from ppdm_sql.catalog import migrate, models, releases
+from ppdm_sql.catalog import ledger, migrate, models, releases
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
@@ -25,6 +25,8 @@ from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, out, publish, risks
 from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns
+from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -32,7 +34,7 @@ from ppdm_sql.statements.names import SCHEMA, Name, aliased, column
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees import stored
 from ppdm_sql.trees.tree_json import read_tree, tree_text, tree_to_dict
-from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge
+from ppdm_sql.verify.relation import Judgement, judge
 from ppdm_sql.verify.spans import reached_nodes
 from ppdm_sql.watching import Progress
 
@@ -84,16 +86,26 @@ def find_former(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord
 
 def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> ReleaseRecord:
     """Makes the model readable under its name, or raises and leaves everything as it was."""
-    measured = measure(engine, request, progress)
-    publish.refuse_breaches(str(request.name), measured.judgement.findings)
-    out.refuse_joint(str(request.name), request.statement.policy, measured.joint)
-    out.refuse_superseding(engine, request.statement, request.source, request.former)
-    with engine.transaction():
+    build_stage(engine, _stage_plan(engine, request))
+    with publishing(engine):
+        request = _with_former_of_now(engine, request)
+        measured = _measure_stage(engine, request, progress)
+        publish.refuse_breaches(str(request.name), measured.judgement, request.source)
+        out.refuse_joint(str(request.name), request.statement.policy, measured.joint)
+        out.refuse_superseding(engine, request.statement, request.source, request.former)
         _save(engine, request)
+        engine.create_table(ledger.link_name(request.release_id), joint.link_query())
         record = _record(engine, request, measured)
-        engine.create_table(joint.link_name(request.release_id), joint.link_query())
         out.retire(engine, record, request.former, supersedes=request.statement.policy.supersedes)
     return record
+
+
+def _with_former_of_now(engine: Engine, request: ModelRequest) -> ModelRequest:
+    """Another session may have published, replaced or dropped this name since the request was made."""
+    _, former = find_former(engine, request.statement)
+    refuse_vanished(request.former, former)
+    check_drift(former, request.source)
+    return replace(request, former=former)
 
 
 @dataclass(frozen=True)
@@ -109,16 +121,19 @@ class MeasuredModel:
 
 def measure(engine: Engine, request: ModelRequest, progress: Progress) -> MeasuredModel:
     """Judges the groups that the model file lets somebody form among the rows of the source."""
+    build_stage(engine, _stage_plan(engine, request))
+    return _measure_stage(engine, request, progress)
+
+
+def _measure_stage(engine: Engine, request: ModelRequest, progress: Progress) -> MeasuredModel:
     progress("verifying", 0, None)
     source, policy = request.source, request.statement.policy
-    build_stage(engine, _stage_plan(engine, request))
-    sensitive = [
-        SensitiveColumn(name, source.info(name).kind, publish.leaf_levels(request.hierarchies.get(name)))
-        for name in source.sensitive
-    ]
+    sensitive = publish.sensitive_columns(source, request.hierarchies)
     entity = ENTITY if source.entity is not None else None
     judgement = judge(engine, STAGE, quasi=[PART], sensitive=sensitive, requirements=policy.requirements, entity=entity)
-    outcomes = out.judge_jointly(engine, policy, source, _asked(request.plan))
+    if source.entity is None:
+        risks.refuse_unaccepted(policy, risks.few_persons(engine, policy, source, [PART]))
+    outcomes = out.judge_jointly(engine, policy, source, _told(request), former=request.former)
     return MeasuredModel(judgement, tuple(outcomes), tree_text(request.plan.tree, request.name.last))
 
 
@@ -191,7 +206,7 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         options=manifest.plain(policy.options),
         seed=policy.seed,
         requirements=[str(requirement) for requirement in policy.requirements],
-        roles=publish.roles_json(source, request.hierarchies, request.statement, _asked(request.plan)),
+        roles=publish.roles_json(source, request.hierarchies, request.statement, _told(request)),
         source_query=request.statement.query,
         policy_text=request.statement.text,
         storage=None,
@@ -215,6 +230,13 @@ def _asked(plan: ModelPlan) -> list[str]:
     """The private attributes that the tree asks for."""
     used = (plan.tree.attributes[number].name for number in plan.tree.used())
     return [name for name in used if name not in plan.public]
+
+
+def _told(request: ModelRequest) -> list[str]:
+    """What the tree tells of as it is: the private attributes that it asks for, and the class it gives."""
+    target, plan = request.source.target, request.plan
+    is_told = target is not None and not plan.class_is_public and target not in request.source.quasi
+    return [*_asked(plan), *([target] if target is not None and is_told else [])]
 
 
 def _figures(plan: ModelPlan) -> dict[str, Any]:

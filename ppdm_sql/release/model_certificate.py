@@ -12,6 +12,7 @@ below private ones the groups are finer, and only the source can tell.  So there
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -25,7 +26,8 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.policy.requirements import EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
-from ppdm_sql.release.manifest import joint_breaches
+from ppdm_sql.release.manifest import joint_breaches, nulls_as_value
+from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import aliased, column, identifier, own
 from ppdm_sql.statements.steps import Steps
@@ -79,9 +81,10 @@ def model_certificate(
 def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str) -> str:
     known = sorted({*public, str(record.roles["target"])} if _class_is_public(record) else public)
     names, finer = ", ".join(known) or "none", _has_finer_groups(tree, public)
+    certificate_file = f"{file}.certificate.sql"
     lines = [
         f"Certificate of model {record.manifest['release']['name']} ({record.release_id})",
-        f"    duckdb < {file}.certificate.sql        (in the folder of the file)",
+        f"    duckdb < {shlex.quote(certificate_file)}        (in the folder of the file)",
         f"Every row it prints must say '{_HOLDS}'{f', or {_OPEN!r}' if finer else ''}.",
         f"Columns that an attacker is taken to know: {names}",
     ]
@@ -98,11 +101,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
     risks = record.manifest["residual_risks"]
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
     lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest)]
-    return _comment(lines)
-
-
-def _comment(lines: Sequence[str]) -> str:
-    return "\n".join(f"-- {' '.join(line.splitlines())}" for line in lines)
+    return comment(lines)
 
 
 def _public(record: ReleaseRecord) -> set[str]:
@@ -177,9 +176,11 @@ def _empty() -> exp.Select:
 def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequence[Requirement]) -> str:
     """The text of <name>.json.audit.sql, in the dialect of the database that has the source."""
     by_person = record.roles["entity"] is not None
+    read_as_value = nulls_as_value(record.roles)
+    counting = {place for place, name in enumerate(record.roles["sensitive"]) if name in read_as_value}
     spans = _span_query(engine, record, tree, by_person=by_person)
     checks = [
-        _breaches(engine, requirement, spans, place, told, by_person=by_person)
+        _breaches(engine, requirement, spans, place, told, by_person=by_person, nulls_as_value=place in counting)
         for requirement in asked
         for place, told in _told_by(record, requirement)
     ]
@@ -191,7 +192,7 @@ def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequen
         + (f", and the person as {_PERSON}." if by_person else "."),
         "Every SELECT returns the groups that break a requirement: no row means that it holds.  It writes nothing.",
     ]
-    return "\n\n".join([_comment(head), *checks]) + "\n"
+    return "\n\n".join([comment(head), *checks]) + "\n"
 
 
 def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person: bool) -> exp.Select:
@@ -223,14 +224,21 @@ def _told_by(record: ReleaseRecord, requirement: Requirement) -> list[tuple[int 
 
 
 def _breaches(
-    engine: Engine, requirement: Requirement, spans: exp.Select, place: int | None, told: str, *, by_person: bool
+    engine: Engine,
+    requirement: Requirement,
+    spans: exp.Select,
+    place: int | None,
+    told: str,
+    *,
+    by_person: bool,
+    nulls_as_value: bool,
 ) -> str:
     """The groups that break a requirement on a sensitive column, or k."""
 
     def text(called: str) -> ColumnInfo:
         return ColumnInfo(called, Kind.TEXT, "TEXT")
 
-    sensitive = None if place is None else Sensitive(text(_secret(place)))
+    sensitive = None if place is None else Sensitive(text(_secret(place)), nulls_as_value=nulls_as_value)
     person = text(_PERSON) if by_person and place is None else None
     quasi = [text(_SPAN)]
     query, params = breach_query(engine, _SPANS, requirement, quasi=quasi, sensitive=sensitive, entity=person)
@@ -239,11 +247,12 @@ def _breaches(
     query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
     parts = query.args["with_"].expressions
     parts.insert(0, parts.pop())  # the others read it
-    return f"{_comment([told])}\n{written(query, engine.dialect)}"
+    return f"{comment([told])}\n{written(query, engine.dialect)}"
 
 
 def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
     """The statement with its parameters written in."""
+    query = query.copy()
     for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):
         hole.replace(exp.convert(params[hole.name]))
     return query

@@ -5,59 +5,69 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ppdm_sql.anonymizers.plan import Risk
-from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.release import joint, risks
+from ppdm_sql.release import joint, people, risks
 from ppdm_sql.release.damage import refuse_damaged
 from ppdm_sql.release.withdraw import is_overlaid, withdraw
-from ppdm_sql.source.relation import Source, relations_read
-from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name
+from ppdm_sql.source.relation import Source
+from ppdm_sql.source.tables import relations_read
+from ppdm_sql.statements.names import SCHEMA, Name
 
 _WAYS_OUT = (
-    "or withdraw the other (DROP RELEASE, where it was never exported), or say SUPERSEDES when nobody holds it any "
-    "more, or ACCEPT RISK (joint)"
+    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or say SUPERSEDES "
+    "when nobody holds it any more, or ACCEPT RISK (joint)"
+)
+_WAYS_OUT_OF_ANOTHER_TABLE = (
+    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or ACCEPT RISK "
+    "(joint); SUPERSEDES is for releases of the same tables only"
 )
 
 
 def judge_jointly(
-    engine: Engine, policy: Policy, source: Source, asked: Collection[str] = ()
+    engine: Engine,
+    policy: Policy,
+    source: Source,
+    raw: Collection[str] | None = None,
+    *,
+    former: ReleaseRecord | None = None,
 ) -> list[joint.JointOutcome]:
-    """The stage together with every release of the same tables that is still out.
+    """The stage together with every release that is still out and speaks of the same people.
 
-    asked: the private attributes that a model asks for.
+    SUPERSEDES speaks of releases of the same tables and of the former one of this name; releases of other tables stay
+    out, and stay judged.  raw: what leaves as it is; None: every column that is no quasi-identifier.
     """
-    if policy.supersedes:
-        return []
     if not migrate.is_there(engine):
         return []
-    others, strangers = releases.live_from(engine, source.tables), _of_gone_tables(engine, source.tables)
+    others = releases.live_from(engine, source.tables)
+    known = {record.release_id for record in others}
+    strangers = [record for record in releases.out_now(engine) if record.release_id not in known]
+    if policy.supersedes:
+        others = []
+        strangers = [record for record in strangers if former is None or record.release_id != former.release_id]
     if not others and not strangers:
         return []
     for other in (*others, *strangers):
         refuse_damaged(other)
-    k, persons = risks.asked_k(policy), source.entity is not None
-    keys = joint.keys_of(source, asked)
-    return joint.judge_jointly(engine, others, keys, k, persons=persons, strangers=strangers)
+    _refuse_edited_links(engine, (*others, *strangers))
+    keys = people.keys_of(source, raw)
+    return joint.judge_jointly(
+        engine, others, keys, risks.asked_k(policy), persons=source.entity is not None, strangers=strangers
+    )
 
 
-def _of_gone_tables(engine: Engine, tables: Sequence[str]) -> list[ReleaseRecord]:
-    """What is still out from tables that are not there any more: one of them may have this table's name now."""
-    out = [str(source) for (source,) in engine.fetch(statement("release/sources_out"))]
-    gone = [source for source in out if source not in tables and not _is_there(engine, source)]
-    known = {record.release_id for record in releases.live_from(engine, tables)}
-    return [record for record in releases.live_from(engine, gone) if record.release_id not in known]
-
-
-def _is_there(engine: Engine, source: str) -> bool:
-    """Whether a table of the ledger exists; either part of its name can have dots of its own."""
-    words = source.split(".")
-    names = ((".".join(words[:place]), ".".join(words[place:])) for place in range(1, len(words)))
-    return any(engine.relation_kind(Name(*name)) is not None for name in names if all(name))
+def _refuse_edited_links(engine: Engine, others: Sequence[ReleaseRecord]) -> None:
+    edited = ledger.edited_links(engine, {other.release_id for other in others})
+    if edited:
+        names = ", ".join(f'"{joint.shown_name(other)}"' for other in others if other.release_id in edited)
+        raise Tampered(
+            f"the link table of {names} was edited in schema {SCHEMA}, so nothing can be judged together with it; "
+            "publish it again, or withdraw it with DROP RELEASE"
+        )
 
 
 # -- refusing --------------------------------------------------------------------------------------------
@@ -75,13 +85,7 @@ def refuse_superseding(engine: Engine, publish: Publish, source: Source, former:
     if not publish.policy.supersedes:
         return
     read = relations_read(engine, publish.query)
-    own = None if former is None else former.release_id
-    name = engine.name(publish.name)
-    found = releases.live_from(engine, source.tables)
-    made = [one for model in found if model.kind == "MODEL" for one in pseudo_data_of(engine, model)]
-    for other in (one for one in (*found, *made) if one.state == "live" and one.release_id != own):
-        if other.name.last == name.last and name.schema in (None, other.name.schema):
-            continue  # somebody else publishes this name at the same time: one of the two will win
+    for other in withdrawn_by(engine, engine.name(publish.name), source.tables, former):
         # Only a live view passes its tables on to who reads it; what lies behind it has its id.
         if any(name.endswith(other.release_id) for name in read):
             raise PolicyError(
@@ -94,18 +98,33 @@ def refuse_superseding(engine: Engine, publish: Publish, source: Source, former:
             )
 
 
+def withdrawn_by(
+    engine: Engine, name: Name, tables: Sequence[str], former: ReleaseRecord | None
+) -> list[ReleaseRecord]:
+    """What SUPERSEDES takes away under other names: the current releases of the tables, and their pseudo-data."""
+    if not migrate.is_there(engine):
+        return []
+    own = None if former is None else former.release_id
+    found = releases.live_from(engine, tables)
+    made = [one for model in found if model.kind == "MODEL" for one in pseudo_data_of(engine, model)]
+    there = {one.release_id: one for one in (*found, *made) if one.state == "live" and one.release_id != own}
+    # A release of the same name is one that somebody else publishes at the same time: one of the two will win.
+    return [one for one in there.values() if one.name.last != name.last or name.schema not in (None, one.name.schema)]
+
+
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
     """Why a release is refused beside the others, and what can be done; None when it is not."""
     broken = [outcome for outcome in outcomes if not outcome.holds]
     if not broken or risks.JOINT.name in policy.accepted_risks:
-        return None
+        return _known_elsewhere_breach(policy, outcomes)
     first = broken[0]
     held = ", ".join(first.releases)
     small = f"{many(first.classes, 'joint class', 'joint classes')} of fewer than {first.k} ({many(first.rows, 'row')})"
+    has_same = "has the same people as" if first.is_stranger else "comes from the same table as"
     why, what = {
         "": (f"together with {held} has {small}", "publish the same recoding"),
         "no key": (
-            f"comes from the same table as {held}, and they share no key to tell their joint classes by",
+            f"{has_same} {held}, and they share no key to tell their joint classes by",
             "select the same IDENTIFIER or ENTITY first in both",
         ),
         "other columns": (
@@ -117,8 +136,24 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
             f"cannot be measured together with {held}: they come from the same table and have no key in common",
             "select IDENTIFIER, ENTITY or the quasi-identifiers in the same way in both",
         ),
+        "other keys": (
+            f"cannot be measured together with {held}: no key is in both, but most rows with unusual "
+            "quasi-identifiers are, so these are the same people under other keys",
+            "select an IDENTIFIER or ENTITY that stays the same",
+        ),
     }[first.unmeasured]
-    return why, f"Either {what}, {_WAYS_OUT}"
+    return why, f"Either {what}, {_WAYS_OUT_OF_ANOTHER_TABLE if first.is_stranger else _WAYS_OUT}"
+
+
+def _known_elsewhere_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
+    """Each release forms its classes by what it takes for known itself: what another one knows parts them further."""
+    (*_, risk) = (None, *risks_of(outcomes))
+    if risk is None or risk.name in policy.accepted_risks:
+        return None
+    return (
+        f"cannot be published: {risk.message}",
+        f"Either give the column the same role in both, or withdraw the other, or ACCEPT RISK ({risk.name})",
+    )
 
 
 def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
@@ -126,12 +161,12 @@ def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
     columns = sorted({name for outcome in outcomes for name in outcome.answered})
     if not columns:
         return ()
-    held = ", ".join(dict.fromkeys(name for outcome in outcomes for name in outcome.releases))
+    held = ", ".join(dict.fromkeys(outcome.releases[-1] for outcome in outcomes if outcome.answered))
     message = (
-        f"a model asks for {', '.join(columns)} as private which another release takes for known ({held}): who knows "
-        "it can answer more of its questions than were taken into account"
+        f"{', '.join(columns)} is a quasi-identifier in one release and leaves as it is in another ({held}): somebody "
+        "who knows it can part the classes of the other further than was measured"
     )
-    return (Risk("known_elsewhere", message),)
+    return (Risk(risks.KNOWN_ELSEWHERE, message, refuses=True),)
 
 
 # -- retiring --------------------------------------------------------------------------------------------
@@ -145,14 +180,17 @@ def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, 
     the same of the same people.
     """
     if supersedes:
-        for other in releases.live_from(engine, record.sources):
+        found = releases.live_from(engine, record.sources)
+        if former is not None and former.release_id not in {other.release_id for other in found}:
+            found.append(former)  # its name shows the new one, whatever table it was made from
+        for other in found:
             if other.release_id != record.release_id:
                 _supersede(
                     engine, other, record, is_former=former is not None and other.release_id == former.release_id
                 )
     elif former is not None and _says_the_same(engine, former, record):
         _hand_on(engine, former, record)
-        engine.drop_table(joint.link_name(former.release_id))
+        engine.drop_table(ledger.link_name(former.release_id))
     elif former is not None:
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
 
@@ -162,6 +200,7 @@ def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> No
     for event in releases.events(engine, former.release_id):
         if event.event == "exported":
             releases.add_event(engine, record.release_id, "exported", event.detail)
+    releases.add_readers(engine, record.release_id, releases.readers(engine, former.release_id))
     releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
 
 
@@ -174,7 +213,7 @@ def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, i
         releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
     else:
         _take_away(engine, other, record)
-    engine.drop_table(joint.link_name(other.release_id))
+    engine.drop_table(ledger.link_name(other.release_id))
 
 
 def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:
@@ -218,12 +257,16 @@ def _is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:
     return model.release_id == told["model_release"] or bool(model.content_hash == told["model_hash"])
 
 
-def note_export_of_model(engine: Engine, made: ReleaseRecord, detail: str) -> None:
-    """Notes with the model of exported pseudo-data that it was handed over; nothing for other releases."""
+def models_of(engine: Engine, made: ReleaseRecord) -> list[ReleaseRecord]:
+    """The models that pseudo-data gives back to whoever holds it; none for other releases."""
     if "pseudo_data" not in made.manifest:
-        return
+        return []
     model = releases.by_id(engine, made.manifest["pseudo_data"]["model_release"])
     known = [] if model is None else releases.history(engine, model.name)
-    for one in known:
-        if one.kind == "MODEL" and one.state != "superseded" and _is_made_from(made, one):
-            releases.add_event(engine, one.release_id, "exported", f"as pseudo-data {joint.shown_name(made)}: {detail}")
+    return [one for one in known if one.kind == "MODEL" and one.state != "superseded" and _is_made_from(made, one)]
+
+
+def note_export_of_model(engine: Engine, made: ReleaseRecord, detail: str) -> None:
+    """Notes with the model of exported pseudo-data that it was handed over; nothing for other releases."""
+    for one in models_of(engine, made):
+        releases.add_event(engine, one.release_id, "exported", f"as pseudo-data {joint.shown_name(made)}: {detail}")

@@ -8,8 +8,11 @@ from dataclasses import replace
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.model import ModelRequest
 from ppdm_sql.release.model import measure as measure_model
-from ppdm_sql.release.publish import preview
+from ppdm_sql.release.out import refuse_superseding, withdrawn_by
+from ppdm_sql.release.publish import Request, preview
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Planned
 
@@ -17,19 +20,30 @@ from ppdm_sql.release.results import Planned
 def planned(planner: Planner, statement: Publish) -> Planned:
     """A table, view or model as it would be, and what was run to know it."""
     with _heard(planner.engine) as statements:
-        found = _model(planner, statement) if statement.kind == "MODEL" else _table(planner, statement)
+        found, request = _model(planner, statement) if statement.kind == "MODEL" else _table(planner, statement)
+        withdraws = _withdrawn(planner.engine, statement, request)
     planner.progress("done", 1, 1)
-    return replace(found, statements=tuple(statements))
+    return replace(found, withdraws=withdraws, statements=tuple(statements))
 
 
-def _table(planner: Planner, statement: Publish) -> Planned:
+def _table(planner: Planner, statement: Publish) -> tuple[Planned, Request]:
     request = planner.table(statement, run_id="")
-    return Planned.of(request, preview(planner.engine, request, planner.progress))
+    return Planned.of(request, preview(planner.engine, request, planner.progress)), request
 
 
-def _model(planner: Planner, statement: Publish) -> Planned:
+def _model(planner: Planner, statement: Publish) -> tuple[Planned, ModelRequest]:
     request = planner.model(statement, run_id="")
-    return Planned.of_model(request, measure_model(planner.engine, request, planner.progress))
+    return Planned.of_model(request, measure_model(planner.engine, request, planner.progress)), request
+
+
+def _withdrawn(engine: Engine, statement: Publish, request: Request | ModelRequest) -> tuple[str, ...]:
+    """What SUPERSEDES would take away; refuses what it could not."""
+    if not statement.policy.supersedes:
+        return ()
+    former = request.former if isinstance(request, ModelRequest) else request.target.former
+    refuse_superseding(engine, statement, request.source, former)
+    gone = withdrawn_by(engine, engine.name(statement.name), request.source.tables, former)
+    return tuple(shown_name(one) for one in gone)
 
 
 @contextmanager

@@ -16,11 +16,11 @@ from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, PpdmError, Tampered
+from ppdm_sql.errors import OptionError, PolicyError, PpdmError, Tampered
 from ppdm_sql.models import library
 from ppdm_sql.policy.clause import LARGEST_SEED
+from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import PseudoData
-from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import Made, Order, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
@@ -29,8 +29,10 @@ from ppdm_sql.release import manifest
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of
 from ppdm_sql.release.out import retire_pseudo
+from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.stage import published_query
 from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.release.turn import publishing
 from ppdm_sql.sharing.mark import MARK
 from ppdm_sql.statements.names import own
 from ppdm_sql.verify.content import content_hash
@@ -60,17 +62,19 @@ def read_order(statement: PseudoData) -> Order:
     given = statement.options
     for name in given:
         if name not in _OPTIONS:
-            raise PolicyError(f"PSEUDO DATA has no option {shown(name)}: {did_you_mean(name, _OPTIONS)}")
+            raise unknown_option("PSEUDO DATA", name, _OPTIONS)
     words = {name: _word(name, given.get(name)) for name in _WORDS}
     for name, why in _PGEN_ONLY.items():
         if words["algorithm"] == "basegen" and name in given:
-            raise PolicyError(f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
+            raise OptionError(name, f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
+    with about_option("domains"):
+        domains = read_domains(given.get("domains"))
     return Order(
         algorithm=words["algorithm"],
         rows=_whole(given.get("rows"), "rows", 1, MOST_ROWS),
         seed=_whole(given.get("seed"), "seed", 0, LARGEST_SEED) or 0,
         draw=words["classes"] == "draw",
-        domains=read_domains(given.get("domains")),
+        domains=domains,
         by_counts=words["classes"] == "counts",
         numbers=words["numbers"],
         bands=words["bands"],
@@ -82,7 +86,7 @@ def _word(name: str, value: Any) -> str:
     if value is None:
         return known[0]
     if not isinstance(value, str) or value not in known:
-        raise PolicyError(f"{name} of PSEUDO DATA is {', '.join(known[:-1])} or {known[-1]}")
+        raise OptionError(name, f"{name} of PSEUDO DATA is {', '.join(known[:-1])} or {known[-1]}")
     return value
 
 
@@ -90,7 +94,7 @@ def _whole(value: Any, name: str, least: int, most: int) -> int | None:
     if value is None:
         return None
     if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= most:
-        raise PolicyError(f"{name} of PSEUDO DATA is a whole number from {least} to {most:,}")
+        raise OptionError(name, f"{name} of PSEUDO DATA is a whole number from {least} to {most:,}")
     return int(value)
 
 
@@ -103,8 +107,12 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
     progress("making rows", 0, None)
     made = generate(engine, tree, order)
     made.store(engine, _STAGE)
-    target = find_target(engine, statement, release_id)
-    with engine.transaction():
+    find_target(engine, statement, release_id)
+    with publishing(engine):
+        model = _same_model(engine, statement, model)
+        target = find_target(engine, statement, release_id)
+        if target.former is not None:
+            note_readers(engine, target.former)
         target.clear(engine)
         engine.create_table(target.storage, published_query(engine, _STAGE, made.columns, order.seed))
         record = _record(engine, statement, order, made, model, target, release_id, run_id)
@@ -115,8 +123,20 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
         engine.comment(target.name, target.kind, comment_on(record))
         retire_pseudo(engine, record, target.former)
         target.clear_storage(engine)
+        note_readers(engine, record)
     engine.drop_table(_STAGE, temporary=True)
     return record
+
+
+def _same_model(engine: Engine, statement: PseudoData, used: ReleaseRecord) -> ReleaseRecord:
+    """The model's release under the lock; refused when it is another model than the rows were made from."""
+    found = released_model(engine, statement)
+    if found.content_hash != used.content_hash:
+        raise PpdmError(
+            f"another session replaced model {shown_name(used)} while rows were made from it; nothing was published.  "
+            "Run it again"
+        )
+    return found
 
 
 def comment_on(record: ReleaseRecord) -> str:

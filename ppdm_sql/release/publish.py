@@ -18,7 +18,7 @@ from datetime import datetime
 from typing import Any
 
 from ppdm_sql.anonymizers.plan import ENTITY, Risk, TablePlan
-from ppdm_sql.catalog import releases
+from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
@@ -26,9 +26,12 @@ from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import many
-from ppdm_sql.release import joint, live, manifest, out, risks
+from ppdm_sql.release import joint, live, manifest, out, people, risks
+from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
-from ppdm_sql.release.target import Target
+from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
@@ -81,13 +84,21 @@ def publish(engine: Engine, request: Request, progress: Progress) -> ReleaseReco
     """Makes the release readable under its name, or raises and leaves everything as it was."""
     build_stage(engine, request.plan)
     try:
-        with engine.transaction():
-            return _store(engine, request, progress)
+        with publishing(engine):
+            return _store(engine, _with_target_of_now(engine, request), progress)
     except BaseException:
         if not engine.has_transactions:
             engine.drop_table(request.target.storage)
-            engine.drop_table(joint.link_name(request.release_id))
+            engine.drop_table(ledger.link_name(request.release_id))
         raise
+
+
+def _with_target_of_now(engine: Engine, request: Request) -> Request:
+    """Another session may have published, replaced or dropped this name since the request was made."""
+    target = find_target(engine, request.statement, request.release_id)
+    refuse_vanished(request.target.former, target.former)
+    check_drift(target.former, request.source)
+    return replace(request, target=target)
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -101,11 +112,13 @@ def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
 def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
     target, policy = request.target, request.statement.policy
     readers = _readers(engine, request)
+    if target.former is not None:
+        note_readers(engine, target.former)  # rights go with the relation
     target.clear(engine)
     progress("writing", 0, None)
     stored = _build_live(engine, request) if target.is_live else _build_table(engine, request)
     measured = _measure(engine, request, stored, progress)
-    refuse_breaches(str(target.name), measured.judgement.findings)
+    refuse_breaches(str(target.name), measured.judgement, request.source)
     out.refuse_joint(str(target.name), policy, measured.joint)
     out.refuse_superseding(engine, request.statement, request.source, target.former)
     if target.is_live:
@@ -114,12 +127,15 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
         columns = published_query(engine, target.storage, request.plan.published, policy.seed)
         columns.set("order", None)
         engine.create_view(target.name, columns, replace=True)
-    engine.create_table(joint.link_name(request.release_id), joint.link_query())
+    engine.create_table(ledger.link_name(request.release_id), joint.link_query())
     record = _record(engine, request, measured)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     if readers:
         engine.grant_select(target.name, readers)
+    if target.is_live:
+        live.let_read(engine, request.release_id, readers)
     target.clear_storage(engine)
+    note_readers(engine, record)
     return record
 
 
@@ -149,10 +165,7 @@ def _show_live(engine: Engine, request: Request, measured: Measured) -> None:
 def _measure(engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
     source, policy = request.source, request.statement.policy
     progress("verifying", 0, None)
-    sensitive = [
-        SensitiveColumn(name, source.info(name).kind, leaf_levels(request.hierarchies.get(name)))
-        for name in source.sensitive
-    ]
+    sensitive = sensitive_columns(source, request.hierarchies)
     judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
@@ -160,14 +173,24 @@ def _measure(engine: Engine, request: Request, stored: Name, progress: Progress)
     content = content_hash(engine, stored, published)
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, content)
+    else:
+        risks.refuse_unaccepted(policy, risks.few_persons(engine, policy, source, source.quasi))
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(out.judge_jointly(engine, policy, source)),
+        tuple(out.judge_jointly(engine, policy, source, former=request.target.former)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.quasi),
     )
+
+
+def sensitive_columns(source: Source, hierarchies: Mapping[str, Hierarchy]) -> list[SensitiveColumn]:
+    """The sensitive columns of a source as the judge reads them."""
+    return [
+        SensitiveColumn(name, source.info(name).kind, leaf_levels(hierarchies.get(name)), name in source.nulls_as_value)
+        for name in source.sensitive
+    ]
 
 
 def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
@@ -200,15 +223,25 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
 # -- refusing --------------------------------------------------------------------------------------------
 
 
-def refuse_breaches(name: str, findings: Sequence[Finding]) -> None:
-    broken = [finding for finding in findings if not finding.holds]
+def refuse_breaches(name: str, judgement: Judgement, source: Source) -> None:
+    broken = [finding for finding in judgement.findings if not finding.holds]
     if broken:
         told = "; ".join(
             f"{finding.requirement}{f' on {finding.column}' if finding.column else ''} fails in "
             f"{many(finding.breaching_classes, 'class', 'classes')} ({many(finding.breaching_rows, 'row')})"
             for finding in broken
         )
+        columns = dict.fromkeys(finding.column for finding in broken)
+        uncounted = [column for column in columns if column in judgement.nulls and column not in source.nulls_as_value]
+        told += "".join(f"; {_null_hint(column, judgement)}" for column in uncounted if column is not None)
         raise RequirementBreached(f"{name}: {told}; nothing was published")
+
+
+def _null_hint(column: str, judgement: Judgement) -> str:
+    return (
+        f'"{column}" is NULL in {judgement.nulls[column]:,} of {many(judgement.rows, "row")}, and only known values '
+        f"count: leave these rows out, or write {column} NULLS AS VALUE if NULL means that there is nothing to hide"
+    )
 
 
 # -- recording -------------------------------------------------------------------------------------------
@@ -283,27 +316,30 @@ def _release_record(
 
 
 def roles_json(
-    source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish, asked: Collection[str] = ()
+    source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish, raw: Collection[str] | None = None
 ) -> dict[str, Any]:
     """What VERIFY and a later run need to know: who was what, and how the source looked.
 
-    asked: the private attributes that a model asks for.
+    raw: what leaves as it is; None: every column that is no quasi-identifier.
     """
-    keys = joint.keys_of(source, asked)
+    keys = people.keys_of(source, raw)
     return {
         "source_columns": {name: info.declared for name, info in source.columns.items()},
         "identifiers": list(source.identifiers),
         "quasi": list(source.quasi),
         "sensitive": {name: source.info(name).kind.value for name in source.sensitive},
+        "nulls_as_value": sorted(source.nulls_as_value),
         "levels": {name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
         "target": source.target,
         "insensitive": list(source.insensitive),
         "entity": source.entity,
         "person_columns": list(keys.person),
         "key_told": {name: list(told) for name, told in keys.told.items()},
+        "key_computed": dict(keys.computed),
         "some_rows": keys.some_rows,
         "known": sorted(keys.known),
-        "asked": sorted(keys.asked),
+        "raw": sorted(keys.raw),
+        "tables": {table: list(names) for table, names in keys.shapes.items()},
         "file": None if statement.place.file is None else os.path.abspath(statement.place.file),
     }
 

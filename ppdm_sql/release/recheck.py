@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
@@ -18,9 +17,10 @@ from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import FORMAT, finding_json, typed
+from ppdm_sql.release.manifest import FORMAT, finding_json, null_readings, nulls_as_value, typed
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified, pseudo_model
+from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
@@ -42,24 +42,17 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
         tuple(problems),
         judgement.rows,
         judgement.classes,
+        reading_notes(record.roles, judgement),
         pseudo_model=pseudo_model(record.manifest),
     )
-    if not engine.read_only:
-        with engine.transaction():
-            event: releases.Event = "verified" if outcome.holds else "tampered"
-            detail = "; ".join(problems) or None
-            releases.add_event(engine, record.release_id, event, detail, check_rows(judgement.findings))
-    return outcome
+    return note_verdict(engine, record, outcome, check_rows(judgement.findings))
 
 
 def recheck_damaged(engine: Engine, record: ReleaseRecord) -> Verified:
     """A release whose record cannot be read: nothing can be measured, and nothing holds."""
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     outcome = Verified(str(record.name), (), (DAMAGED, *problems), 0, 0, measured="not measured")
-    if not engine.read_only:
-        with engine.transaction():
-            releases.add_event(engine, record.release_id, "tampered", "; ".join(outcome.problems))
-    return outcome
+    return note_verdict(engine, record, outcome)
 
 
 def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
@@ -83,16 +76,31 @@ def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
     stored = {info.name for info in engine.columns(record.name)}
     if not {*roles["quasi"], *roles["sensitive"]} <= stored:
         return Judgement(0, 0, ())
-    sensitive = sensitive_columns(roles["sensitive"], roles["levels"])
+    sensitive = sensitive_columns(roles["sensitive"], roles["levels"], nulls_as_value(roles))
     return judge(engine, record.name, quasi=roles["quasi"], sensitive=sensitive, requirements=asked)
 
 
-def sensitive_columns(kinds: Mapping[str, str], levels: Mapping[str, Any]) -> list[SensitiveColumn]:
+def sensitive_columns(
+    kinds: Mapping[str, str], levels: Mapping[str, Any], counting: Collection[str]
+) -> list[SensitiveColumn]:
+    """Sensitive columns for the judge; counting: those whose NULLs count as a value."""
+
     def placed(name: str) -> dict[str, tuple[str, ...]] | None:
         found = levels.get(name)
         return None if found is None else {leaf: tuple(labels) for leaf, labels in found.items()}
 
-    return [SensitiveColumn(name, Kind(kind), placed(name)) for name, kind in kinds.items()]
+    return [SensitiveColumn(name, Kind(kind), placed(name), name in counting) for name, kind in kinds.items()]
+
+
+def reading_notes(roles: Mapping[str, Any], judgement: Judgement) -> tuple[str, ...]:
+    """How NULLs in sensitive columns were counted, where there are some."""
+    if judgement.nulls and "nulls_as_value" not in roles:
+        listed = ", ".join(f'"{name}"' for name in judgement.nulls)
+        return (
+            f"NULL counts as a value in {listed}: the release was published by a version that counted it so, and "
+            "is held to that promise",
+        )
+    return tuple(null_readings(judgement.nulls, judgement.rows, nulls_as_value(roles)))
 
 
 def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> list[dict[str, Any]]:
@@ -114,6 +122,7 @@ class JudgedFile:
     rows: int
     classes: int
     findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
     content_hash: str
     certificate: str
     different_trees: tuple[str, ...] = ()  # where the promised trees no longer come out of it
@@ -127,15 +136,16 @@ def judged_file(
     asked = _told_by_the_file(_asked(policy["requirements"], content), levels)
     with opened(path, form, table, typed(content["columns"])) as engine:
         kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
-        sensitive = sensitive_columns({name: kinds[name] for name in policy["sensitive"]}, levels or {})
+        columns = {name: kinds[name] for name in policy["sensitive"]}
+        sensitive = sensitive_columns(columns, levels or {}, nulls_as_value(policy))
         judgement = judge(engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked)
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
-        columns = list(typed(content["columns"]))
         return JudgedFile(
             judgement.rows,
             judgement.classes,
             judgement.findings,
-            content_hash(engine, RELEASE, columns),
+            reading_notes(policy, judgement),
+            content_hash(engine, RELEASE, list(typed(content["columns"]))),
             proof,
             tuple(tree_differences(engine, RELEASE, content.get("patterns", []))),
         )
@@ -161,7 +171,7 @@ def recheck_file(path: str | Path) -> Verified:
     content = _read_manifest(manifest_path(file))
     if content["export"]["format"] == "json":
         return _recheck_model_file(file, content)
-    problems = []
+    problems = _changed_companions(file, content)
     if file_sha256(file) != content["export"]["sha256"]:
         problems.append("the file is not the one that was exported")
     try:
@@ -178,8 +188,15 @@ def recheck_file(path: str | Path) -> Verified:
     if promised != set(content["policy"]["requirements"]):
         problems.append("the manifest's findings are not those of its policy")
     shown = tuple(FindingShown.of_json(finding_json(finding)) for finding in judged.findings)
-    made_from = pseudo_model(content)
-    return Verified(file.name, shown, tuple(problems), judged.rows, judged.classes, pseudo_model=made_from)
+    return Verified(
+        file.name,
+        shown,
+        tuple(problems),
+        judged.rows,
+        judged.classes,
+        judged.notes,
+        pseudo_model=pseudo_model(content),
+    )
 
 
 def _recheck_model_file(file: Path, content: Mapping[str, Any]) -> Verified:
@@ -193,19 +210,40 @@ def _recheck_model_file(file: Path, content: Mapping[str, Any]) -> Verified:
         return Verified(file.name, (), (str(error),), 0, 0, measured="not measured")
     except KeyError as cause:
         raise PolicyError(f"{file.name}: its manifest does not say what was found") from cause
-    return Verified(file.name, found, (), content["rows"], content.get("classes") or 0, measured=measured)
+    problems = tuple(_changed_companions(file, content))
+    return Verified(file.name, found, problems, content["rows"], content.get("classes") or 0, measured=measured)
+
+
+def _changed_companions(file: Path, content: Mapping[str, Any]) -> list[str]:
+    """The files handed over with this one that are there and are not those of the export."""
+    from ppdm_sql.release.export import COMPANIONS, file_sha256
+
+    told = content["export"].get("companions", {})  # manifests of earlier versions have none
+    known = {end: told[end] for end in COMPANIONS if isinstance(told, Mapping) and end in told}
+    there = {end: file.with_name(f"{file.name}{end}") for end in known}
+    return [
+        f"{path.name} is not the one that was exported with it"
+        for end, path in there.items()
+        if path.is_file() and file_sha256(path) != known[end]
+    ]
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
+    from ppdm_sql.release.export import UNFINISHED
+
     if not path.is_file():
         raise PolicyError(f"there is no {path.name} beside the file: export it again")
     if path.stat().st_size > _LARGEST_MANIFEST:
         raise PolicyError(f"{path.name} is too large to be a manifest")
     try:
         content = json.loads(path.read_text("utf-8"))
+        if content["format"] == UNFINISHED:
+            raise PolicyError(f"{path.name}: this export was stopped before it was complete: export it again")
         complete = content["format"] == FORMAT and {"policy", "columns", "export", "findings", "rows"} <= content.keys()
         told = {"format", "sha256"} if content["export"]["format"] == "json" else _TOLD_OF_ROWS
         complete = complete and told <= content["export"].keys()
+        complete = complete and isinstance(content["policy"].get("nulls_as_value", []), list)
+        complete = complete and isinstance(content.get("sensitive_nulls", {}), dict)
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise PolicyError(f"{path.name} is not a manifest of this version") from cause
     if not complete:

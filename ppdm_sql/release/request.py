@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, SchemaDrifted
+from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release import risks
 from ppdm_sql.release.model import ModelRequest, find_former
@@ -22,8 +22,9 @@ from ppdm_sql.release.publish import Request, new_release_id
 from ppdm_sql.release.stage import private_columns
 from ppdm_sql.release.target import find_target
 from ppdm_sql.source.drift import check_drift
+from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
-from ppdm_sql.source.relation import Source, open_source
+from ppdm_sql.source.relation import SOURCE_VIEW, Source, open_source
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -40,13 +41,15 @@ class Planner:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
         target = find_target(self.engine, statement, release_id)
-        with _as_drift(statement, target.former):
+        with as_drift(statement, target.former):
             source = self.source(statement)
         check_drift(target.former, source)
-        hierarchies = self.hierarchies(statement, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
-        plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
+        with self.explained_values(statement):
+            hierarchies = self.hierarchies(statement, source)
+            plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
+        plan = replace(plan, risks=(*risks.derived(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         risks.check_accepted(statement.policy, request.own_risks)
         return request
@@ -54,34 +57,52 @@ class Planner:
     def model(self, statement: Publish, run_id: str) -> ModelRequest:
         """The request for a model, its plan made."""
         name, former = find_former(self.engine, statement)
-        with _as_drift(statement, former):
+        with as_drift(statement, former):
             source = self.source(statement)
         check_drift(former, source)
-        hierarchies = self.hierarchies(statement, source)
         method = registry.model_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
-        plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
-        plan = replace(plan, risks=(*risks.rare_classes(self.engine, statement.policy, source), *plan.risks))
+        with self.explained_values(statement):
+            hierarchies = self.hierarchies(statement, source)
+            plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
+        own = (*risks.derived(source), *risks.rare_classes(self.engine, statement.policy, source))
+        plan = replace(plan, risks=(*own, *plan.risks))
         risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
 
     def source(self, statement: Publish) -> Source:
-        return open_source(self.engine, statement.query, statement.policy, statement.place)
+        with self.explained_values(statement):
+            return open_source(
+                self.engine, statement.query, statement.policy, statement.place, statement.query_place,
+                show_values=self.show_values,
+            )  # fmt: skip
+
+    @contextmanager
+    def explained_values(self, statement: Publish) -> Iterator[None]:
+        """A cast that fails names its expression and column, wherever in the work its rows are read."""
+        try:
+            yield
+        except EngineError as error:
+            tree = parse_one(statement.query, dialect=self.engine.dialect)
+            start = statement.query_place or statement.place
+            raise explain_values(
+                self.engine, error, statement.query, start, tree, relation=SOURCE_VIEW, show_values=self.show_values
+            ) from error
 
     def hierarchies(self, statement: Publish, source: Source) -> dict[str, Hierarchy]:
         """Every hierarchy the policy names, checked against the values that are there."""
-        return {
-            name: load_hierarchy(
-                wanted,
-                column=name,
-                kind=source.info(name).kind,
-                values=self._distinct(source, name),
-                engine=self.engine,
-                folder=_folder(statement),
-                show_values=self.show_values,
-            )
-            for name, wanted in (source.hierarchies or {}).items()
-        }
+        return {name: self.hierarchy(statement, source, name) for name in source.hierarchies or {}}
+
+    def hierarchy(self, statement: Publish, source: Source, name: str) -> Hierarchy:
+        return load_hierarchy(
+            (source.hierarchies or {})[name],
+            column=name,
+            kind=source.info(name).kind,
+            values=self._distinct(source, name),
+            engine=self.engine,
+            folder=folder_of(statement),
+            show_values=self.show_values,
+        )
 
     def _distinct(self, source: Source, name: str) -> list[Any]:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
@@ -96,15 +117,24 @@ class Planner:
 
 
 @contextmanager
-def _as_drift(statement: Publish, former: ReleaseRecord | None) -> Iterator[None]:
+def as_drift(statement: Publish, former: ReleaseRecord | None) -> Iterator[None]:
     """What no longer fits a statement that was published as it stands is drift, not a slip of the pen."""
     try:
         yield
     except PolicyError as error:
-        if former is None or former.policy_text != statement.text:
+        if former is None or not (former.policy_text == statement.text or _knew(former, error)):
             raise
-        raise SchemaDrifted(f"the source of {former.name} changed since it was published: {error}") from error
+        # What REFRESH reads again has no file, and its lines are those of no file.
+        placed = any(one.file for one in error.mistakes) or error.file
+        told = str(error) if placed else "; ".join(one.message for one in error.mistakes)
+        raise SchemaDrifted(f"the source of {former.name} changed since it was published: {told}") from error
 
 
-def _folder(statement: Publish) -> Path:
+def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
+    """Whether a former release had the columns that are missing now."""
+    before = {name.casefold() for name in former.roles.get("source_columns", {})}
+    return isinstance(error, UnknownColumn) and {name.casefold() for name in error.columns} <= before
+
+
+def folder_of(statement: Publish) -> Path:
     return Path(statement.place.file).parent if statement.place.file else Path.cwd()

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ONE_LEAF
-from ppdm_sql.catalog import releases
+from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.policy import DropRelease, Export, Refresh, Verify
-from ppdm_sql.policy.words import many
+from ppdm_sql.policy import grammar
+from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
+from ppdm_sql.policy.words import many, roles_text
 from ppdm_sql.release.in_html import as_block, as_list, as_table
-from ppdm_sql.release.manifest import finding_json, typed
+from ppdm_sql.release.joint import shown_name
+from ppdm_sql.release.manifest import finding_json, null_readings, recorded_readings, typed
 from ppdm_sql.release.model import MeasuredModel, ModelRequest
-from ppdm_sql.release.out import risks_of
+from ppdm_sql.release.out import risks_of, withdrawn_by
 from ppdm_sql.release.publish import Measured, Request
-from ppdm_sql.statements.names import column
+from ppdm_sql.statements.names import Name, column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +91,11 @@ class Published:
         return pseudo_model(self.manifest)
 
     @property
+    def null_readings(self) -> list[str]:
+        """How NULLs in sensitive columns were counted, where there are some."""
+        return recorded_readings(self.manifest)
+
+    @property
     def withdrawn(self) -> list[str]:
         """Other names that were dropped, because this release supersedes what they showed."""
         superseded = releases.superseded_by(self.engine, self.record.release_id)
@@ -144,6 +151,7 @@ class Published:
             "suppressed_rows": self.record.suppressed_rows,
             "findings": [finding.as_json() for finding in self.findings],
             "content_hash": self.record.content_hash,
+            "withdrawn": self.withdrawn,
         }
 
     def _repr_html_(self) -> str:
@@ -205,9 +213,26 @@ class Verified:
 class Dropped:
     name: str
     exports: int
+    readers: tuple[str, ...] = ()  # roles that could read it while it was there
+
+    @property
+    def still_counts(self) -> str | None:
+        """Why the release stays in the ledger, in one sentence; None when nobody can have a copy."""
+        why = []
+        if self.exports:
+            why.append(many(self.exports, "exported copy", "exported copies") + " cannot be taken back")
+        if self.readers:
+            why.append(f"{roles_text(self.readers)} could read it and may have a copy")
+        return f"It still counts when something new is published: {', and '.join(why)}." if why else None
 
     def as_json(self) -> dict[str, Any]:
-        return {"statement": "drop", "release": self.name, "exported_copies": self.exports}
+        return {
+            "statement": "drop",
+            "release": self.name,
+            "exported_copies": self.exports,
+            "readers": list(self.readers),
+            "still_counts": self.still_counts is not None,
+        }
 
 
 @dataclass(frozen=True)
@@ -222,6 +247,8 @@ class Planned:
     findings: tuple[FindingShown, ...] = ()
     joint: tuple[dict[str, Any], ...] = ()
     risks: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
+    withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
 
     @property
     def holds(self) -> bool:
@@ -246,22 +273,27 @@ class Planned:
             findings=tuple(FindingShown.of_json(finding_json(item)) for item in measured.judgement.findings),
             joint=tuple(outcome.as_json() for outcome in measured.joint),
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
+            notes=tuple(
+                null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
+            ),
         )
 
     @classmethod
     def in_words(cls, engine: Engine, statement: Refresh | Verify | Export | DropRelease) -> Planned:
         """A statement that decides nothing from the data is explained in a sentence."""
         name = str(engine.name(statement.name))
+        withdraws: tuple[str, ...] = ()
         match statement:
             case Refresh():
                 step = "run the release's own statement again and put the result in its place, if it passes"
+                withdraws = _withdrawn_by_refresh(engine, engine.name(statement.name))
             case Verify():
                 step = "measure every requirement on the release as it is and compare it with the manifest"
             case Export():
                 step = "write the rows into a new file, measure them there, and give the file its name if they pass"
             case DropRelease():
                 step = "drop the relation and what belongs to it, and note it in the catalog"
-        return cls(name=name, steps=(step,), statements=())
+        return cls(name=name, steps=(step,), statements=(), withdraws=withdraws)
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -274,6 +306,8 @@ class Planned:
             "findings": [finding.as_json() for finding in self.findings],
             "joint": list(self.joint),
             "residual_risks": dict(self.risks),
+            "notes": list(self.notes),
+            "withdraws": list(self.withdraws),
             "statements": list(self.statements),
         }
 
@@ -283,11 +317,23 @@ class Planned:
             for item in self.joint
         ]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
+        limits += [f"SUPERSEDES would withdraw: {', '.join(self.withdraws)}"] if self.withdraws else []
         words = "would be published" if self.holds else "would be refused"
         size = f"{many(self.rows, 'row')} in {many(self.classes, 'class', 'classes')}"
         words = f"{words}: {size}" if self.findings else "(a plan)"
         steps = as_list(self.steps, numbered=True)
-        return as_block(self.name, words, steps, as_table(self.findings), as_list([*joint, *limits]))
+        return as_block(self.name, words, steps, as_table(self.findings), as_list([*self.notes, *joint, *limits]))
+
+
+def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
+    """What running a release's own statement again takes away."""
+    record = releases.current(engine, name) if migrate.is_there(engine) else None
+    if record is None or record.unreadable:
+        return ()
+    first = grammar.parse(record.policy_text, dialect=engine.dialect)[0]
+    if not isinstance(first, Publish) or not first.policy.supersedes:
+        return ()
+    return tuple(shown_name(one) for one in withdrawn_by(engine, name, record.sources, record))
 
 
 @dataclass(frozen=True)

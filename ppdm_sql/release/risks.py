@@ -13,8 +13,10 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import many
+from ppdm_sql.release.stage import STAGE, identifier_columns
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
+from ppdm_sql.verify.identifiers import few_identifiers
 
 JOINT = Risk("joint", "somebody who also holds other data about the same people can combine it with this release")
 ALWAYS = (
@@ -25,6 +27,8 @@ ALWAYS = (
 JOINT_VALUES = Risk("joint_values", "together with other releases k alone is judged: l, t and confidence can be less")
 LEAST_K = 2  # a policy without k still does not single anybody out
 RARE_CLASSES = "rare_classes"
+DERIVED = "derived"
+KNOWN_ELSEWHERE = "known_elsewhere"
 ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can have several rows")
 
 
@@ -38,21 +42,65 @@ def residual(policy: Policy, risks: Sequence[Risk]) -> tuple[Risk, ...]:
 def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
-    known = sorted({risk.name for risk in residual(policy, risks)} | {ROWS.name, JOINT_VALUES.name, RARE_CLASSES})
+    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE}
+    known = sorted({risk.name for risk in residual(policy, risks)} | sometimes)
     for name in policy.accepted_risks:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"this method has: {', '.join(known)}"
             raise PolicyError(f"ACCEPT RISK ({name}): no such risk; {hint}")
-    for risk in risks:
-        if risk.refuses and risk.name not in policy.accepted_risks:
-            raise RequirementBreached(
-                f"{risk.message}; nothing was published (ACCEPT RISK ({risk.name}) in the statement accepts that)"
-            )
+    refuse_unaccepted(policy, risks)
 
 
 def asked_k(policy: Policy) -> int:
     return next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), LEAST_K)
+
+
+def derived(source: Source) -> tuple[Risk, ...]:
+    """Columns that leave as they are, and are computed from what is recoded or held back in the same statement."""
+    hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
+    told = []
+    for name in source.passed:
+        shared = [other for other in hidden if source.behind([name]) & source.behind([other])]
+        if shared:
+            told.append(f'"{name}" comes from the same column as {", ".join(shared)}')
+    if not told:
+        return ()
+    message = (
+        f"{'; '.join(told)}: it leaves as it is and gives away what is recoded or dropped there.  Leave it out of the "
+        "SELECT, or make it a QUASI IDENTIFIER"
+    )
+    return (Risk(DERIVED, message, refuses=True),)
+
+
+def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[str]) -> tuple[Risk, ...]:
+    """Classes of k rows that are of fewer than k people, by what the staged identifiers say."""
+    k = asked_k(policy)
+    counted = {
+        name: few_identifiers(engine, STAGE, quasi=quasi, identifier=stored, k=k)
+        for name, stored in identifier_columns(source).items()
+    }
+    few = [
+        f"{many(classes, 'class has', 'classes have')} fewer than {k} different values of {name} ({many(rows, 'row')})"
+        for name, (classes, rows) in counted.items()
+        if classes
+    ]
+    if not few:
+        return ()
+    named = next(name for name, (classes, _) in counted.items() if classes)
+    message = (
+        f"k counts rows, and {'; '.join(few)}: one person can have several rows.  ENTITY ({named}) instead of "
+        "IDENTIFIER counts people"
+    )
+    return (Risk(ROWS.name, message, refuses=True),)
+
+
+def refuse_unaccepted(policy: Policy, found: Sequence[Risk]) -> None:
+    for risk in found:
+        if risk.refuses and risk.name not in policy.accepted_risks:
+            raise RequirementBreached(
+                f"{risk.message}; nothing was published (ACCEPT RISK ({risk.name}) in the statement accepts that)"
+            )
 
 
 def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Risk, ...]:

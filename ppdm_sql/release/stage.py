@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, PERSON, Private, TablePlan
+from ppdm_sql.anonymizers.plan import KEY, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
@@ -40,9 +40,22 @@ def private_columns(engine: Engine, source: Source, salt: str) -> Private:
     def numbers(names: Sequence[str]) -> tuple[exp.Expr, exp.Expr]:
         return hash_numbers(engine, [column(name, "r") for name in names], salt=salt)
 
+    def known_number(name: str) -> exp.Expr:
+        is_known = exp.Not(this=exp.Is(this=column(name, "r"), expression=exp.Null()))
+        return exp.case().when(is_known, numbers([name])[0])
+
     row = numbers(key_columns(source))
     person = numbers(person_columns(source) or key_columns(source))[0]
-    return Private({**dict(zip(KEY, row, strict=True)), PERSON: person})
+    quasi = numbers(sorted(source.quasi))[0]
+    identifiers = {stored: known_number(name) for name, stored in identifier_columns(source).items()}
+    return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers})
+
+
+def identifier_columns(source: Source) -> dict[str, str]:
+    """Where the stage has the identifiers by which k is counted too; none where an ENTITY says who it is."""
+    if source.entity is not None:
+        return {}
+    return {name: f"ppdm_identifier{place}" for place, name in enumerate(source.identifiers)}
 
 
 def build_stage(engine: Engine, plan: TablePlan) -> None:

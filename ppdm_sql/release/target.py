@@ -60,33 +60,33 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
     """The place a statement asks for, or a refusal when somebody else's relation is there."""
     name = engine.name(statement.name)
     is_live = isinstance(statement, Publish) and statement.live
-    problem = _problem(engine, name, statement.replace)
+    former = _former(engine, name)
+    problem = _problem(engine, name, statement.replace, former)
     if is_live and not engine.has_transactions:
         problem = f"LIVE needs transactions, which {engine.title} has not: rules and view must appear together"
     if problem:
         place = statement.place
         raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
     if is_live:
-        return Target(name, name, _former(engine, name), is_live=True)
+        return Target(name, name, former, is_live=True)
     # Without transactions only a view can be swapped in one step.
     is_view = isinstance(statement, Publish) and statement.kind == "VIEW"
     behind = is_view or not engine.has_transactions
     storage = Name(SCHEMA, f"{_STORAGE}{release_id}") if behind else name
-    return Target(name, storage, _former(engine, name))
+    return Target(name, storage, former)
 
 
 def _former(engine: Engine, name: Name) -> ReleaseRecord | None:
     return releases.current(engine, name) if migrate.is_there(engine) else None
 
 
-def _problem(engine: Engine, name: Name, replace: bool) -> str | None:
+def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | None) -> str | None:
     if len(name.last) > _LONGEST:
         return f"the name of a release has at most {_LONGEST} characters"
     if name.schema is not None and name.schema.casefold() == SCHEMA:
         return f"schema {SCHEMA} belongs to the catalog: publish into another one"
     if name.last.casefold().startswith(f"{SCHEMA}_"):
         return f"names starting with {SCHEMA}_ are kept for working tables: choose another one"
-    former = _former(engine, name)
     if former is not None and former.kind == "MODEL":
         return f'"{name}" is a released model: DROP RELEASE takes it back, or choose another name'
     if engine.relation_kind(name) is None:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import Evaluation
 from ppdm_sql.catalog.releases import ReleaseEvent, ReleaseRecord
-from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.evaluate.loss import Loss, loss_of
@@ -23,13 +23,13 @@ from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE
 from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import typed
+from ppdm_sql.release.manifest import nulls_as_value, typed
+from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.sizes import Before, Classes, classes_of, source_today
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.verify.relation import SensitiveColumn
 from ppdm_sql.watching import Progress
 
 FILE = "release.duckdb"  # how the certificate calls the file a recipient has
@@ -130,7 +130,7 @@ def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
         for item in (requirements(record.requirements) if record.requirements else ())
         if not (isinstance(item, Closeness) and item.distance == "hierarchical")
     ]
-    sensitive = [SensitiveColumn(name, Kind(kind)) for name, kind in record.roles["sensitive"].items()]
+    sensitive = sensitive_columns(record.roles["sensitive"], {}, nulls_as_value(record.roles))
     if any(record.roles["levels"].values()):  # a distance along a hierarchy is known to the publisher only
         told = [item for item in told if not isinstance(item, Closeness)]
     with contextlib.closing(DuckDBEngine.open(":memory:")) as empty:

@@ -17,7 +17,7 @@ from ppdm_sql.policy.requirements import (
     decimal,
 )
 from ppdm_sql.policy.reread import requirements
-from ppdm_sql.release.manifest import achieved_text
+from ppdm_sql.release.manifest import achieved_text, nulls_as_value
 from ppdm_sql.release.results import FindingShown
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import Facts
@@ -34,12 +34,26 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
     paragraphs = [prose(_HOW["model" if facts.is_model else "live" if facts.manifest.get("live") else "stored"])]
     if facts.record.roles["entity"] is not None and not facts.is_model and not facts.manifest.get("live"):
         paragraphs.append(prose(_PERSONS))
+    paragraphs += [prose("{told}.", told=told) for told in _null_readings(facts, audience)]
     if facts.before is not None:
         paragraphs.append(prose(f"The source was measured as it is today, with {_rows_today(facts, audience)}."))
     elif not facts.is_model or rows:
         paragraphs.append(prose(GONE))
     found = table("Requirements", ("asked", "source", "release", "verdict"), rows)
     return Section("guarantees", "What was asked and what was achieved", tuple(paragraphs), tables=(found,))
+
+
+def _null_readings(facts: Facts, audience: Audience) -> list[str]:
+    """How NULLs in sensitive columns were counted, without their number, for readers who do not see the notes."""
+    if not audience.public:
+        return []
+    counting = nulls_as_value(facts.manifest["policy"])
+    return [
+        f'NULL in "{name}" counts as a value of its own'
+        if name in counting
+        else f'l, confidence and t measure the known values of "{name}" only, not its NULLs'
+        for name in facts.manifest.get("sensitive_nulls", {})
+    ]
 
 
 _HOW = {

@@ -14,6 +14,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import PART, PERSON
+from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.checks.class_size import Sizes, sizes_by_columns
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
@@ -24,6 +25,7 @@ from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import Closeness, Requirement
 from ppdm_sql.release import joint
+from ppdm_sql.release.manifest import nulls_as_value
 from ppdm_sql.release.request import Planner
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
@@ -76,7 +78,7 @@ def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Cla
 
 
 def _linked(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> Classes | None:
-    link = joint.link_name(record.release_id)
+    link = link_name(record.release_id)
     if engine.relation_kind(link) is None:
         return None
     found = engine.arrays(_sizes_query(engine, record, by_person=by_person))
@@ -95,7 +97,7 @@ def _sizes_query(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> e
         person = exp.Nullif(this=column(PERSON), expression=joint.nobody(engine))
         people = exp.Count(this=exp.Distinct(expressions=[person]))
     parts = exp.Select(expressions=[aliased(rows, _ROWS), aliased(people, _PERSONS)])
-    parts = parts.from_(joint.link_name(record.release_id).table()).group_by(column(PART))
+    parts = parts.from_(link_name(record.release_id).table()).group_by(column(PART))
     counted = aliased(exp.Count(this=exp.Star()), "ppdm_classes")
     whole = exp.Select(expressions=[column(_ROWS), column(_PERSONS), counted])
     return whole.from_(parts.subquery("ppdm_parts")).group_by(column(_ROWS), column(_PERSONS))
@@ -114,7 +116,10 @@ def source_today(engine: Engine, record: ReleaseRecord, counted: Counted) -> Bef
             engine,
             source.relation,
             quasi=[source.info(name) for name in source.quasi],
-            sensitive=[Sensitive(source.info(name)) for name in source.sensitive],
+            sensitive=[
+                Sensitive(source.info(name), nulls_as_value=name in nulls_as_value(record.roles))
+                for name in source.sensitive
+            ],
             requirements=_comparable(statement, source.hierarchies or {}),
             entity=entity,
         )

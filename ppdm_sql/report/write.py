@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from markupsafe import escape
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place
+from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place, write_private
 from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
@@ -62,7 +61,7 @@ def report(
     page = page_of(facts, Audience.of(readers, facts.k))
     text = rendered(page)
     with private_folder(target) as work:
-        _written(work / target.name, text)
+        write_private(work / target.name, text)
         put_in_place(work, [target])
     progress("done", 1, 1)
     return Reported(page.name, str(target), page.audience, page.holds, facts.verified.problems, len(text.encode()))
@@ -86,9 +85,3 @@ def _refuse_foreign(target: Path, name: str, readers: str) -> None:
 def _attribute(value: str) -> str:
     """A text as the template writes it into an attribute."""
     return str(escape(shown(value)))
-
-
-def _written(path: Path, text: str) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-        file.write(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import without_labels
 from ppdm_sql.errors import SchemaDrifted
 from ppdm_sql.source.relation import Source
 
@@ -16,7 +17,7 @@ def check_drift(former: ReleaseRecord | None, source: Source) -> None:
         return
     before: dict[str, str] = former.roles.get("source_columns", {})
     changed = [
-        f'column "{name}" was {_shape(before[name])} and is {_shape(info.declared)}'
+        f'column "{name}" was {without_labels(before[name])} and is {info.shape}'
         for name, info in source.columns.items()
         if name in before and before[name] != info.declared
     ]
@@ -25,8 +26,3 @@ def check_drift(former: ReleaseRecord | None, source: Source) -> None:
             f"the source of {former.name} changed since it was published: {'; '.join(changed)}; nothing was "
             "published.  Cast it back in the SELECT, or DROP RELEASE and publish anew"
         )
-
-
-def _shape(declared: str) -> str:
-    """A type without what an ENUM lists: those are values."""
-    return "ENUM" if declared.upper().startswith("ENUM") else declared

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows
-from ppdm_sql.errors import EngineError
+from ppdm_sql.errors import SourceChanged
+from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.source.kept import is_kept, once, table_for
 from ppdm_sql.statements.names import Name, aliased, column, own
 
@@ -113,17 +114,17 @@ def joined_lookups(
     engine: Engine, query: exp.Select, lookups: Sequence[Lookup], source_alias: str
 ) -> tuple[exp.Select, list[exp.Expr]]:
     """The query joined to every look-up table, and the code expression of each."""
-    codes = []
-    for number, lookup in enumerate(lookups):
-        alias = f"l{number}"
-        value = canonical(engine, lookup.column, source_alias)
-        query = query.join(
-            lookup.table.table(alias),
-            on=exp.EQ(this=column(VALUE, alias), expression=value),
-            join_type="left",
+    joins = [
+        Join(
+            lookup.table,
+            VALUE,
+            canonical(engine, lookup.column, source_alias),
+            lambda alias, lookup=lookup: code_of(lookup, alias, source_alias),  # type: ignore[misc]
+            "left",
         )
-        codes.append(code_of(lookup, alias, source_alias))
-    return query, codes
+        for lookup in lookups
+    ]
+    return join_in_steps(engine, query, joins, source_alias, "ppdm_joined")
 
 
 @dataclass(frozen=True)
@@ -168,11 +169,11 @@ def _encoded(
     code_names = {name: f"ppdm_c{number}" for number, name in enumerate(lookups)}
     passed_names = {name: f"ppdm_p{number}" for number, name in enumerate(passed)}
     for lookup, code, name in zip(lookups.values(), codes, code_names.values(), strict=True):
-        query = query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name))
+        query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name), copy=False)
     for name, copy in passed_names.items():
-        query = query.select(aliased(column(name, "r"), copy))
+        query.select(aliased(column(name, "r"), copy), copy=False)
     for name, expression in extra.items():
-        query = query.select(aliased(expression, name))
+        query.select(aliased(expression.copy(), name), copy=False)
     engine.create_table(target, query, temporary=True)
     engine.analyze(target)
     return Coded(target, code_names, passed_names, _check_complete(engine, target, code_names, lookups))
@@ -183,5 +184,5 @@ def _check_complete(engine: Engine, table: Name, codes: Mapping[str, str], looku
     holes = [exp.Count(this=column(code)) for code in codes.values()]
     rows, *filled = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star()), *holes]).from_(table.table()))
     if any(count != rows for count in filled):
-        raise EngineError("the source changed while it was read: run again when nobody writes to it")
+        raise SourceChanged
     return int(rows)

@@ -6,26 +6,25 @@ functions, LIMIT) is first written into a working table, so that every later cou
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp, parse_one
-from sqlglot.optimizer.scope import traverse_scope
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.errors import EngineError, Mistake, PolicyError, UnknownColumn
+from ppdm_sql.policy.options import at
+from ppdm_sql.policy.places import place_of
 from ppdm_sql.policy.policy import HierarchySource, Place, Policy
+from ppdm_sql.policy.words import many
+from ppdm_sql.source.faults import explain_text, no_column
+from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.persons import refuse_spellings
+from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
 from ppdm_sql.statements.names import PREFIX, Name, Word, own
 
-_VIEW = own("ppdm_source")
+SOURCE_VIEW = own("ppdm_source")
 _SNAPSHOT = own("ppdm_snapshot")
-_MOST_TABLES = 64
-_GENERATORS = (exp.GenerateSeries, exp.ExplodingGenerateSeries)  # rows of nobody
-_PICKS_ROWS = (
-    exp.Where, exp.Having, exp.Qualify, exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Join, exp.SetOperation,
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,10 @@ class Source:
     insensitive: tuple[str, ...] = ()
     entity: str | None = None
     hierarchies: Mapping[str, HierarchySource] | None = None
+    nulls_as_value: frozenset[str] = frozenset()  # sensitive columns whose NULLs count as a value
     origins: Mapping[str, str] = field(default_factory=dict)  # column -> what the query computes it from
-    behind: Mapping[str, frozenset[str]] = field(default_factory=dict)  # column -> the columns in that
+    made_of: Mapping[str, Origin] = field(default_factory=dict)  # column -> the columns of the tables in that
+    shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # table -> all its columns
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
 
     @property
@@ -57,26 +58,27 @@ class Source:
         """The columns that leave as they are."""
         return tuple(name for name in self.published if name not in self.quasi)
 
+    def behind(self, names: Collection[str]) -> frozenset[Behind]:
+        """The columns of the tables that these columns are made of; by their own names where that is not known."""
+        made = [self.made_of[name].columns if name in self.made_of else {(NO_TABLE, name.casefold())} for name in names]
+        return frozenset().union(*made)
+
     def info(self, name: str) -> ColumnInfo:
         return self.columns[name]
 
 
-def open_source(engine: Engine, query: str, policy: Policy, place: Place | None = None) -> Source:
-    """The policy's query as a relation of the engine, its roles resolved and its types checked."""
-    tree = parse_one(query, dialect=engine.dialect)
-    tables = base_tables(engine, tree, place)
-    engine.view_of_text(_VIEW, query)
-    columns = engine.columns(_VIEW)
-    source = resolve(columns, policy, tables, place)
-    source = replace(
-        source,
-        origins=_origins(tree, engine.dialect),
-        behind=_columns_behind(tree),
-        some_rows=_leaves_rows_out(engine, tree, depth=0),
-    )
-    if not reads_in_place(tree):
-        listed = [exp.Column(this=exp.Identifier(this=c.name, quoted=True)) for c in columns]
-        engine.create_table(_SNAPSHOT, exp.Select(expressions=listed).from_(_VIEW.table()), temporary=True)
+def open_source(
+    engine: Engine, query: str, policy: Policy, place: Place | None = None, start: Place | None = None,
+    *, show_values: bool = False,
+) -> Source:  # fmt: skip
+    """The policy's query as a relation of the engine, its roles resolved and its types checked.
+
+    place: of the statement; start: of the query in it.
+    """
+    source = describe_source(engine, query, policy, place, start, show_values=show_values)
+    if not reads_in_place(parse_one(query, dialect=engine.dialect)):
+        listed = [exp.Column(this=exp.Identifier(this=name, quoted=True)) for name in source.columns]
+        engine.create_table(_SNAPSHOT, exp.Select(expressions=listed).from_(SOURCE_VIEW.table()), temporary=True)
         engine.analyze(_SNAPSHOT)
         source = replace(source, relation=_SNAPSHOT)
     if source.entity is not None:
@@ -84,114 +86,45 @@ def open_source(engine: Engine, query: str, policy: Policy, place: Place | None 
     return source
 
 
-# -- tables --------------------------------------------------------------------------------------------
+def describe_source(
+    engine: Engine, query: str, policy: Policy, place: Place | None = None, start: Place | None = None,
+    *, show_values: bool = False,
+) -> Source:  # fmt: skip
+    """The same without reading a row: the query as a temporary view, its roles and types."""
+    tree = parse_one(query, dialect=engine.dialect)
+    listed = base_tables(engine, tree, place, lambda table: place_of(start or place, query, table))
+    try:
+        engine.view_of_text(SOURCE_VIEW, query)
+    except EngineError as error:
+        raise explain_text(engine, error, query, start or place, tree) from error
+    tables = all_tables(engine, SOURCE_VIEW, query, listed, place)
+    named = None if show_values else _names_for_messages(engine, tree)
+    source = resolve(engine.columns(SOURCE_VIEW), policy, tables, place, named)
+    lineage = Lineage(engine)
+    made_of = lineage.columns(tree)
+    unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))
+    source = replace(
+        source,
+        origins=_origins(tree, engine.dialect),
+        made_of={name: made_of.get(name.casefold(), unknown) for name in source.columns},
+        shapes=lineage.tables,
+        some_rows=leaves_rows_out(engine, tree),
+    )
+    _refuse_drawn_keys(engine, source, place)
+    return source
 
 
-def base_tables(engine: Engine, tree: exp.Expr, place: Place | None = None) -> tuple[str, ...]:
-    """The tables a query reads, views followed to theirs; anything that is not in the database is refused.
+def _names_for_messages(engine: Engine, tree: exp.Expr) -> frozenset[str] | None:
+    """The columns that a message may name: of a query that reads a PIVOT, whose columns are values, those it names.
 
-    A file name or a Python variable in FROM would otherwise be read silently in a table's place, and what was
-    published from a table could not be told from what is published from a function that reads it.
+    None: all of them.
     """
-    found: dict[str, None] = {}
-    mistakes: list[Mistake] = []
-    for table in _read_tables(tree):
-        if not isinstance(table.this, exp.Identifier):
-            mistakes.append(_at(place, "a policy reads tables of the database: load the file into a table first"))
-            continue
-        name = _name_of(engine, table)
-        if name is None or engine.relation_kind(name) is None:
-            mistakes.append(_at(place, f"there is no table {table.sql(engine.dialect, comments=False)}"))
-            continue
-        try:
-            found.update(dict.fromkeys(_behind(engine, name, depth=0)))
-        except _Unseen as unseen:
-            shown = table.sql(engine.dialect, comments=False)
-            mistakes.append(_at(place, f"{shown} reads {unseen}: name a table or a plain view of tables instead"))
-    if mistakes:
-        raise PolicyError(*mistakes, file=place.file if place else None)
-    return tuple(sorted(found))
-
-
-def relations_read(engine: Engine, query: str) -> frozenset[str]:
-    """Every relation a query reads, the views on the way to its tables too."""
-    return frozenset(_on_the_way(engine, parse_one(query, dialect=engine.dialect), depth=0))
-
-
-def _on_the_way(engine: Engine, tree: exp.Expr, depth: int) -> Iterator[str]:
-    names = [_name_of(engine, table) for table in _read_tables(tree) if isinstance(table.this, exp.Identifier)]
-    for name in names:
-        if name is None or depth == _MOST_TABLES:
-            continue
-        yield engine.qualified(name)
-        text = engine.view_query(name)
-        if text is not None:
-            yield from _on_the_way(engine, parse_one(text, dialect=engine.dialect), depth + 1)
-
-
-class _Unseen(Exception):
-    """A view reads something that is no table of this database."""
-
-
-def _read_tables(tree: exp.Expr) -> Iterator[exp.Table]:
-    """Tables proper: a name that a WITH of the same scope defines is not one."""
-    scopes = traverse_scope(tree)
-    read = [source for scope in scopes for source in scope.sources.values() if isinstance(source, exp.Table)]
-    yield from read
-    # what no scope lists (PIVOT) is read all the same
-    seen, defined = {id(table) for table in read}, {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
-    for table in tree.find_all(exp.Table):
-        if id(table) not in seen and not (table.name.casefold() in defined and not table.db):
-            yield table
-
-
-def _name_of(engine: Engine, table: exp.Table) -> Name | None:
-    if table.args.get("catalog"):
+    if not makes_columns(engine, tree):
         return None
-    parts = [part for part in (table.args.get("db"), table.this) if part is not None]
-    return engine.name([Word(part.name, quoted=bool(part.args.get("quoted"))) for part in parts])
+    return frozenset(word.name for word in tree.find_all(exp.Identifier))
 
 
-def _behind(engine: Engine, name: Name, depth: int) -> Iterator[str]:
-    if depth == _MOST_TABLES:
-        raise _Unseen("views of views without an end")
-    text = engine.view_query(name)
-    if text is None:
-        yield engine.qualified(name)
-        return
-    tree = parse_one(text, dialect=engine.dialect)
-    read = list(_read_tables(tree))
-    if not read and tree.find(exp.Anonymous):
-        raise _Unseen("no table, but a function")
-    for table in read:
-        inner = _inside(engine, table)
-        if inner == name:
-            raise _Unseen("a table of its own name")
-        if inner is not None:
-            yield from _behind(engine, inner, depth + 1)
-
-
-def _inside(engine: Engine, table: exp.Table) -> Name | None:
-    """A relation that a view reads; None when it is rows out of nothing."""
-    if isinstance(table.this, _GENERATORS):
-        return None
-    if not isinstance(table.this, exp.Identifier):
-        raise _Unseen("a function")
-    name = _name_of(engine, table)
-    if name is None:
-        raise _Unseen("a table of another database")
-    if engine.relation_kind(name) is None:
-        raise _Unseen("a file, or a table that is not there")
-    return name
-
-
-def _leaves_rows_out(engine: Engine, tree: exp.Expr, depth: int) -> bool:
-    """Whether a query, or a view behind it, may have other rows than the table it reads."""
-    if tree.find(*_PICKS_ROWS) is not None:
-        return True
-    names = [_name_of(engine, table) for table in _read_tables(tree) if isinstance(table.this, exp.Identifier)]
-    texts = [engine.view_query(name) for name in names if name is not None and depth < _MOST_TABLES]
-    return any(_leaves_rows_out(engine, parse_one(text, dialect=engine.dialect), depth + 1) for text in texts if text)
+# -- what the query does ---------------------------------------------------------------------------------
 
 
 def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
@@ -208,20 +141,21 @@ def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
     }
 
 
-def _columns_behind(tree: exp.Expr) -> dict[str, frozenset[str]]:
-    """The columns that the columns of a query are computed from, whatever it does to them.
-
-    >>> found = _columns_behind(parse_one("SELECT id, zip / 10 AS z, a + B AS c FROM t"))
-    >>> {name: sorted(columns) for name, columns in found.items()}
-    {'id': ['id'], 'z': ['zip'], 'c': ['a', 'b']}
-    """
-    if not isinstance(tree, exp.Select):
-        return {}
-    return {
-        item.alias_or_name: frozenset(part.name.casefold() for part in item.find_all(exp.Column))
-        for item in tree.expressions
-        if not item.is_star
-    }
+def _refuse_drawn_keys(engine: Engine, source: Source, place: Place | None) -> None:
+    """Refuses a person that a statement makes up: the next statement makes up another one."""
+    roles = [*((("ENTITY", source.entity),) if source.entity else ()), *(("IDENTIFIER", n) for n in source.identifiers)]
+    drawn = {WINDOW} | engine.unsteady_names() if roles else frozenset()
+    mistakes = [
+        at(
+            place,
+            f"{role} ({name}) is computed by {', '.join(sorted(source.made_of[name].calls & drawn))}, which gives the "
+            "same person other values each time: select a column of the table that says who it is",
+        )
+        for role, name in roles
+        if source.made_of[name].calls & drawn
+    ]
+    if mistakes:
+        raise PolicyError(*mistakes, file=place.file if place else None)
 
 
 def reads_in_place(tree: exp.Expr) -> bool:
@@ -247,19 +181,29 @@ def reads_in_place(tree: exp.Expr) -> bool:
 
 
 def resolve(
-    columns: Sequence[ColumnInfo], policy: Policy, tables: tuple[str, ...], place: Place | None = None
+    columns: Sequence[ColumnInfo],
+    policy: Policy,
+    tables: tuple[str, ...],
+    place: Place | None = None,
+    named: Collection[str] | None = None,
 ) -> Source:
-    """The policy's words against the columns there are; every mistake is told at once."""
+    """The policy's words against the columns there are; every mistake is told at once.
+
+    named: the columns that a message may name; None: all.  PIVOT makes columns out of values.
+    """
     roles = policy.roles
     by_name = {info.name: info for info in columns}
-    mistakes = [*_unusable(columns, place)]
+    shown = [name for name in by_name if named is None or name in named]
+    mistakes = [*_unusable(columns, shown, place)]
+    missing: list[str] = []
 
     def found(words: Sequence[Word]) -> tuple[str, ...]:
         names = []
         for word in words:
             name = match(word, by_name)
             if name is None:
-                mistakes.append(_at(place, _unknown(word, by_name)))
+                missing.append(word.text)
+                mistakes.append(at(roles.places.get(word, place), no_column(word.text, shown)))
             else:
                 names.append(name)
         return tuple(names)
@@ -273,14 +217,17 @@ def resolve(
     given = {*identifiers, *quasi, *sensitive, *insensitive, target, entity}
     if not mistakes:  # a misspelt role would leave its column without one: that is told already
         without = [name for name in by_name if name not in given]
-        hint = "give it one, or leave it out of the SELECT"
-        mistakes.extend(_at(place, f'column "{name}" has no role: {hint}') for name in without)
+        mistakes.extend(_without_role(without, shown, place))
     mistakes.extend(_nested(by_name, given, identifiers, place))
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
+    if missing:
+        raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
     if mistakes:
         raise PolicyError(*mistakes, file=place.file if place else None)
+    nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
-        _VIEW, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies
+        SOURCE_VIEW, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
+        nulls_as_value,
     )  # fmt: skip
 
 
@@ -294,20 +241,25 @@ def match(word: Word, names: Mapping[str, object]) -> str | None:
     return alike[0] if len(alike) == 1 else None
 
 
-def _unknown(word: Word, names: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(word.text, list(names), n=1)
-    hint = f': did you mean "{near[0]}"?' if near else f"; the query gives {len(names)} columns"
-    return f'there is no column "{word.text}"{hint}'
+def _without_role(names: Sequence[str], shown: Sequence[str], place: Place | None) -> Iterator[Mistake]:
+    for name in names:
+        if name in shown:
+            yield at(place, f'column "{name}" has no role: give it one, or leave it out of the SELECT')
+    made = sum(name not in shown for name in names)
+    if made:
+        which = f"{many(made, 'column')} of a PIVOT {'has' if made == 1 else 'have'} no role"
+        yield at(place, f"{which}: list the columns in the SELECT; their names are values, which --show-values shows")
 
 
-def _unusable(columns: Sequence[ColumnInfo], place: Place | None) -> Iterator[Mistake]:
+def _unusable(columns: Sequence[ColumnInfo], shown: Sequence[str], place: Place | None) -> Iterator[Mistake]:
     folded: set[str] = set()
     for info in columns:
+        which = f'column "{info.name}"' if info.name in shown else "a column of a PIVOT"
         if info.name.casefold() in folded:
-            yield _at(place, f'column "{info.name}" comes twice: give each its own name with AS')
+            yield at(place, f"{which} comes twice: give each its own name with AS")
         folded.add(info.name.casefold())
         if info.name.casefold().startswith(PREFIX):
-            yield _at(place, f'column "{info.name}": the prefix {PREFIX} is kept for ppdm_sql, rename it with AS')
+            yield at(place, f"{which}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
 
 
 def _nested(
@@ -316,7 +268,7 @@ def _nested(
     for name, info in by_name.items():
         if name in given and name not in identifiers and info.kind is Kind.UNSUPPORTED:
             shape = info.declared.split("(")[0]
-            yield _at(place, f'column "{name}": type {shape} cannot be published, cast or unnest it in the SELECT')
+            yield at(place, f'column "{name}": type {shape} cannot be published, cast or unnest it in the SELECT')
 
 
 def _in_two_roles(roles: Sequence[tuple[str, ...]], place: Place | None) -> Iterator[Mistake]:
@@ -324,9 +276,5 @@ def _in_two_roles(roles: Sequence[tuple[str, ...]], place: Place | None) -> Iter
     seen: set[str] = set()
     for name in (name for names in roles for name in names):
         if name in seen:
-            yield _at(place, f'column "{name}" is named twice among the roles')
+            yield at(place, f'column "{name}" is named twice among the roles')
         seen.add(name)
-
-
-def _at(place: Place | None, message: str) -> Mistake:
-    return Mistake(message, place.line if place else None, place.column if place else None)

@@ -9,6 +9,7 @@ from sqlglot import exp, parse_one
 
 from ppdm_sql import resources
 from ppdm_sql.statements.names import column as named_column
+from ppdm_sql.statements.texts import share
 
 Standin = Mapping[str, exp.Table]
 
@@ -20,13 +21,16 @@ def statement(
 ) -> exp.Query:
     """The statement of sql/<name>.sql, its stand-in relations and columns replaced by real ones.
 
-    A stand-in column may become several columns, or none.  Stand-ins do not occur in ORDER BY.
+    A stand-in column may become several columns, or none.  Stand-ins do not occur in ORDER BY.  A statement without
+    stand-ins is one and the same tree for everybody: it is read, never changed.
 
     >>> from ppdm_sql.statements.names import Name
     >>> q = statement("checks/undersized_classes", {"source": Name("t").table()}, {"quasi": ["a", "b c"]})
     >>> print(q.sql("duckdb", comments=False))
     SELECT "a", "b c", COUNT(*) AS ppdm_size FROM "t" GROUP BY "a", "b c" HAVING COUNT(*) < $k
     """
+    if not relations and not columns:
+        return _parsed(name)
     tree = _parsed(name).copy()
     for table in list(tree.find_all(exp.Table)):
         if relations and table.name in relations and not table.db:
@@ -53,4 +57,5 @@ def _parsed(name: str) -> exp.Query:
     tree = parse_one(resources.sql_text(name), dialect="duckdb")
     if not isinstance(tree, exp.Query):
         raise TypeError(f"sql/{name}.sql is not a query")
+    share(tree)
     return tree

@@ -19,8 +19,9 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, SourceChanged
 from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recoded
+from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
@@ -293,20 +294,19 @@ def make_packs(sizes: Sequence[int], classes: int) -> tuple[Pack, ...]:
 
 def _joined(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> tuple[exp.Select, list[exp.Expr]]:
     """The source joined to every look-up table; an inner join where there is no NULL, because it is quicker."""
-    query = exp.Select().from_(relation.table("r"))
-    codes: list[exp.Expr] = []
-    for number, one in enumerate(coded):
-        alias = f"l{number}"
-        if one.size == 0 or (one.size == 1 and one.null is not None):  # only NULLs
-            codes.append(exp.Literal.number(0))
-            continue
-        table = one.lookup.coded_table if isinstance(one.lookup, Binned) else one.lookup.table
-        value = canonical(engine, one.lookup.column, "r")
-        joined = exp.EQ(this=column(VALUE, alias), expression=value)
-        kind = "inner" if one.null is None else "left"
-        query = query.join(table.table(alias), on=joined, join_type=kind, copy=False)
-        codes.append(code_of(replace(one.lookup, null_code=one.null), alias, "r"))
-    return query, codes
+    only_null = [one.size == 0 or (one.size == 1 and one.null is not None) for one in coded]
+    joins = [_join(engine, one) for one, skipped in zip(coded, only_null, strict=True) if not skipped]
+    query, read = join_in_steps(engine, exp.Select().from_(relation.table("r")), joins, "r", "ppdm_learned")
+    left = iter(read)
+    return query, [exp.Literal.number(0) if skipped else next(left) for skipped in only_null]
+
+
+def _join(engine: Engine, one: CodedAttribute) -> Join:
+    table = one.lookup.coded_table if isinstance(one.lookup, Binned) else one.lookup.table
+    lookup = replace(one.lookup, null_code=one.null)
+    kind = "inner" if one.null is None else "left"
+    value = canonical(engine, one.lookup.column, "r")
+    return Join(table, VALUE, value, lambda alias: code_of(lookup, alias, "r"), kind)
 
 
 def _packed(engine: Engine, pack: Pack, codes: Sequence[exp.Expr], response: exp.Expr | None) -> exp.Expr:
@@ -333,5 +333,5 @@ def _write(engine: Engine, query: exp.Select, expected: int, slot_type: exp.Data
     engine.analyze(table)
     rows = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table()))[0]
     if rows != expected:
-        raise PolicyError("the source changed while it was read: run again when nobody writes to it")
+        raise SourceChanged
     return table

@@ -19,7 +19,8 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.candidates import Found, Rules, Veto
@@ -103,16 +104,16 @@ def _checked(inducer: str, option: str, value: Any) -> Any:
         return option_switch(option, value)
     if option == "criterion":
         if value not in _CRITERIA[inducer]:
-            raise PolicyError(f"criterion of {inducer} is {' or '.join(_CRITERIA[inducer])}, not {shown(str(value))}")
+            known = " or ".join(_CRITERIA[inducer])
+            raise OptionError(option, f"criterion of {inducer} is {known}, not {shown(str(value))}")
         return value
-    known = [*_WHOLE, *_SHARES, *_SWITCHES, "criterion"]
-    raise PolicyError(f"{inducer} has no option {shown(option)}: {did_you_mean(option, known)}")
+    raise unknown_option(inducer, option, [*_WHOLE, *_SHARES, *_SWITCHES, "criterion"])
 
 
 def option_switch(option: str, value: Any) -> bool:
     """An option that is true or false, perhaps as text."""
     if str(value).lower() not in ("true", "false"):
-        raise PolicyError(f"{option} is true or false, not {shown(str(value))}")
+        raise OptionError(option, f"{option} is true or false, not {shown(str(value))}")
     return str(value).lower() == "true"
 
 
@@ -124,7 +125,7 @@ def option_number(option: str, value: Any, least: float, most: float, *, whole: 
     except (ValueError, ZeroDivisionError):
         number = None
     if number is None or not least <= number <= most or (whole and number.denominator != 1):
-        raise PolicyError(f"{what}, not {shown(str(value))}")
+        raise OptionError(option, f"{what}, not {shown(str(value))}")
     return number
 
 

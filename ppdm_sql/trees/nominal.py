@@ -80,13 +80,15 @@ def grow_nominal(
 def mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
     """Several codes as one number, exactly: ((a * size of b) + b) * size of c + c ...
 
+    A code that is always 0 adds nothing and is left out: hundreds of them would nest too deeply.
+
     >>> from ppdm_sql.statements.names import column
     >>> mixed_radix([(column("a"), 9), (column("b"), 5)]).sql("duckdb")
     '(CAST("a" AS BIGINT)) * 5 + CAST("b" AS BIGINT)'
     """
     key: exp.Expr = exp.cast(codes[0][0].copy(), "BIGINT")
-    for code, size in codes[1:]:
-        product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(max(size, 1)))
+    for code, size in ((code, size) for code, size in codes[1:] if size > 1):
+        product = exp.Mul(this=exp.Paren(this=key), expression=exp.Literal.number(size))
         key = exp.Add(this=product, expression=exp.cast(code.copy(), "BIGINT"))
     return key
 

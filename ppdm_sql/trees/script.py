@@ -5,12 +5,14 @@ The script makes what is not there yet and replaces nothing: it runs into somebo
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.statements.handed_over import comment, statement_text
 from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.trees.expression import open_expression
 from ppdm_sql.trees.show import branch_text, value_text, whole
@@ -30,7 +32,7 @@ def as_script(tree: Tree, name: str, file: str | None = None) -> str:
         _head(tree, name, file or f"{name}.json.sql"),
         "BEGIN TRANSACTION;",
     ]  # both or none, also where one of the names is taken
-    parts += [f"{one.sql('duckdb', pretty=True, comments=False)};" for one in made]
+    parts += [statement_text(one) for one in made]
     return "\n\n".join([*parts, "COMMIT;"]) + "\n"
 
 
@@ -58,7 +60,7 @@ def _taken(tree: Tree) -> list[exp.Identifier]:
 def _head(tree: Tree, name: str, file: str) -> str:
     nodes = exp.Select(expressions=[exp.Star()]).from_(_nodes(name))
     lines = [
-        f"A model that tells {tree.target.name}, for a bare DuckDB: duckdb my.duckdb < {file}",
+        f"A model that tells {tree.target.name}, for a bare DuckDB: duckdb my.duckdb < {shlex.quote(file)}",
         f"    {nodes.sql('duckdb')};        -- the tree, one row per node",
     ]
     drops = [exp.Drop(tables=[_nodes(name)], kind="TABLE")]
@@ -74,7 +76,7 @@ def _head(tree: Tree, name: str, file: str) -> str:
         lines.append("Two columns differ only in case: there is no macro, which could not take both.")
     lines.append("Nothing is replaced: where one of these names is taken, the script makes nothing.  To undo it:")
     lines += [f"    {drop.sql('duckdb')};" for drop in drops]
-    return "\n".join(f"-- {' '.join(line.splitlines())}" for line in lines)
+    return comment(lines)
 
 
 def _arguments(tree: Tree) -> Sequence[str]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.words import many
+from ppdm_sql.statements.handed_over import escaped, is_hidden
 from ppdm_sql.trees.comparing import position
 from ppdm_sql.trees.expression import open_expression, share
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
@@ -22,7 +23,6 @@ Range: TypeAlias = tuple[Decimal | str | None, Decimal | str | None]  # from whe
 
 LONGEST = 40  # characters of a value
 _MOST_VALUES = 6  # of a group, before the others are only counted
-_HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def visible(text: str, most: int = LONGEST) -> str:
@@ -34,18 +34,13 @@ def visible(text: str, most: int = LONGEST) -> str:
     shown: list[str] = []
     width = 0
     for place, character in enumerate(text):
-        written = _escaped(character) if unicodedata.category(character) in _HIDDEN else character
+        written = escaped(character) if is_hidden(character) else character
         wide = 2 if unicodedata.east_asian_width(character) in "WF" else len(written)
         if width + wide > most - (place < len(text) - 1):
             return "".join(shown) + "…"
         shown.append(written)
         width += wide
     return "".join(shown)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def whole(text: str) -> str:

@@ -19,14 +19,18 @@ from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.verify.printed import Printed, Stored
 
 _MOST_PATTERNS = 32
+_MOST_COLUMNS = 62  # a pattern is one number of 64 bits
 _CLASS, _OWN, _OTHER, _SIZE, _PATTERN = "ppdm_class", "ppdm_own", "ppdm_other", "ppdm_size", "ppdm_pattern"
 
 
 def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> int | None:
     """The least number of rows that agree with a class when NULL agrees with everything; 0 without rows.
 
-    None when NULLs come in more than 32 patterns: every pattern is compared with every other.
+    None when NULLs come in more than 32 patterns, because every pattern is compared with every other, and with more
+    than 62 quasi-identifiers.
     """
+    if len(quasi) > _MOST_COLUMNS:
+        return None
     printed = Stored.look_up(engine, relation, quasi).source(quasi)
     patterns = _patterns(engine, printed)
     if not patterns:

@@ -30,6 +30,7 @@ from ppdm_sql.policy.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.entropy import entropy_at_least
 from ppdm_sql.verify.nulls import null_matches_all_k
 from ppdm_sql.verify.paths import PATH, Levels, height, stored_path
@@ -42,11 +43,15 @@ DISTANCES = ("equal", "ordered", "hierarchical")
 
 @dataclass(frozen=True)
 class SensitiveColumn:
-    """A sensitive column; hierarchy: per leaf's text its labels from the leaf itself up to the root."""
+    """A sensitive column; hierarchy: per leaf's text its labels from the leaf itself up to the root.
+
+    nulls_as_value: whether a NULL counts as a value of its own; else only known values count.
+    """
 
     name: str
     kind: Kind
     hierarchy: Levels | None = None
+    nulls_as_value: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Finding:
     achieved is exact and is what the worst class has: rows or entities (k), values (distinct_l), size / f1
     (simple_l), f1 / tail (recursive_l: every c above it holds; None where no c does), f1 / size (confidence),
     the greatest distance (t).  For entropy_l it is a float that the exact figure is not below.
+    A class without a known value has 0 for distinct_l, simple_l and entropy_l, and None for the others.
     None for a relation without rows.
 
     statement_sha256 is that of the file in sql/verify/ that measured it, so sha256sum tells whether it was the
@@ -73,9 +79,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Judgement:
+    """nulls: per sensitive column that was judged and holds NULLs, how many rows."""
+
     rows: int
     classes: int
     findings: tuple[Finding, ...]
+    nulls: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def holds(self) -> bool:
@@ -102,7 +111,18 @@ def judge(
     measures = [
         measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
     ]
-    return Judgement(rows, classes, tuple(_finding(engine, measure, rows, classes) for measure in measures))
+    findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
+    judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
+    return Judgement(rows, classes, findings, _nulls(engine, relation, judged))
+
+
+def _nulls(engine: Engine, relation: Name, names: Sequence[str]) -> dict[str, int]:
+    """How many rows of each column are NULL, where some are."""
+    if not names:
+        return {}
+    counted = [exp.Count(this=exp.Star()), *(exp.Count(this=named_column(name)) for name in names)]
+    rows, *known = engine.fetch_one(exp.Select(expressions=counted).from_(relation.table()))
+    return {name: int(rows - there) for name, there in zip(names, known, strict=True) if there != rows}
 
 
 def measuring_statements(
@@ -164,7 +184,7 @@ def _measures(
         if isinstance(requirement, Closeness):
             yield _of_closeness(stored, quasi, column, requirement)
         else:
-            yield _of_diversity(stored, quasi, column.name, requirement)
+            yield _of_diversity(stored, quasi, column, requirement)
 
 
 def _of_class_size(stored: Stored, quasi: Sequence[str], asked: KAnonymity, entity: str | None) -> _Measure:
@@ -174,19 +194,22 @@ def _of_class_size(stored: Stored, quasi: Sequence[str], asked: KAnonymity, enti
     return _Measure(asked, None, "entity_count", source, min, {"k": asked.k})
 
 
-def _of_diversity(stored: Stored, quasi: Sequence[str], name: str, asked: Requirement) -> _Measure:
+def _of_diversity(stored: Stored, quasi: Sequence[str], column: SensitiveColumn, asked: Requirement) -> _Measure:
+    name = column.name
     source = stored.source(quasi, sensitive=stored.sensitive(name))
+    reading = _reading(column)
     match asked:
         case DistinctDiversity():
-            return _Measure(asked, name, "distinct_diversity", source, min, {"l": asked.l})
+            return _Measure(asked, name, "distinct_diversity", source, min, {"l": asked.l} | reading)
         case SimpleDiversity():
-            return _Measure(asked, name, "simple_diversity", source, min, _ratio(asked.l))
+            return _Measure(asked, name, "simple_diversity", source, min, _ratio(asked.l) | reading)
         case ConfidenceLimit():
-            return _Measure(asked, name, "confidence", source, max, _ratio(asked.limit))
+            return _Measure(asked, name, "confidence", source, max, _ratio(asked.limit) | reading)
         case RecursiveDiversity():
-            return _Measure(asked, name, "recursive_diversity", source, max, {"l": asked.l} | _ratio(asked.c))
+            params = {"l": asked.l} | _ratio(asked.c) | reading
+            return _Measure(asked, name, "recursive_diversity", source, max, params)
         case EntropyDiversity():
-            return _Measure(asked, name, "entropy_diversity", source, min, {"bound": math.log(asked.l)})
+            return _Measure(asked, name, "entropy_diversity", source, min, {"bound": math.log(asked.l)} | reading)
     raise PolicyError(f"{asked}: a stored relation cannot be judged by this")
 
 
@@ -194,10 +217,10 @@ def _of_closeness(stored: Stored, quasi: Sequence[str], column: SensitiveColumn,
     name, distance = column.name, _distance(stored, column, asked)
     if distance != "hierarchical":
         source = stored.source(quasi, sensitive=stored.sensitive(name))
-        return _Measure(asked, name, f"closeness_{distance}", source, max, _ratio(asked.t))
+        return _Measure(asked, name, f"closeness_{distance}", source, max, _ratio(asked.t) | _reading(column))
     if column.hierarchy is None:
         raise PolicyError(f"{asked}: column {name} has no hierarchy to measure along")
-    params = _ratio(asked.t) | {"levels": height(name, column.hierarchy)}
+    params = _ratio(asked.t) | {"levels": height(name, column.hierarchy)} | _reading(column)
     source = stored.source(quasi, sensitive=stored.text(name))
     return _Measure(asked, name, "closeness_hierarchical", source, max, params, column.hierarchy)
 
@@ -216,6 +239,11 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
 
 def _ratio(number: Fraction) -> dict[str, int]:
     return {"numerator": number.numerator, "denominator": number.denominator}
+
+
+def _reading(column: SensitiveColumn) -> dict[str, int]:
+    """Whether the statement counts a NULL as a value."""
+    return {"null_is_value": int(column.nulls_as_value)}
 
 
 # -- running it ------------------------------------------------------------------------------------------
@@ -275,8 +303,15 @@ def _figure(over: Any, under: Any) -> Fraction | float | None:
 
 
 def _entropy_tally(
-    requirement: EntropyDiversity, breach: int | None, counts: str | None, entropy: float, classes: Any, rows: Any
+    requirement: EntropyDiversity,
+    breach: int | None,
+    counts: str | None,
+    entropy: float | None,
+    classes: Any,
+    rows: Any,
 ) -> _Tally:
+    if entropy is None:  # no value is known
+        return _Tally(True, 0.0, int(classes), int(rows))
     if breach is None and counts is not None:
         breach = not entropy_at_least(map(int, counts.split()), requirement.l)
     effective = max(1.0, math.exp(entropy) * (1 - 1e-15))  # no entropy is below zero

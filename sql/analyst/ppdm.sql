@@ -7,9 +7,13 @@
 --   qis         the quasi-identifiers, a list of column names: ['age', 'zip'].  They are names, not SQL: no
 --               quotes around odd ones, no patterns.  A name the table does not have is an error.
 --   sensitive   the name of the column whose value must not be learned.
+--   nulls_as_value  whether NULL in the sensitive column counts as a value; false unless it is given by its name:
+--               ppdm_l_diversity('people', ['zip'], 'illness', nulls_as_value := true).
 --
 -- An equivalence class is the set of rows that agree in every quasi-identifier.  Rules, the same in all macros:
---   * NULL is a value of its own, among the quasi-identifiers and in the sensitive column.
+--   * NULL is a value of its own among the quasi-identifiers.
+--   * In the sensitive column only known values count: shares are shares of the known values, and a class without
+--     one passes nothing.  Where NULL means that there is nothing to hide, give nulls_as_value := true.
 --   * Two values are the same only if they are equal and print the same.  So 'a' and 'A' differ whatever the
 --     column's collation says, and so do 0.0 and -0.0: a recipient sees the difference.
 --   * Rows are counted.  If one person has several rows, measure SELECT DISTINCT person, quasi-identifiers.
@@ -152,26 +156,35 @@ WHERE ppdm_size < (SELECT CASE WHEN k >= 1 THEN k ELSE error('ppdm_breaches: k m
 -- How well do the classes hide the sensitive value?  One row; each measure is that of its worst class.
 --   rows, classes        of the whole table
 --   homogeneous_classes  classes with one sensitive value: whoever is found there is known; homogeneous_rows in them
---   distinct_l           fewest different values in a class
---   simple_l             smallest size / most frequent value; simple_l_size and simple_l_most_frequent are the exact
+--   distinct_l           fewest different values in a class; 0 if no value of a class is known
+--   simple_l             smallest known values / most frequent value; simple_l_size and simple_l_most_frequent are the exact
 --                        fraction: simple l-diversity holds if simple_l_size >= l * simple_l_most_frequent
 --   entropy_l            smallest exp(entropy): how many equally frequent values would hide as well
 --   recursive_c2         (c, 2)-diversity holds for every c above this; infinity if a class has one value only.
 --                        Other l: ppdm_recursive_diversity
 --
 --   SELECT homogeneous_classes, distinct_l, simple_l FROM ppdm_l_diversity('people', ['zip'], 'illness');
-CREATE OR REPLACE MACRO ppdm_l_diversity(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
-WITH ppdm_cells AS (
+CREATE OR REPLACE MACRO ppdm_l_diversity(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
     SELECT COUNT(*) AS ppdm_count,
            COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
            COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
     FROM query_table(table_name)
     GROUP BY ALL
-), ppdm_groups AS (
-    SELECT SUM(ppdm_count)::BIGINT AS ppdm_size, COUNT(*) AS ppdm_distinct, MAX(ppdm_count) AS ppdm_top,
-           SUM(ppdm_count * ln(ppdm_count)) AS ppdm_nlogn,
-           COLUMNS(* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
     FROM ppdm_cells
+), ppdm_groups AS (
+    SELECT SUM(ppdm_count)::BIGINT AS ppdm_size, SUM(ppdm_known)::BIGINT AS ppdm_known_size,
+           COUNT(*) FILTER (WHERE ppdm_known > 0) AS ppdm_distinct, MAX(ppdm_known) AS ppdm_top,
+           SUM(ppdm_known * ln(ppdm_count)) AS ppdm_nlogn,
+           COLUMNS(* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells
     GROUP BY ALL
 ), ppdm_worst AS (
     SELECT COALESCE(SUM(ppdm_size), 0)::BIGINT AS ppdm_rows, COUNT(*) AS ppdm_classes,
@@ -179,9 +192,12 @@ WITH ppdm_cells AS (
            COALESCE(SUM(ppdm_size) FILTER (WHERE ppdm_distinct = 1), 0)::BIGINT AS ppdm_homogeneous_rows,
            MIN(ppdm_distinct) AS ppdm_distinct,
            -- Structs compare field by field: the smallest ratio, and the smallest class that has it.
-           MIN({'ratio': ppdm_size::DOUBLE / ppdm_top, 'size': ppdm_size, 'top': ppdm_top}) AS ppdm_simple,
+           -- Without a known value it is 0 / 1, which no l reaches.
+           MIN({'ratio': ppdm_known_size::DOUBLE / greatest(ppdm_top, 1), 'size': ppdm_known_size,
+                'top': greatest(ppdm_top, 1)}) AS ppdm_simple,
            -- Rounding must not make one value look like a little less or more than one.
-           MIN(CASE WHEN ppdm_distinct = 1 THEN 1 ELSE exp(ln(ppdm_size) - ppdm_nlogn / ppdm_size) END) AS ppdm_entropy
+           MIN(CASE WHEN ppdm_distinct <= 1 THEN ppdm_distinct
+                    ELSE exp(ln(ppdm_known_size) - ppdm_nlogn / ppdm_known_size) END) AS ppdm_entropy
     FROM ppdm_groups
 )
 SELECT ppdm_rows AS rows, ppdm_classes AS classes,
@@ -192,7 +208,7 @@ SELECT ppdm_rows AS rows, ppdm_classes AS classes,
        -- top / (size - top) is largest where size / top is smallest: it is the same class.
        CASE WHEN ppdm_simple.top < ppdm_simple.size
             THEN ppdm_simple.top::DOUBLE / (ppdm_simple.size - ppdm_simple.top)
-            WHEN ppdm_simple.top = ppdm_simple.size THEN 'infinity'::DOUBLE END AS recursive_c2
+            WHEN ppdm_simple.top >= ppdm_simple.size THEN 'infinity'::DOUBLE END AS recursive_c2
 FROM ppdm_worst;
 
 
@@ -203,18 +219,28 @@ FROM ppdm_worst;
 -- The last row is the first l that no c reaches, because a class has fewer values: tail 0, above_c infinity.
 --
 --   FROM ppdm_recursive_diversity('people', ['zip'], 'illness');
-CREATE OR REPLACE MACRO ppdm_recursive_diversity(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
-WITH ppdm_cells AS (
+CREATE OR REPLACE MACRO ppdm_recursive_diversity(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
     SELECT COUNT(*) AS ppdm_count,
            COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
            COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
     FROM query_table(table_name)
     GROUP BY ALL
-), ppdm_groups AS (
-    -- The 0 stands for the values a class does not have.
-    SELECT list(ppdm_count) || [0] AS ppdm_counts, MAX(ppdm_count) AS ppdm_top,
-           COLUMNS(* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
     FROM ppdm_cells
+), ppdm_groups AS (
+    -- A 0 stands for the values a class does not have; a class without a known value has not even the first.
+    SELECT list_concat(list(ppdm_known) FILTER (WHERE ppdm_known > 0), CASE WHEN MAX(ppdm_known) > 0 THEN [0] ELSE [0, 0] END)
+               AS ppdm_counts,
+           MAX(ppdm_known) AS ppdm_top,
+           COLUMNS(* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells
     GROUP BY ALL
 ), ppdm_numbered AS (
     SELECT row_number() OVER () AS ppdm_id, ppdm_top, MIN(len(ppdm_counts)) OVER () AS ppdm_last,
@@ -241,56 +267,76 @@ FROM ppdm_worst
 ORDER BY ppdm_l ASC;
 
 
--- The classes that break simple l-diversity: the most frequent sensitive value has more than 1/l of the rows.
+-- The classes that break simple l-diversity: the most frequent sensitive value has more than 1/l of the known ones.
 -- No row: it holds.  With l = 2 the classes with a single value are among them; for distinct l-diversity add
 -- WHERE ppdm_distinct < l.
---   ppdm_size, ppdm_distinct, ppdm_most_frequent  rows, different values, rows of the most frequent value
+--   ppdm_size, ppdm_known, ppdm_distinct, ppdm_most_frequent
+--        rows, known values, different values, rows of the most frequent value
 --
 --   FROM ppdm_l_breaches('people', ['zip'], 'illness', 2);
-CREATE OR REPLACE MACRO ppdm_l_breaches(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, l BIGINT) AS TABLE
-WITH ppdm_cells AS (
+CREATE OR REPLACE MACRO ppdm_l_breaches(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, l BIGINT, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
     SELECT COUNT(*) AS ppdm_count,
            COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
            COLUMNS(qis)::VARCHAR COLLATE "C" AS 'ppdm_text_\0', COLUMNS(qis)
     FROM query_table(table_name)
     GROUP BY ALL
-), ppdm_groups AS (
-    SELECT SUM(ppdm_count)::BIGINT AS ppdm_size, COUNT(*) AS ppdm_distinct, MAX(ppdm_count) AS ppdm_most_frequent,
-           COLUMNS(* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_counted, *
     FROM ppdm_cells
+), ppdm_groups AS (
+    SELECT SUM(ppdm_count)::BIGINT AS ppdm_size, SUM(ppdm_counted)::BIGINT AS ppdm_known,
+           COUNT(*) FILTER (WHERE ppdm_counted > 0) AS ppdm_distinct, MAX(ppdm_counted) AS ppdm_most_frequent,
+           COLUMNS(* EXCLUDE (ppdm_counted, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells
     GROUP BY ALL
 )
-SELECT ppdm_size, ppdm_distinct, ppdm_most_frequent,
-       COLUMNS(lambda ppdm_name: lower(ppdm_name) NOT IN ('ppdm_size', 'ppdm_distinct', 'ppdm_most_frequent')
+SELECT ppdm_size, ppdm_known, ppdm_distinct, ppdm_most_frequent,
+       COLUMNS(lambda ppdm_name: lower(ppdm_name) NOT IN ('ppdm_size', 'ppdm_known', 'ppdm_distinct',
+                                                          'ppdm_most_frequent')
            AND NOT list_contains(
                list_transform(qis, lambda ppdm_qi: 'ppdm_text_' || lower(ppdm_qi)), lower(ppdm_name)))
 FROM ppdm_groups
-WHERE ppdm_size < ppdm_most_frequent::HUGEINT
-                  * (SELECT CASE WHEN l >= 1 THEN l ELSE error('ppdm_l_breaches: l must be 1 or more') END);
+WHERE ppdm_known < greatest(ppdm_most_frequent, 1)::HUGEINT
+                   * (SELECT CASE WHEN l >= 1 THEN l ELSE error('ppdm_l_breaches: l must be 1 or more') END);
 
 
 -- How far is a class from the whole table?  t-closeness with the equal distance, one row.
---   t                           largest half sum of |share in the class - share in the table|, 0 to 1
+--   t                           largest half sum of |share in the class - share in the table|, 0 to 1, of known
+--                               values; infinity, 1 / 0, if no value of a class is known
 --   t_numerator, t_denominator  the same as a fraction of integers: at most 1/5 if t_numerator * 5 <= t_denominator
 --   classes, sensitive_values   different ones in the whole table
 --
 --   SELECT t, t_numerator, t_denominator FROM ppdm_t_closeness('people', ['zip'], 'illness');
-CREATE OR REPLACE MACRO ppdm_t_closeness(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
-WITH ppdm_cells AS (
+CREATE OR REPLACE MACRO ppdm_t_closeness(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
     SELECT COUNT(*) AS ppdm_count,
            COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
            COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
     FROM query_table(table_name)
     GROUP BY ALL
-), ppdm_values AS (
-    SELECT ppdm_value, ppdm_text, SUM(ppdm_count) AS ppdm_total, SUM(SUM(ppdm_count)) OVER () AS ppdm_rows
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
     FROM ppdm_cells
+), ppdm_values AS (
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_known) AS ppdm_total, SUM(SUM(ppdm_known)) OVER () AS ppdm_rows
+    FROM ppdm_known_cells
     GROUP BY ALL
 ), ppdm_groups AS (
-    SELECT SUM(ppdm_cells.ppdm_count) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
-           list({'count': ppdm_cells.ppdm_count, 'total': ppdm_values.ppdm_total}) AS ppdm_counts,
-           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
-    FROM ppdm_cells
+    SELECT SUM(ppdm_cells.ppdm_known) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
+           list({'count': ppdm_cells.ppdm_known, 'total': ppdm_values.ppdm_total}) AS ppdm_counts,
+           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells AS ppdm_cells
     JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
                     AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
     GROUP BY ALL
@@ -298,42 +344,53 @@ WITH ppdm_cells AS (
     SELECT ppdm_size, ppdm_rows, ppdm_counts FROM ppdm_groups
 ), ppdm_distances AS (
     -- Half the sum of all differences is the sum of the positive ones, and only values of the class have those.
-    SELECT list_sum(list_transform(ppdm_counts, lambda ppdm_x:
-               greatest(ppdm_x.count * ppdm_rows - ppdm_x.total * ppdm_size, 0))) AS ppdm_distance,
+    SELECT CASE WHEN ppdm_size = 0 THEN 1 ELSE list_sum(list_transform(ppdm_counts, lambda ppdm_x:
+               greatest(ppdm_x.count * ppdm_rows - ppdm_x.total * ppdm_size, 0))) END AS ppdm_distance,
            ppdm_size * ppdm_rows AS ppdm_whole
     FROM ppdm_bare
 ), ppdm_worst AS (
     SELECT COUNT(*) AS ppdm_classes,
-           MAX({'t': ppdm_distance::DOUBLE / ppdm_whole, 'part': ppdm_distance, 'whole': ppdm_whole}) AS ppdm_t
+           MAX({'t': CASE WHEN ppdm_whole = 0 THEN 'infinity' ELSE ppdm_distance::DOUBLE / ppdm_whole END,
+                'part': ppdm_distance, 'whole': ppdm_whole}) AS ppdm_t
     FROM ppdm_distances
 )
 SELECT ppdm_t.t AS t,
        ppdm_t.part // gcd(ppdm_t.part, ppdm_t.whole) AS t_numerator,
        ppdm_t.whole // gcd(ppdm_t.part, ppdm_t.whole) AS t_denominator,
        ppdm_classes AS classes,
-       (SELECT COUNT(*) FROM ppdm_values) AS sensitive_values
+       (SELECT COUNT(*) FROM ppdm_values WHERE ppdm_total > 0) AS sensitive_values
 FROM ppdm_worst;
 
 
 -- The same with the ordered distance, for a sensitive column whose order means something (a number, a date, a
 -- grade): moving a row to the next value of the table costs 1 / (values - 1), so a class of values that lie close
--- together is further from the table than one that spreads.  NULL stands after the largest value; columns as above.
+-- together is further from the table than one that spreads.  NULL, where it counts, stands after the largest value;
+-- columns as above.
 --
 --   SELECT t FROM ppdm_t_closeness_ordered('people', ['zip'], 'age');
-CREATE OR REPLACE MACRO ppdm_t_closeness_ordered(table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR) AS TABLE
-WITH ppdm_cells AS (
+CREATE OR REPLACE MACRO ppdm_t_closeness_ordered(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
     SELECT COUNT(*) AS ppdm_count,
            COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
            COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
     FROM query_table(table_name)
     GROUP BY ALL
-), ppdm_totals AS (
-    SELECT ppdm_value, ppdm_text, SUM(ppdm_count) AS ppdm_total
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
     FROM ppdm_cells
+), ppdm_totals AS (
+    -- A NULL that does not count stays as the last value with nothing in it: nothing is moved to or past it.
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_known) AS ppdm_total
+    FROM ppdm_known_cells
     GROUP BY ALL
 ), ppdm_ranked AS (
     -- ppdm_upto: rows of the table up to this value.
-    SELECT ppdm_value, ppdm_text,
+    SELECT ppdm_value, ppdm_text, ppdm_total,
            row_number() OVER ppdm_order AS ppdm_rank, SUM(ppdm_total) OVER ppdm_order AS ppdm_upto
     FROM ppdm_totals
     WINDOW ppdm_order AS (ORDER BY ppdm_value ASC NULLS LAST, ppdm_text ASC NULLS LAST ROWS UNBOUNDED PRECEDING)
@@ -346,13 +403,15 @@ WITH ppdm_cells AS (
     UNION ALL
     SELECT 0, 0, 0
 ), ppdm_whole AS (
-    SELECT MAX(ppdm_rank) AS ppdm_last, MAX(ppdm_upto) AS ppdm_rows, MAX(ppdm_area) AS ppdm_all FROM ppdm_steps
+    SELECT MAX(ppdm_rank) AS ppdm_last, MAX(ppdm_upto) AS ppdm_rows, MAX(ppdm_area) AS ppdm_all,
+           (SELECT COUNT(*) FROM ppdm_values WHERE ppdm_total > 0) AS ppdm_filled
+    FROM ppdm_steps
 ), ppdm_groups AS (
-    SELECT SUM(ppdm_cells.ppdm_count) AS ppdm_size,
-           list({'count': ppdm_cells.ppdm_count, 'rank': ppdm_values.ppdm_rank,
+    SELECT SUM(ppdm_cells.ppdm_known) AS ppdm_size,
+           list({'count': ppdm_cells.ppdm_known, 'rank': ppdm_values.ppdm_rank,
                  'before': ppdm_values.ppdm_area - ppdm_values.ppdm_upto}) AS ppdm_counts,
-           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_count, ppdm_value, ppdm_text))
-    FROM ppdm_cells
+           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells AS ppdm_cells
     JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
                     AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
     GROUP BY ALL
@@ -373,7 +432,8 @@ WITH ppdm_cells AS (
            greatest(ppdm_from, least(ppdm_rank, ppdm_to)) AS ppdm_cross,
            greatest(ppdm_area_from, least(ppdm_area, ppdm_area_to)) AS ppdm_area_cross
     FROM ppdm_stretches
-    ASOF JOIN ppdm_steps ON ppdm_stretches.ppdm_have // ppdm_stretches.ppdm_size >= ppdm_steps.ppdm_upto
+    ASOF JOIN ppdm_steps
+        ON COALESCE(ppdm_stretches.ppdm_have // nullif(ppdm_stretches.ppdm_size, 0), 0) >= ppdm_steps.ppdm_upto
 ), ppdm_distances AS (
     SELECT SUM(ppdm_have * (2 * ppdm_cross - ppdm_from - ppdm_to)
                + ppdm_size * (ppdm_area_from + ppdm_area_to - 2 * ppdm_area_cross))
@@ -384,18 +444,20 @@ WITH ppdm_cells AS (
     GROUP BY ppdm_id
 ), ppdm_fractions AS (
     -- With one value there is nowhere to move to: any divisor but 0 gives the distance 0.
-    SELECT ppdm_distance AS ppdm_part, ppdm_size * ppdm_rows * greatest(ppdm_last - 1, 1) AS ppdm_full
+    SELECT CASE WHEN ppdm_size = 0 THEN 1 ELSE ppdm_distance END AS ppdm_part,
+           ppdm_size * ppdm_rows * greatest(ppdm_filled - 1, 1) AS ppdm_full
     FROM ppdm_distances CROSS JOIN ppdm_whole
 ), ppdm_worst AS (
     SELECT COUNT(*) AS ppdm_classes,
-           MAX({'t': ppdm_part::DOUBLE / ppdm_full, 'part': ppdm_part, 'whole': ppdm_full}) AS ppdm_t
+           MAX({'t': CASE WHEN ppdm_full = 0 THEN 'infinity' ELSE ppdm_part::DOUBLE / ppdm_full END,
+                'part': ppdm_part, 'whole': ppdm_full}) AS ppdm_t
     FROM ppdm_fractions
 )
 SELECT ppdm_t.t AS t,
        ppdm_t.part // gcd(ppdm_t.part, ppdm_t.whole) AS t_numerator,
        ppdm_t.whole // gcd(ppdm_t.part, ppdm_t.whole) AS t_denominator,
        ppdm_classes AS classes,
-       (SELECT COUNT(*) FROM ppdm_values) AS sensitive_values
+       (SELECT COUNT(*) FROM ppdm_values WHERE ppdm_total > 0) AS sensitive_values
 FROM ppdm_worst;
 
 

@@ -1,25 +1,27 @@
 -- Equivalence classes farther than t from the whole relation, all sensitive values equally far apart.
--- No row returned = t-close (Li et al. 2007).  NULL is a value of its own.
+-- No row returned = t-close (Li et al. 2007).  A class without a known value is returned.
+-- Only known values count; with $null_is_value = 1 instead of 0 a NULL is a value of its own.
 -- The distance is what the two distributions do not share: 1 - sum of min(share in the class, share everywhere).
--- Multiplied by size * rows it is a whole number, ppdm_far.
+-- Multiplied by known * rows (known values of the class and of the relation) it is a whole number, ppdm_far.
 -- t is a fraction: for t = 0.2 give $t_numerator = 1 and $t_denominator = 5.
--- Stand-ins: source, quasi, sensitive.  Parameters: $t_numerator, $t_denominator.
+-- Stand-ins: source, quasi, sensitive.  Parameters: $t_numerator, $t_denominator, $null_is_value.
 WITH ppdm_cells AS (
-    SELECT quasi, sensitive AS ppdm_value, COUNT(*) AS ppdm_count
+    SELECT quasi, sensitive AS ppdm_value, SUM(COUNT(*)) OVER (PARTITION BY quasi) AS ppdm_size,
+           CASE WHEN sensitive IS NOT NULL OR $null_is_value = 1 THEN COUNT(*) ELSE 0 END AS ppdm_count
     FROM source
     GROUP BY quasi, sensitive
 ), ppdm_shares AS (
-    SELECT quasi, ppdm_count,
-           SUM(ppdm_count) OVER (PARTITION BY quasi) AS ppdm_size,
+    SELECT quasi, ppdm_size, ppdm_count,
+           SUM(ppdm_count) OVER (PARTITION BY quasi) AS ppdm_known,
            SUM(ppdm_count) OVER (PARTITION BY ppdm_value) AS ppdm_everywhere,
            SUM(ppdm_count) OVER () AS ppdm_rows
     FROM ppdm_cells
 ), ppdm_far AS (
-    SELECT quasi, ppdm_size, ppdm_size * ppdm_rows AS ppdm_whole,
-           ppdm_size * ppdm_rows - SUM(LEAST(ppdm_count * ppdm_rows, ppdm_everywhere * ppdm_size)) AS ppdm_far
+    SELECT quasi, ppdm_size, ppdm_known * ppdm_rows AS ppdm_whole,
+           ppdm_known * ppdm_rows - SUM(LEAST(ppdm_count * ppdm_rows, ppdm_everywhere * ppdm_known)) AS ppdm_far
     FROM ppdm_shares
-    GROUP BY quasi, ppdm_size, ppdm_rows
+    GROUP BY quasi, ppdm_size, ppdm_known, ppdm_rows
 )
 SELECT quasi, ppdm_size, ppdm_far, ppdm_whole
 FROM ppdm_far
-WHERE ppdm_far * $t_denominator > ppdm_whole * $t_numerator
+WHERE ppdm_far * $t_denominator > ppdm_whole * $t_numerator OR ppdm_whole = 0

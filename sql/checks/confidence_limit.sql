@@ -1,13 +1,15 @@
 -- Equivalence classes that tell a sensitive value with more than the allowed confidence: the most frequent
--- value has more than this share of the rows.  No row returned = the limit is kept.  NULL is a value of its own.
+-- value has more than this share of the known ones, or none is known.  No row returned = the limit is kept.
+-- Only known values count; with $null_is_value = 1 instead of 0 a NULL is a value of its own.
 -- The limit is a fraction, so that nothing is rounded: for 85 % give $limit_numerator = 85, $limit_denominator = 100.
--- Stand-ins: source, quasi, sensitive.  Parameters: $limit_numerator, $limit_denominator.
+-- Stand-ins: source, quasi, sensitive.  Parameters: $limit_numerator, $limit_denominator, $null_is_value.
 WITH ppdm_counts AS (
-    SELECT quasi, COUNT(*) AS ppdm_count
+    SELECT quasi, COUNT(*) AS ppdm_rows,
+           CASE WHEN sensitive IS NOT NULL OR $null_is_value = 1 THEN COUNT(*) ELSE 0 END AS ppdm_count
     FROM source
     GROUP BY quasi, sensitive
 )
-SELECT quasi, SUM(ppdm_count) AS ppdm_size, MAX(ppdm_count) AS ppdm_head
+SELECT quasi, SUM(ppdm_rows) AS ppdm_size, SUM(ppdm_count) AS ppdm_known, MAX(ppdm_count) AS ppdm_head
 FROM ppdm_counts
 GROUP BY quasi
-HAVING MAX(ppdm_count) * $limit_denominator > SUM(ppdm_count) * $limit_numerator
+HAVING MAX(ppdm_count) * $limit_denominator > SUM(ppdm_count) * $limit_numerator OR SUM(ppdm_count) = 0

@@ -1,25 +1,32 @@
 -- Equivalence classes whose sensitive values have an entropy below ln(l).  No row returned = entropy l-diverse.
--- Entropy of n rows with counts c: ln(n) - sum(c * ln(c)) / n.  NULL is a value of its own.
+-- Entropy of n known values with counts c: ln(n) - sum(c * ln(c)) / n; a class without a known value is returned.
+-- Only known values count; with $null_is_value = 1 instead of 0 a NULL is a value of its own.
 -- A class of equally frequent values has entropy ln(number of values) exactly, and is decided by that number.
 -- For others logarithms are rounded: a class nearer to ln(l) than $tolerance passes; give 1e-9.  (Python's
 -- ppdm_sql.checks.breaches gives a negative tolerance and decides the few classes in doubt by ppdm_counts,
 -- in whole numbers.)
 -- l is a fraction: for l = 2.5 give $l_numerator = 5 and $l_denominator = 2.
--- Stand-ins: source, quasi, sensitive.  Parameters: $l_numerator, $l_denominator, $tolerance.
+-- Stand-ins: source, quasi, sensitive.  Parameters: $l_numerator, $l_denominator, $tolerance,
+-- $null_is_value.
 WITH ppdm_cells AS (
-    SELECT quasi, COUNT(*) AS ppdm_count
+    SELECT quasi, COUNT(*) AS ppdm_rows,
+           CASE WHEN sensitive IS NOT NULL OR $null_is_value = 1 THEN COUNT(*) ELSE 0 END AS ppdm_count
     FROM source
     GROUP BY quasi, sensitive
 )
-SELECT quasi, SUM(ppdm_count) AS ppdm_size,
-       STRING_AGG(CAST(ppdm_count AS VARCHAR), ',') AS ppdm_counts,
-       LN(CAST(SUM(ppdm_count) AS DOUBLE))
-           - SUM(ppdm_count * LN(CAST(ppdm_count AS DOUBLE))) / CAST(SUM(ppdm_count) AS DOUBLE) AS ppdm_entropy
+SELECT quasi, SUM(ppdm_rows) AS ppdm_size,
+       STRING_AGG(CAST(NULLIF(ppdm_count, 0) AS VARCHAR), ',') AS ppdm_counts,
+       LN(CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE))
+           - SUM(ppdm_count * LN(CAST(NULLIF(ppdm_count, 0) AS DOUBLE)))
+               / CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE) AS ppdm_entropy
 FROM ppdm_cells
 GROUP BY quasi
 HAVING CASE
-           WHEN COUNT(*) * MAX(ppdm_count) = SUM(ppdm_count) THEN COUNT(*) * $l_denominator < $l_numerator
-           ELSE LN(CAST(SUM(ppdm_count) AS DOUBLE))
-                    - SUM(ppdm_count * LN(CAST(ppdm_count AS DOUBLE))) / CAST(SUM(ppdm_count) AS DOUBLE)
+           WHEN SUM(ppdm_count) = 0 THEN TRUE
+           WHEN COUNT(NULLIF(ppdm_count, 0)) * MAX(ppdm_count) = SUM(ppdm_count)
+               THEN COUNT(NULLIF(ppdm_count, 0)) * $l_denominator < $l_numerator
+           ELSE LN(CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE))
+                    - SUM(ppdm_count * LN(CAST(NULLIF(ppdm_count, 0) AS DOUBLE)))
+                        / CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE)
                 < LN(CAST($l_numerator AS DOUBLE) / CAST($l_denominator AS DOUBLE)) - CAST($tolerance AS DOUBLE)
        END

@@ -1,26 +1,31 @@
--- Simple l-diversity: the most frequent sensitive value of a class has at most 1/l of its rows.
--- With l = $numerator / $denominator and whole numbers only: head * numerator <= size * denominator.
--- NULL is a value of its own.
--- One row for every pair (size, head) that occurs; ppdm_breach = 1 marks those that break the rule.
--- Figure: size / head (ppdm_over / ppdm_under), at worst the least: the greatest l that holds.
--- Stand-ins: source, quasi, sensitive.  Parameters: $numerator, $denominator.
+-- Simple l-diversity: the most frequent sensitive value of a class has at most 1/l of its known ones.
+-- With l = $numerator / $denominator and whole numbers only: head * numerator <= known * denominator.
+-- Known values alone count, unless $null_is_value = 1 makes NULL a value; a class without one breaks the rule.
+-- One row for every pair (known, head) that occurs; ppdm_breach = 1 marks those that break the rule.
+-- Figure: known / head (ppdm_over / ppdm_under), at worst the least: the greatest l that holds.
+-- Stand-ins: source, quasi, sensitive.  Parameters: $numerator, $denominator, $null_is_value.
 WITH ppdm_value AS (
-    SELECT quasi, sensitive, COUNT(*) AS ppdm_count
+    SELECT
+        quasi,
+        sensitive,
+        COUNT(*) AS ppdm_rows,
+        CASE WHEN sensitive IS NULL AND $null_is_value = 0 THEN 0 ELSE COUNT(*) END AS ppdm_count
     FROM source
     GROUP BY quasi, sensitive
 ), ppdm_class AS (
     SELECT
         quasi,
-        CAST(SUM(ppdm_count) AS DECIMAL(38, 0)) AS ppdm_size,
+        SUM(ppdm_rows) AS ppdm_size,
+        CAST(SUM(ppdm_count) AS DECIMAL(38, 0)) AS ppdm_known,
         CAST(MAX(ppdm_count) AS DECIMAL(38, 0)) AS ppdm_head
     FROM ppdm_value
     GROUP BY quasi
 )
 SELECT
-    CASE WHEN ppdm_head * $numerator > ppdm_size * $denominator THEN 1 ELSE 0 END AS ppdm_breach,
-    ppdm_size AS ppdm_over,
+    CASE WHEN ppdm_known = 0 OR ppdm_head * $numerator > ppdm_known * $denominator THEN 1 ELSE 0 END AS ppdm_breach,
+    ppdm_known AS ppdm_over,
     ppdm_head AS ppdm_under,
     COUNT(*) AS ppdm_classes,
     SUM(ppdm_size) AS ppdm_rows
 FROM ppdm_class
-GROUP BY ppdm_size, ppdm_head
+GROUP BY ppdm_known, ppdm_head

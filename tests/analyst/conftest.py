@@ -57,8 +57,10 @@ def literal(value: object) -> str:
     return "[" + ", ".join(map(literal, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def call(macro: str, *arguments: object) -> str:
-    return f"{macro}({', '.join(map(literal, arguments))})"
+def call(macro: str, *arguments: object, nulls: bool = False) -> str:
+    """A call of a macro; nulls: NULL in the sensitive column counts as a value."""
+    reading = ["nulls_as_value := true"] if nulls else []
+    return f"{macro}({', '.join([*map(literal, arguments), *reading])})"
 
 
 @dataclass(frozen=True)

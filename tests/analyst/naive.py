@@ -88,10 +88,15 @@ def class_sizes(rows: Sequence[Row], qis: Sequence[int]) -> list[tuple[Any, ...]
     return table
 
 
-def frequencies(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> dict[Row, list[int]]:
+def counting(rows: Sequence[Row], sensitive: int, nulls: bool) -> list[Cell]:
+    """The sensitive values that count: the known ones, or all."""
+    return [row[sensitive] for row in rows if nulls or row[sensitive] is not None]
+
+
+def frequencies(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool) -> dict[Row, list[int]]:
     """How often each sensitive value occurs in a class, the most frequent first."""
     return {
-        key: sorted(Counter(row[sensitive] for row in members).values(), reverse=True)
+        key: sorted(Counter(counting(members, sensitive, nulls)).values(), reverse=True)
         for key, members in classes(rows, qis).items()
     }
 
@@ -106,50 +111,63 @@ def recursive_bound(counts: Sequence[int], l: int) -> Fraction | float:
     return Fraction(counts[0], tail) if tail else math.inf
 
 
-def l_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> dict[str, Any]:
-    found = list(frequencies(rows, qis, sensitive).values())
-    simple = min(((Fraction(sum(counts), counts[0]), sum(counts), counts[0]) for counts in found), default=(None,) * 3)
-    entropies = [-sum(n / sum(counts) * math.log(n / sum(counts)) for n in counts) for counts in found]
+def l_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool) -> dict[str, Any]:
+    """A class without a value that counts has 0 values, of which it could be hiding 0."""
+    by_class = frequencies(rows, qis, sensitive, nulls)
+    found = list(by_class.values())
+    heads = [(sum(counts), max(counts, default=1)) for counts in found]
+    simple = min(((Fraction(size, head), size, head) for size, head in heads), default=(None,) * 3)
+    hidden = [math.exp(-sum(n / sum(c) * math.log(n / sum(c)) for n in c)) if c else 0.0 for c in found]
     return {
         "rows": len(rows),
         "classes": len(found),
         "homogeneous_classes": sum(len(counts) == 1 for counts in found),
-        "homogeneous_rows": sum(sum(counts) for counts in found if len(counts) == 1),
+        "homogeneous_rows": sum(len(held) for key, held in classes(rows, qis).items() if len(by_class[key]) == 1),
         "distinct_l": min((len(counts) for counts in found), default=None),
         "simple_l": simple[0],
         "simple_l_size": simple[1],
         "simple_l_most_frequent": simple[2],
-        "entropy_l": min((math.exp(entropy) for entropy in entropies), default=None),
+        "entropy_l": min(hidden, default=None),
         "recursive_c2": max((recursive_bound(counts, 2) for counts in found), default=None),
     }
 
 
-def recursive_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> list[tuple[Any, ...]]:
+def recursive_diversity(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool) -> list[tuple[Any, ...]]:
     """(l, bound on c) for l = 2, 3, ... up to the first l that some class has no values for."""
-    found = list(frequencies(rows, qis, sensitive).values())
-    last = min((len(counts) for counts in found), default=0) + 1
+    found = list(frequencies(rows, qis, sensitive, nulls).values())
+    last = max(1, min((len(counts) for counts in found), default=0)) + 1
     return [(l, max(recursive_bound(counts, l) for counts in found)) for l in range(2, last + 1) if found]
 
 
-def t_equal(rows: Sequence[Row], qis: Sequence[int], sensitive: int) -> Fraction | None:
-    whole = Counter(row[sensitive] for row in rows)
-    distances = []
+Distance = Fraction | float | None  # infinite where no value of a class is known
+
+
+def t_equal(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool) -> Distance:
+    everywhere = counting(rows, sensitive, nulls)
+    whole = Counter(everywhere)
+    distances: list[Fraction | float] = []
     for members in classes(rows, qis).values():
-        part = Counter(row[sensitive] for row in members)
-        difference = (abs(Fraction(part[v], len(members)) - Fraction(whole[v], len(rows))) for v in whole)
+        here = counting(members, sensitive, nulls)
+        if not here:
+            return math.inf
+        part = Counter(here)
+        difference = (abs(Fraction(part[v], len(here)) - Fraction(whole[v], len(everywhere))) for v in whole)
         distances.append(sum(difference) / 2)
     return max(distances, default=None)
 
 
-def t_ordered(rows: Sequence[Row], qis: Sequence[int], sensitive: int, order: Sequence[Cell]) -> Fraction | None:
+def t_ordered(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool, order: Sequence[Cell]) -> Distance:
     """Sum of |cumulative share in the class - in the table| over the values of the table in order, / (values - 1)."""
-    values = [value for value in order if value in {row[sensitive] for row in rows}]
-    distances = []
+    everywhere = counting(rows, sensitive, nulls)
+    values = [value for value in order if value in everywhere]
+    distances: list[Fraction | float] = []
     for members in classes(rows, qis).values():
+        here = counting(members, sensitive, nulls)
+        if not here:
+            return math.inf
         moved, carried = Fraction(0), Fraction(0)
         for value in values:
-            carried += Fraction(sum(row[sensitive] == value for row in members), len(members))
-            carried -= Fraction(sum(row[sensitive] == value for row in rows), len(rows))
+            carried += Fraction(here.count(value), len(here)) - Fraction(everywhere.count(value), len(everywhere))
             moved += abs(carried)
         distances.append(moved / max(len(values) - 1, 1))
     return max(distances, default=None)

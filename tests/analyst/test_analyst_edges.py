@@ -165,12 +165,15 @@ def test_values_that_print_or_compare_differently_stay_apart(lasting, kind, pair
     assert lasting.execute("SELECT size, classes FROM ppdm_class_sizes('odd', ['q'])").fetchall() == [(3, 2)]
 
     # As sensitive values: every class has one of two values, and is as far from the table as it can be.
-    found = lasting.execute("SELECT classes, homogeneous_classes FROM ppdm_l_diversity('odd', ['q'], 's')")
+    def about(macro, *more):
+        return call(macro, "odd", ["q"], "s", *more, nulls=True)
+
+    found = lasting.execute(f"SELECT classes, homogeneous_classes FROM {about('ppdm_l_diversity')}")
     assert found.fetchone() == (2, 2)
-    assert len(lasting.execute("FROM ppdm_l_breaches('odd', ['q'], 's', 2)").fetchall()) == 2
-    assert lasting.execute("SELECT l, tail FROM ppdm_recursive_diversity('odd', ['q'], 's')").fetchall() == [(2, 0)]
+    assert len(lasting.execute(f"FROM {about('ppdm_l_breaches', 2)}").fetchall()) == 2
+    assert lasting.execute(f"SELECT l, tail FROM {about('ppdm_recursive_diversity')}").fetchall() == [(2, 0)]
     for macro in ("ppdm_t_closeness", "ppdm_t_closeness_ordered"):
-        found = lasting.execute(f"SELECT t_numerator, t_denominator, sensitive_values FROM {macro}('odd', ['q'], 's')")
+        found = lasting.execute(f"SELECT t_numerator, t_denominator, sensitive_values FROM {about(macro)}")
         assert found.fetchone() == (1, 2, 2)
 
 
@@ -183,15 +186,40 @@ def test_sensitive_values_that_print_differently_are_two(lasting, kind, pair):
     lasting.execute(f"CREATE OR REPLACE TABLE odd (q INTEGER, s {kind})")
     for value in pair:
         lasting.execute(f"INSERT INTO odd SELECT 1, {value} FROM range(3)")
-    assert lasting.execute("SELECT distinct_l, simple_l FROM ppdm_l_diversity('odd', ['q'], 's')").fetchone() == (
-        2,
-        2.0,
-    )
-    assert lasting.execute("FROM ppdm_l_breaches('odd', ['q'], 's', 2)").fetchall() == []
-    assert lasting.execute("FROM ppdm_recursive_diversity('odd', ['q'], 's')").fetchall() == [
+
+    def about(macro, *more):
+        return call(macro, "odd", ["q"], "s", *more, nulls=True)
+
+    found = lasting.execute(f"SELECT distinct_l, simple_l FROM {about('ppdm_l_diversity')}")
+    assert found.fetchone() == (2, 2.0)
+    assert lasting.execute(f"FROM {about('ppdm_l_breaches', 2)}").fetchall() == []
+    assert lasting.execute(f"FROM {about('ppdm_recursive_diversity')}").fetchall() == [
         (2, 1.0, 3, 3),
         (3, float("inf"), 3, 0),
     ]
+
+
+def test_a_null_does_not_make_a_class_diverse(lasting):
+    lasting.execute("CREATE OR REPLACE TABLE odd AS SELECT 1 AS q, unnest(['flu', 'flu', NULL, NULL]) AS s")
+    for nulls, expected in ((False, (1, 1, 1.0)), (True, (0, 2, 2.0))):
+        found = call("ppdm_l_diversity", "odd", ["q"], "s", nulls=nulls)
+        assert lasting.execute(f"SELECT homogeneous_classes, distinct_l, simple_l FROM {found}").fetchone() == expected
+    assert lasting.execute("FROM ppdm_l_breaches('odd', ['q'], 's', 2)").fetchall() == [(4, 2, 1, 2, 1)]
+
+
+@pytest.mark.parametrize("macro", WITH_SENSITIVE)
+def test_a_column_named_like_the_parameter_changes_nothing(lasting, macro):
+    """A column would win against a parameter of its name."""
+    for name in ("plain", "nulls_as_value"):
+        lasting.execute(
+            f"CREATE OR REPLACE TABLE {name}_t AS SELECT i % 2 = 0 AS {name}, NULL::INTEGER AS s FROM range(4) r(i)"
+        )
+    more = [2] if macro == "ppdm_l_breaches" else []
+    both = [
+        [row[:4] for row in lasting.execute(f"FROM {call(macro, f'{name}_t', [name], 's', *more)}").fetchall()]
+        for name in ("plain", "nulls_as_value")
+    ]
+    assert both[0] == both[1] != []
 
 
 def test_every_text_is_compared_byte_by_byte():
@@ -263,7 +291,7 @@ def test_large_counts_stay_exact(con):
     [
         ("ppdm_classes", ["ppdm_size", "ppdm_share"]),
         ("ppdm_breaches", ["ppdm_size"]),
-        ("ppdm_l_breaches", ["ppdm_size", "ppdm_distinct", "ppdm_most_frequent"]),
+        ("ppdm_l_breaches", ["ppdm_size", "ppdm_known", "ppdm_distinct", "ppdm_most_frequent"]),
     ],
 )
 def test_quasi_identifiers_are_shown_under_their_own_names_in_the_order_of_the_table(lasting, macro, ours):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -25,9 +26,9 @@ def in_blocks(seeds: range) -> pytest.MarkDecorator:
 def measured(shared):
     """measured(sample, macro, more arguments) -> the rows as dictionaries."""
 
-    def fetch(sample, macro, *arguments):
+    def fetch(sample, macro, *arguments, nulls=False):
         shared.execute(f"SET search_path = '{sample.schema},main'")
-        found = shared.execute(f"FROM {call(macro, sample.table, sample.qis, *arguments)}")
+        found = shared.execute(f"FROM {call(macro, sample.table, sample.qis, *arguments, nulls=nulls)}")
         names = [column[0] for column in found.description]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
@@ -38,9 +39,9 @@ def measured(shared):
 def classes_by(shared):
     """The rows of a macro that shows classes: Counter of ((our columns), (quasi-identifiers as text))."""
 
-    def fetch(sample, macro, ours, *arguments):
+    def fetch(sample, macro, ours, *arguments, nulls=False):
         shared.execute(f"SET search_path = '{sample.schema},main'")
-        relation = call(macro, sample.table, sample.qis, *arguments)
+        relation = call(macro, sample.table, sample.qis, *arguments, nulls=nulls)
         found = shared.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {relation}")
         assert [column[0] for column in found.description[: len(ours)]] == ours
         return Counter((row[: len(ours)], row[len(ours) :]) for row in found.fetchall())
@@ -96,52 +97,55 @@ def test_the_classes_themselves(sample_of, classes_by, seeds):
 
 @in_blocks(SEEDS)
 def test_diversity(sample_of, measured, classes_by, seeds):
-    for sample in map(sample_of, seeds):
-        (found,) = measured(sample, "ppdm_l_diversity", sample.sensitive)
-        assert close(found, naive.l_diversity(sample.rows, sample.places, sample.last))
+    for sample, nulls in product(map(sample_of, seeds), (False, True)):
+        (found,) = measured(sample, "ppdm_l_diversity", sample.sensitive, nulls=nulls)
+        assert close(found, naive.l_diversity(sample.rows, sample.places, sample.last, nulls))
 
-        counts = naive.frequencies(sample.rows, sample.places, sample.last)
-        ours = ["ppdm_size", "ppdm_distinct", "ppdm_most_frequent"]
+        counts = naive.frequencies(sample.rows, sample.places, sample.last, nulls)
+        sizes = {key: len(held) for key, held in naive.classes(sample.rows, sample.places).items()}
+        ours = ["ppdm_size", "ppdm_known", "ppdm_distinct", "ppdm_most_frequent"]
         l = sample.seed % 3 + 1
-        assert classes_by(sample, "ppdm_l_breaches", ours, sample.sensitive, l) == Counter(
-            ((str(sum(n)), str(len(n)), str(n[0])), key)
+        assert classes_by(sample, "ppdm_l_breaches", ours, sample.sensitive, l, nulls=nulls) == Counter(
+            ((str(sizes[key]), str(sum(n)), str(len(n)), str(max(n, default=0))), key)
             for key, n in counts.items()
-            if Fraction(n[0], sum(n)) > Fraction(1, l)
+            if not n or Fraction(n[0], sum(n)) > Fraction(1, l)
         )
 
 
 @in_blocks(SOME)
 def test_recursive_diversity(sample_of, measured, seeds):
-    for sample in map(sample_of, seeds):
-        found = measured(sample, "ppdm_recursive_diversity", sample.sensitive)
+    for sample, nulls in product(map(sample_of, seeds), (False, True)):
+        found = measured(sample, "ppdm_recursive_diversity", sample.sensitive, nulls=nulls)
         bounds = [(row["l"], Fraction(row["most_frequent"], row["tail"]) if row["tail"] else math.inf) for row in found]
-        assert bounds == naive.recursive_diversity(sample.rows, sample.places, sample.last)
+        assert bounds == naive.recursive_diversity(sample.rows, sample.places, sample.last, nulls)
         assert [row["above_c"] for row in found] == pytest.approx([float(bound) for _, bound in bounds])
 
 
 @in_blocks(SOME)
 def test_closeness(sample_of, measured, seeds):
-    for sample in map(sample_of, seeds):
+    for sample, nulls in product(map(sample_of, seeds), (False, True)):
         order = [*POOLS[sample.types[-1]], None]
         for macro, expected in (
-            ("ppdm_t_closeness", naive.t_equal(sample.rows, sample.places, sample.last)),
-            ("ppdm_t_closeness_ordered", naive.t_ordered(sample.rows, sample.places, sample.last, order)),
+            ("ppdm_t_closeness", naive.t_equal(sample.rows, sample.places, sample.last, nulls)),
+            ("ppdm_t_closeness_ordered", naive.t_ordered(sample.rows, sample.places, sample.last, nulls, order)),
         ):
-            (found,) = measured(sample, macro, sample.sensitive)
-            assert (found["t_numerator"], found["t_denominator"]) == expected.as_integer_ratio()
+            (found,) = measured(sample, macro, sample.sensitive, nulls=nulls)
+            exact = (1, 0) if expected == math.inf else expected.as_integer_ratio()
+            assert (found["t_numerator"], found["t_denominator"]) == exact
             assert found["t"] == pytest.approx(float(expected))
             assert found["classes"] == len(naive.classes(sample.rows, sample.places))
-            assert found["sensitive_values"] == len({row[sample.last] for row in sample.rows})
+            assert found["sensitive_values"] == len(set(naive.counting(sample.rows, sample.last, nulls)))
 
 
 def test_the_random_tables_are_worth_measuring(sample_of):
     """The comparisons above say little unless every kind of outcome occurs among the tables."""
     samples = [sample_of(seed) for seed in SOME]
     both = [naive.k_null_matches(sample.rows, sample.places) for sample in samples]
-    diversity = [naive.l_diversity(sample.rows, sample.places, sample.last) for sample in samples]
+    diversity = [naive.l_diversity(sample.rows, sample.places, sample.last, False) for sample in samples]
+    assert sum(found["distinct_l"] == 0 for found in diversity) > 10
     assert {kind for sample in samples for kind in sample.types} == set(POOLS)
     assert sum(found["k"] < found["k_null_matches"] for found in both) > 20
     assert sum(found["k"] > 1 for found in both) > 20
-    assert sum(found["distinct_l"] > 1 for found in diversity) > 20
+    assert sum(found["distinct_l"] > 1 for found in diversity) > 15
     assert sum(found["distinct_l"] > 2 for found in diversity) > 5
     assert sum(found["simple_l"].denominator > 1 for found in diversity) > 10

@@ -169,7 +169,9 @@ def meets(requirement: Requirement, held: list, everybody: list) -> bool:
         case ConfidenceLimit(limit=limit):
             return oracles.confidence(counts) <= limit
         case Closeness(t=t):
-            here, whole = Counter(held), Counter(everybody)
+            here, whole = (Counter(value for value in values if value is not None) for values in (held, everybody))
+            if not here:
+                return False
             apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
             return sum(map(abs, apart)) / 2 <= t
     raise TypeError

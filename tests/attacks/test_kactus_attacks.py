@@ -73,7 +73,9 @@ def breaks(required: str, held: list[object], everybody: list[object]) -> bool:
         case "confidence":
             return oracles.confidence(counts) > Fraction(80, 100)
         case "t":
-            here, whole = Counter(held), Counter(everybody)
+            here, whole = (Counter(value for value in values if value is not None) for values in (held, everybody))
+            if not here:
+                return True
             share = lambda some, one: Fraction(some[one], some.total())  # noqa: E731
             return sum(abs(share(here, one) - share(whole, one)) for one in whole) / 2 > Fraction(1, 2)
     raise ValueError(required)

@@ -71,11 +71,14 @@ def test_every_published_class_keeps_every_promise(memory, block):
 def keeps(asked: str, values: list[object], everything: list[object]) -> bool:
     """One requirement on one class, straight from its definition."""
     word, _, bound = asked.partition(" = ")
+    if word == "k":
+        return len(values) >= int(bound)
+    values, everything = ([one for one in some if one is not None] for some in (values, everything))
+    if not values:  # NULL is no value, and nothing is known of the class
+        return False
     counts = sorted(Counter(values).values(), reverse=True)
     size = len(values)
     match word:
-        case "k":
-            return size >= int(bound)
         case "distinct_l":
             return len(counts) >= int(bound)
         case "simple_l":

@@ -80,7 +80,8 @@ def test_texts_of_all_kinds_are_kept(catalog, hostile):
 
 def test_a_database_without_these_tables_has_no_evaluation(engine, files):
     assert evaluations.latest_for(engine, Name("patients_open")) is None
-    (files / "0006_evaluation.sql").unlink()
+    for later in ("0006_evaluation.sql", "0007_ledger.sql"):
+        (files / later).unlink()
     migrate.migrate(engine)
     assert engine.relation_kind(Name(SCHEMA, "evaluation")) is None
     assert evaluations.latest_for(engine, Name("patients_open")) is None

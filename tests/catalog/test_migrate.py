@@ -20,11 +20,11 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import SCHEMA, Name
 
-NUMBERS = [1, 2, 3, 4, 5, 6]
+NUMBERS = [1, 2, 3, 4, 5, 6, 7]
 TABLES = {
     "migration", "setting", "run", "run_event", "release", "release_source", "release_event", "release_check",
     "model", "model_event", "model_node", "model_branch", "model_value", "model_count",
-    "evaluation", "evaluation_point",
+    "evaluation", "evaluation_point", "ledger", "ledger_entry", "release_reader",
 }  # fmt: skip
 
 
@@ -94,8 +94,8 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
     with DuckDBEngine.open(path, read_only=True) as engine:
         assert states(engine) == dict.fromkeys(NUMBERS, "applied")
         migrate.ensure(engine)  # nothing to do is nothing to refuse
-        (files / "0007_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
-        assert states(engine)[7] == "pending"
+        (files / "0008_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
+        assert states(engine)[8] == "pending"
         with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.ensure(engine)
 
@@ -157,7 +157,7 @@ def test_a_hole_in_the_record_is_not_filled(engine, files):
     assert not has(engine, "run")
 
 
-@pytest.mark.parametrize("name", ["0008_gap.sql", "0004_twice.sql", "7_short.sql", "0007 blank.sql", "notes.sql"])
+@pytest.mark.parametrize("name", ["0009_gap.sql", "0004_twice.sql", "8_short.sql", "0008 blank.sql", "notes.sql"])
 def test_files_are_numbered_without_gap(files, name):
     (files / name).write_text("CREATE TABLE ppdm.more (a TEXT);")
     with pytest.raises(EngineError, match=r"numbered|named"):
@@ -181,20 +181,20 @@ MENDED = "CREATE TABLE ppdm.half (a TEXT NOT NULL); CREATE TABLE ppdm.whole AS S
 
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_a_migration_that_fails_leaves_nothing_of_itself(engine, files):
-    (files / "0007_broken.sql").write_text(BROKEN)
-    with pytest.raises(EngineError, match=r"0007_broken\.sql failed"):
+    (files / "0008_broken.sql").write_text(BROKEN)
+    with pytest.raises(EngineError, match=r"0008_broken\.sql failed"):
         migrate.migrate(engine)
-    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {7: "pending"}
+    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {8: "pending"}
     assert not has(engine, "half")
 
 
 def test_a_migration_that_failed_can_be_run_when_it_is_mended(engine, files):
     """Also without transactions, where its first half is there already."""
-    (files / "0007_broken.sql").write_text(BROKEN)
+    (files / "0008_broken.sql").write_text(BROKEN)
     with pytest.raises(EngineError):
         migrate.migrate(engine)
-    (files / "0007_broken.sql").write_text(MENDED)
-    assert migrate.migrate(engine) == [7]
+    (files / "0008_broken.sql").write_text(MENDED)
+    assert migrate.migrate(engine) == [8]
     assert has(engine, "whole")
 
 
@@ -312,4 +312,5 @@ SUMS = {
     "0004_release_state.sql": "590965e6aa64",
     "0005_model.sql": "1ce7c334b965",
     "0006_evaluation.sql": "c0210d4de31e",
+    "0007_ledger.sql": "8db0635e3e44",
 }

@@ -61,6 +61,7 @@ class Data:
     numbers: str  # sensitive, ordered
     entity: str
     ways: dict[str, tuple[str, ...]]
+    nulls_as_value: frozenset[str] = frozenset()  # sensitive columns where NULL counts
 
     @cached_property
     def mappings(self):
@@ -71,14 +72,20 @@ class Data:
         return oracles.classes(self.mappings, self.quasi)
 
     def counts(self, column):
-        """Per class, how often each value of a column occurs."""
-        return {key: oracles.frequencies(row[column] for row in rows) for key, rows in self.classes.items()}
+        """Per class, how often each value of a column that counts occurs."""
+        counts = column in self.nulls_as_value
+        return {
+            key: oracles.frequencies((row[column] for row in rows), nulls_as_value=counts)
+            for key, rows in self.classes.items()
+        }
 
     def distances(self, column, distance):
         known = self.__dict__.setdefault("known", {})
         if (column, distance) not in known:
             ways = self.ways if distance == "hierarchical" else None
-            known[column, distance] = oracles.class_distances(self.mappings, self.quasi, column, distance, ways)
+            known[column, distance] = oracles.class_distances(
+                self.mappings, self.quasi, column, distance, ways, nulls_as_value=column in self.nulls_as_value
+            )
         return known[column, distance]
 
     @property
@@ -87,8 +94,8 @@ class Data:
 
     def sensitive(self, info):
         return {
-            self.words: Sensitive(info[self.words], self.hierarchy),
-            self.numbers: Sensitive(info[self.numbers], None),
+            self.words: Sensitive(info[self.words], self.hierarchy, self.words in self.nulls_as_value),
+            self.numbers: Sensitive(info[self.numbers], None, self.numbers in self.nulls_as_value),
         }
 
 
@@ -99,18 +106,24 @@ def random_data(seed, kinds=tuple(VALUES)):
     columns = {name: rng.choice(kinds) for name in quasi}
     columns |= {words: "TEXT", numbers: rng.choice([kind for kind in kinds if kind in ORDERED]), entity: "INTEGER"}
     pools = {name: _pool(rng, VALUES[kind], rng.randint(1, 3)) for name, kind in columns.items()}
-    pools[words] = _pool(rng, TEXTS, rng.randint(1, 6))
-    pools[numbers] = _pool(rng, VALUES[columns[numbers]], rng.randint(1, 6))
+    pools[words] = _with_nulls(rng, _pool(rng, TEXTS, rng.randint(1, 6)))
+    pools[numbers] = _with_nulls(rng, _pool(rng, VALUES[columns[numbers]], rng.randint(1, 6)))
     size = rng.choice((1, 2, 5, 12, 30, 60))
     rows = [tuple(_pick(rng, pools[name]) for name in columns) for _ in range(size)]
     leaves = [word for word in pools[words] if word is not None]
     ways = {leaf: (leaf, f"part {rng.randint(1, 2)}", "*root*") for leaf in leaves}
-    return Data(columns, rows, quasi, words, numbers, entity, ways)
+    counting = frozenset(name for name in (words, numbers) if rng.random() < 0.5)
+    return Data(columns, rows, quasi, words, numbers, entity, ways, counting)
 
 
 def _pool(rng, values, size):
     picked = rng.sample(values, min(size, len(values)))
     return [*picked, None] if rng.random() < 0.4 else picked
+
+
+def _with_nulls(rng, pool):
+    """Some sensitive columns are mostly NULL, so that classes without a known value occur."""
+    return [*pool, *([None] * rng.randint(1, 6))] if rng.random() < 0.3 else pool
 
 
 def _pick(rng, pool):
@@ -160,7 +173,7 @@ def figure(data, column, requirement, *, by_entity=False):
             ratios = [oracles.recursive_ratio(c, l) for c in counts]
             return math.inf if None in ratios else max(ratios)
         case EntropyDiversity():
-            return min(math.exp(-sum(n / sum(c) * math.log(n / sum(c)) for n in c)) for c in counts)
+            return min(math.exp(-sum(n / sum(c) * math.log(n / sum(c)) for n in c)) if c else 0.0 for c in counts)
 
 
 def boundary_requirements(data, column, distance):
@@ -172,11 +185,11 @@ def boundary_requirements(data, column, distance):
     found = []
     k = figure(data, column, KAnonymity(1))
     found += [KAnonymity(k), KAnonymity(k + 1)]
-    distinct = figure(data, column, DistinctDiversity(1))
+    distinct = max(1, figure(data, column, DistinctDiversity(1)))  # 0: a class has no known value
     found += [DistinctDiversity(distinct), DistinctDiversity(distinct + 1)]
-    simple = figure(data, column, SimpleDiversity(Fraction(1)))
+    simple = max(Fraction(1), figure(data, column, SimpleDiversity(Fraction(1))))
     found += [SimpleDiversity(simple), SimpleDiversity(simple + little)]
-    sure = figure(data, column, ConfidenceLimit(Fraction(1)))
+    sure = min(Fraction(1), figure(data, column, ConfidenceLimit(Fraction(1))))
     found += [ConfidenceLimit(sure), ConfidenceLimit(sure - little)]
     for l in (1, 2, 3):
         ratio = figure(data, column, RecursiveDiversity(Fraction(1), l))
@@ -184,6 +197,6 @@ def boundary_requirements(data, column, distance):
         found += [RecursiveDiversity(c, l) for c in cs]
     found += [EntropyDiversity(l) for l in (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(distinct))]
     for written, meant in (("equal", "equal"), (None, distance)):
-        t = figure(data, column, Closeness(Fraction(1), meant))
+        t = min(Fraction(1), figure(data, column, Closeness(Fraction(1), meant)))
         found += [Closeness(t, written)] + ([Closeness(t - t / 10**6, written)] if t else [])
     return found

@@ -74,13 +74,17 @@ def figures_hold(data, column, requirement, key, figures):
         case DistinctDiversity():
             return figures == (size, len(counts))
         case SimpleDiversity() | ConfidenceLimit():
-            return figures == (size, counts[0])
+            return figures == (size, sum(counts), max(counts, default=0))
         case RecursiveDiversity(l=l):
-            return figures == (size, counts[0], sum(counts[l - 1 :]))
+            return figures == (size, max(counts, default=0), sum(counts[l - 1 :]))
+        case EntropyDiversity() if not counts:
+            return figures == (size, None, None)
         case EntropyDiversity():
             listed = sorted(map(int, figures[1].split(",")), reverse=True)
-            exact = math.log(size) - sum(n * math.log(n) for n in counts) / size
+            exact = math.log(sum(counts)) - sum(n * math.log(n) for n in counts) / sum(counts)
             return figures[0] == size and listed == counts and math.isclose(figures[2], exact, abs_tol=1e-9)
+        case Closeness() if not counts:
+            return (figures[0], figures[2]) == (size, 0)
         case Closeness(distance=distance):
             return (
                 figures[0] == size
@@ -133,9 +137,9 @@ def test_the_query_can_be_taken_elsewhere(duckdb_engine, make_table):
         quasi=[info["zip"]],
         sensitive=Sensitive(info["illness"]),
     )
-    assert params == {"l_numerator": 5, "l_denominator": 2}
+    assert params == {"l_numerator": 5, "l_denominator": 2, "null_is_value": 0}
     text = query.sql("duckdb", comments=False)
-    assert duckdb_engine._connection.execute(text, params).fetchall() == [("1", 2, 2)]
+    assert duckdb_engine._connection.execute(text, params).fetchall() == [("1", 2, 2, 2)]
 
 
 # -- as they stand ---------------------------------------------------------------------------------------
@@ -164,28 +168,33 @@ def test_every_check_is_tried_as_it_stands():
     assert files == {*STANDING, "undersized_classes_by_entity"}
 
 
+@pytest.mark.parametrize("null_is_value", [0, 1])
 @pytest.mark.parametrize("name", STANDING)
-def test_a_file_runs_as_it_stands_on_a_table_of_its_names(name):
+def test_a_file_runs_as_it_stands_on_a_table_of_its_names(name, null_is_value):
     """The text of the file, untouched, on relations called source and hierarchy."""
     requirement, params = STANDING[name]
+    if not isinstance(requirement, KAnonymity):
+        params = {**params, "null_is_value": null_is_value}
     connection = duckdb.connect()
     connection.execute("CREATE TABLE source (quasi VARCHAR, sensitive INTEGER)")
     connection.execute("CREATE TABLE hierarchy (ppdm_value INTEGER, ppdm_level INTEGER, ppdm_node VARCHAR)")
     rows = [(f"q{row % 7}" if row % 7 else None, row * row % 5 or None) for row in range(60)]
-    rows += [("one", 1), ("two", 1), ("two", 4)]
+    rows += [("one", 1), ("two", 1), ("two", 4), ("none", None), ("none", None), ("none", None)]
     connection.executemany("INSERT INTO source VALUES (?, ?)", rows)
     ways = {value: (str(value), "low" if value < 3 else "high", "*") for value in range(1, 5)}
     lines = [(value, level, way[level]) for value, way in ways.items() for level in (0, 1)]
     connection.executemany("INSERT INTO hierarchy VALUES (?, ?, ?)", [*lines, (None, 0, "none"), (None, 1, "none")])
     found = {row[0] for row in connection.execute(resources.sql_text(f"checks/{name}"), params).fetchall()}
-    assert found == _broken(rows, requirement, ways)
+    counting = frozenset({"s"}) if null_is_value else frozenset()
+    assert found == _broken(rows, requirement, ways, counting)
     assert found
 
 
-def _broken(rows, requirement, ways):
+def _broken(rows, requirement, ways, counting):
     from tests.checks.tables import Data
 
-    data = Data({"q": "TEXT", "s": "INTEGER"}, rows, ["q"], "s", "s", "s", {str(k): way for k, way in ways.items()})
+    by_text = {str(value): way for value, way in ways.items()}
+    data = Data({"q": "TEXT", "s": "INTEGER"}, rows, ["q"], "s", "s", "s", by_text, counting)
     return {key[0] for key, holds in verdicts(data, "s", requirement).items() if not holds}
 
 
@@ -194,7 +203,7 @@ def test_a_value_the_hierarchy_does_not_know_is_a_breach():
     connection.execute("CREATE TABLE source AS SELECT 'a' AS quasi, 'flu' AS sensitive UNION ALL SELECT 'b', 'odd'")
     connection.execute("CREATE TABLE hierarchy AS SELECT 'flu' AS ppdm_value, 0 AS ppdm_level, 'flu' AS ppdm_node")
     text = resources.sql_text("checks/closeness_hierarchical")
-    found = connection.execute(text, {"t_numerator": 1, "t_denominator": 1}).fetchall()
+    found = connection.execute(text, {"t_numerator": 1, "t_denominator": 1, "null_is_value": 0}).fetchall()
     assert [row[0] for row in found] == ["b"]
 
 
@@ -205,7 +214,7 @@ def test_the_tolerance_of_the_entropy_statement():
     )
     assert connection.execute("SELECT COUNT(*) FROM source GROUP BY sensitive").fetchall() != []
     text = resources.sql_text("checks/entropy_diversity")
-    at = {"l_numerator": 4, "l_denominator": 1}
+    at = {"l_numerator": 4, "l_denominator": 1, "null_is_value": 0}
     assert connection.execute(text, {**at, "tolerance": 1e-9}).fetchall() == []
     ((_, size, counts, entropy),) = connection.execute(text, {**at, "tolerance": -1e-9}).fetchall()
     assert size == 8

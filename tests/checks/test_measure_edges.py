@@ -41,13 +41,13 @@ EVERY = (
 )
 
 
-def about(engine, relation, quasi, sensitive, requirements, entity=None):
+def about(engine, relation, quasi, sensitive, requirements, entity=None, nulls_as_value=False):
     info = {column.name: column for column in engine.columns(relation)}
     return measure(
         engine,
         relation,
         quasi=[info[name] for name in quasi],
-        sensitive=[Sensitive(info[name]) for name in sensitive],
+        sensitive=[Sensitive(info[name], nulls_as_value=nulls_as_value) for name in sensitive],
         requirements=requirements,
         entity=info[entity] if entity else None,
     )
@@ -91,7 +91,7 @@ def test_one_row(engine, make_table):
 
 def test_no_quasi_identifier_is_one_class(engine, make_table):
     relation = make_table(engine, "t", {"s": "TEXT"}, [("x",), ("x",), ("y",), (None,)])
-    asked = [KAnonymity(4), SimpleDiversity(Fraction(2)), DistinctDiversity(3), Closeness(Fraction(0))]
+    asked = [KAnonymity(4), SimpleDiversity(Fraction(3, 2)), DistinctDiversity(2), Closeness(Fraction(0))]
     found = about(engine, relation, [], ["s"], asked)
     assert found.classes == 1
     assert found.holds
@@ -103,11 +103,36 @@ def test_columns_of_nothing_but_null(engine, make_table):
     rows = [(None, None, None)] * 5
     relation = make_table(engine, "t", {"a": "TEXT", "b": "INTEGER", "s": "DOUBLE"}, rows)
     asked = [KAnonymity(5), DistinctDiversity(1), Closeness(Fraction(0)), Closeness(Fraction(0), "equal")]
-    found = about(engine, relation, ["a", "b"], ["s"], asked)
+    found = about(engine, relation, ["a", "b"], ["s"], asked, nulls_as_value=True)
     assert found.holds
     assert found.classes == 1
     assert found.k_null_matches_all == 5
-    assert not about(engine, relation, ["a", "b"], ["s"], [DistinctDiversity(2)]).holds
+    assert not about(engine, relation, ["a", "b"], ["s"], [DistinctDiversity(2)], nulls_as_value=True).holds
+    known = about(engine, relation, ["a", "b"], ["s"], asked)
+    assert [outcome.holds for outcome in known.outcomes] == [True, False, False, False]
+    assert {(one.breaching_classes, one.breaching_rows) for one in known.outcomes[1:]} == {(1, 5)}
+
+
+def test_null_counts_as_a_value_only_where_it_is_asked_for(engine, make_table):
+    rows = [
+        ("a", "flu"),
+        ("a", "flu"),
+        ("a", None),
+        ("a", None),
+        *[("b", None)] * 3,
+        *[("c", "flu"), ("c", "cold")] * 2,
+    ]
+    relation = make_table(engine, "t", {"q": "TEXT", "s": "TEXT"}, rows)
+    asked = [
+        *(DistinctDiversity(2), SimpleDiversity(Fraction(2)), RecursiveDiversity(Fraction(2), 2)),
+        *(EntropyDiversity(Fraction(2)), ConfidenceLimit(Fraction(1, 2)), Closeness(Fraction(1, 5))),
+    ]
+    known = about(engine, relation, ["q"], ["s"], asked).outcomes
+    assert {(one.holds, one.breaching_classes, one.breaching_rows) for one in known} == {(False, 2, 7)}
+    assert [one.achieved for one in known] == [0, 0, math.inf, 0.0, math.inf, math.inf]
+    assert known[-1].achieved_text == "a class without known values"
+    counted = about(engine, relation, ["q"], ["s"], asked[:5], nulls_as_value=True).outcomes
+    assert {(one.holds, one.breaching_classes, one.breaching_rows) for one in counted} == {(False, 1, 3)}
 
 
 def test_one_person_with_many_rows_is_no_group(engine, make_table):
@@ -258,7 +283,8 @@ def test_keys_may_be_cut_anywhere(duckdb_engine, make_table, monkeypatch, limit)
         data = random_data(seed)
         relation = make_table(duckdb_engine, f"t{seed}", data.columns, data.rows)
         asked = [RecursiveDiversity(Fraction(2), 3), Closeness(Fraction(1))]
-        found = about(duckdb_engine, relation, data.quasi, [data.numbers], asked)
+        counting = data.numbers in data.nulls_as_value
+        found = about(duckdb_engine, relation, data.quasi, [data.numbers], asked, nulls_as_value=counting)
         assert found.classes == len(data.classes)
         assert found.k_null_matches_all == oracles.null_matches_all_k(data.mappings, data.quasi)
         assert found.outcomes[1].achieved == max(data.distances(data.numbers, "ordered").values())

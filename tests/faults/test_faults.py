@@ -211,6 +211,8 @@ def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
             if done.returncode == 3:
                 assert db.release("t_open").record.content_hash == before
                 assert "full" in done.stdout, done.stdout
+                assert str(tmp_path) in done.stdout  # which file, and what stays
+                assert "the database is as it was before the statement" in done.stdout
     assert 3 in seen
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from math import inf
 
 from .classes import Rows, classes
 from .values import order, same
@@ -151,19 +152,23 @@ def class_distances(
     sensitive: str,
     distance: str,
     hierarchy: Mapping[str, tuple[str, ...]] | None = None,
-) -> dict[Hashable, Fraction]:
-    """Per class its distance ('equal', 'ordered' or 'hierarchical') from the whole table.
+    *,
+    nulls_as_value: bool = False,
+) -> dict[Hashable, Fraction | float]:
+    """Per class the distance ('equal', 'ordered' or 'hierarchical') of its known values from those of the whole table.
 
+    A class without a known value is infinitely far.  nulls_as_value: NULL is a value like any other.
     Ordered: numbers or dates, then NaN, then NULL.  Hierarchical: NULL is a branch of its own below the root.
     """
-    found = {same(row[sensitive]): row[sensitive] for row in rows}
+    found = {same(row[sensitive]): row[sensitive] for row in rows if nulls_as_value or row[sensitive] is not None}
     values = sorted(found, key=lambda key: order(found[key]) if distance == "ordered" else repr(key))
     measure: Callable[[Counts, Counts], Fraction] = {"equal": equal_distance, "ordered": ordered_distance}.get(
         distance, lambda here, all_of_it: hierarchical_distance(here, all_of_it, ways)
     )
     ways = [_way(found[key], hierarchy) for key in values] if hierarchy is not None else []
     everywhere = _counts(rows, sensitive, values)
-    return {key: measure(_counts(held, sensitive, values), everywhere) for key, held in classes(rows, quasi).items()}
+    here = {key: _counts(held, sensitive, values) for key, held in classes(rows, quasi).items()}
+    return {key: measure(counts, everywhere) if any(counts) else inf for key, counts in here.items()}
 
 
 def _counts(rows: Rows, sensitive: str, values: Sequence[Hashable]) -> list[int]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import prod
+from math import inf, prod
 
 from .values import same
 
 
-def frequencies(values: Iterable[object]) -> list[int]:
-    """How often each value occurs, most frequent first; NULL is a value like any other.
+def frequencies(values: Iterable[object], *, nulls_as_value: bool = False) -> list[int]:
+    """How often each known value occurs, most frequent first; nulls_as_value: NULL is a value like any other.
 
-    >>> frequencies(["flu", None, "flu", None, "cold"])
+    >>> frequencies(["flu", None, "flu", None, "cold"]), frequencies([None])
+    ([2, 1], [])
+    >>> frequencies(["flu", None, "flu", None, "cold"], nulls_as_value=True)
     [2, 2, 1]
     """
-    return sorted(Counter(map(same, values)).values(), reverse=True)
+    known = (value for value in values if nulls_as_value or value is not None)
+    return sorted(Counter(map(same, known)).values(), reverse=True)
 
 
 def distinct_values(counts: Sequence[int]) -> int:
@@ -24,17 +27,17 @@ def distinct_values(counts: Sequence[int]) -> int:
 
 
 def simple_ratio(counts: Sequence[int]) -> Fraction:
-    """Size / most frequent: simple l-diversity holds for every l up to this.
+    """Size / most frequent: simple l-diversity holds for every l up to this; for none where no value is known.
 
     >>> simple_ratio([2, 2, 1])
     Fraction(5, 2)
     """
-    return Fraction(sum(counts), max(counts))
+    return Fraction(sum(counts), max(counts)) if counts else Fraction(0)
 
 
-def confidence(counts: Sequence[int]) -> Fraction:
-    """The share of the most frequent value: what a class tells about each of its members."""
-    return Fraction(max(counts), sum(counts))
+def confidence(counts: Sequence[int]) -> Fraction | float:
+    """The share of the most frequent value; infinite where no value is known, so that it keeps no limit."""
+    return Fraction(max(counts), sum(counts)) if counts else inf
 
 
 def recursive_holds(counts: Sequence[int], c: Fraction, l: int) -> bool:
@@ -46,7 +49,7 @@ def recursive_holds(counts: Sequence[int], c: Fraction, l: int) -> bool:
     False
     """
     falling = sorted(counts, reverse=True)
-    return falling[0] < c * sum(falling[l - 1 :])
+    return bool(falling) and falling[0] < c * sum(falling[l - 1 :])
 
 
 def recursive_ratio(counts: Sequence[int], l: int) -> Fraction | None:
@@ -66,6 +69,8 @@ def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:
     [True, True, True, True, True, True]
     >>> entropy_reaches([4, 4, 5], Fraction(3)), entropy_reaches([4, 4, 4], Fraction(3000001, 1000000))
     (False, False)
+    >>> entropy_reaches([], Fraction(1))  # no value is known
+    False
     """
     n = sum(counts)
-    return bool((n * l.denominator) ** n >= l.numerator**n * prod(count**count for count in counts))
+    return n > 0 and bool((n * l.denominator) ** n >= l.numerator**n * prod(count**count for count in counts))

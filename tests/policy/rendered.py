@@ -34,7 +34,7 @@ from ppdm_sql.statements.names import Word
 RESERVED = (
     *("select", "order", "group", "by", "from", "with", "where", "table", "user", "primary", "end", "as", "null", "on"),
     *("true", "case", "anonymization", "hierarchy", "k", "t", "identifier", "quasi", "sensitive", "target", "seed"),
-    *("algorithm", "require", "to", "live", "model", "view", "explain"),
+    *("algorithm", "require", "to", "live", "model", "view", "explain", "nulls", "value"),
 )
 
 # Anything a database stores as a name; NUL and half surrogates are refused for the whole file.
@@ -121,6 +121,7 @@ def policies(draw: st.DrawFn) -> Policy:
             insensitive=tuple(insensitive),
             entity=entity,
             hierarchies={word: draw(_hierarchies) for word in [*quasi, *sensitive] if word in laddered},
+            nulls_as_value=draw(st.sampled_from([(), sensitive])),
         ),
         options=draw(st.just({}) | _options),
         preserve=tuple(draw(inducers)) if algorithm == "tpp" else (),
@@ -197,7 +198,9 @@ def clauses(policy: Policy) -> list[str]:
 
     def columns(name: str, listed: tuple[Word, ...]) -> list[str]:
         laddered = [
-            word(w) + (f" HIERARCHY {hierarchy(roles.hierarchies[w])}" if w in roles.hierarchies else "")
+            word(w)
+            + (f" HIERARCHY {hierarchy(roles.hierarchies[w])}" if w in roles.hierarchies else "")
+            + (" NULLS AS VALUE" if name == "SENSITIVE" and w in roles.nulls_as_value else "")
             for w in listed
         ]
         return [f"{name} ({', '.join(laddered)})"] if listed else []

@@ -233,6 +233,17 @@ def test_a_column_has_its_hierarchy(role, text, expected):
     assert listed == (Word("b"), Word("C", quoted=True), Word("d"))
 
 
+def test_a_sensitive_column_says_that_its_nulls_are_values():
+    text = (
+        "ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (q) SENSITIVE (a nulls as value, b, nulls NULLS AS VALUE, "
+    )
+    roles = policy_of(
+        f"{text} c HIERARCHY nulls NULLS AS VALUE, d HIERARCHY INTERVALS (5) FROM 1 NULLS AS VALUE)"
+    ).roles
+    assert roles.nulls_as_value == (Word("a"), Word("nulls"), Word("c"), Word("d"))
+    assert roles.hierarchies[Word("c")] == HierarchyTable((Word("nulls"),))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -327,6 +338,14 @@ MISTAKES = [
     ("REQUIRE k = 5 TARGET (c, «d)", "TARGET is one column, not 2"),
     ("REQUIRE k = 5 ENTITY (c, «d)", "ENTITY is one column, not 2"),
     ("REQUIRE k = 5 TARGET (c «HIERARCHY 'x')", "TARGET takes no HIERARCHY"),
+    (
+        "REQUIRE k = 5 TARGET (c «NULLS AS VALUE)",
+        "TARGET takes no NULLS AS VALUE: it says how the NULLs of a SENSITIVE",
+    ),
+    ("REQUIRE k = 5 SENSITIVE (c «NULL AS VALUE)", "NULLS is expected in NULLS AS VALUE, not NULL"),
+    ("REQUIRE k = 5 SENSITIVE (c NULLS «VALUE)", "AS is expected after NULLS, not VALUE"),
+    ("REQUIRE k = 5 SENSITIVE (c NULLS AS «VALUES)", "VALUE is expected after NULLS AS, not VALUES"),
+    ("REQUIRE k = 5 SENSITIVE (c NULLS AS VALUE «HIERARCHY 'x')", ", or ) is expected, not HIERARCHY"),
     ("REQUIRE k = 5 TARGET «c", "( is expected after TARGET, not c"),
     ("REQUIRE k = 5 TARGET «c «SENSITVE (s)", "( is expected after TARGET, not c|unknown clause SENSITVE"),
     ("REQUIRE k = 5 ACCEPT «RISKS (x)", "RISK is expected after ACCEPT, not RISKS"),

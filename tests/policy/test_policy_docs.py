@@ -36,7 +36,7 @@ def completed(part: str) -> str:
 
 
 def test_the_page_has_its_examples():
-    assert (len(RIGHT), len(PARTS), len(WRONG), len(REQUIREMENTS)) == (2, 11, 3, len(WORDS))
+    assert (len(RIGHT), len(PARTS), len(WRONG), len(REQUIREMENTS)) == (2, 12, 3, len(WORDS))
 
 
 @pytest.mark.parametrize("text", RIGHT)

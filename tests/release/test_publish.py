@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from ppdm_sql.catalog import releases, runs
+from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import NotAvailable, PolicyError, RequirementBreached, SchemaDrifted
-from ppdm_sql.release.joint import link_name
 from ppdm_sql.statements.names import Name
 from tests.release.conftest import COLUMNS, people, policy
 

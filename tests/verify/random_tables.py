@@ -42,6 +42,7 @@ class RandomTable:
     numbers: str  # sensitive, ordered
     entity: str
     hierarchy: dict[str, tuple[str, ...]]  # of the words
+    nulls_as_value: frozenset[str] = frozenset()  # sensitive columns where NULL counts
 
     @property
     def mappings(self) -> list[dict[str, object]]:
@@ -56,15 +57,21 @@ def random_table(seed: int) -> RandomTable:
     types = {name: rng.choice(list(VALUES)) for name in quasi}
     types |= {words: "TEXT", numbers: rng.choice(ORDERED), entity: rng.choice(("TEXT", "INTEGER"))}
     pools = {name: _pool(rng, VALUES[kind], rng.randint(1, 3)) for name, kind in types.items()}
-    pools[words] = _pool(rng, TEXTS, rng.randint(1, 6))
-    pools[numbers] = _pool(rng, VALUES[types[numbers]], rng.randint(1, 6))
+    pools[words] = _with_nulls(rng, _pool(rng, TEXTS, rng.randint(1, 6)))
+    pools[numbers] = _with_nulls(rng, _pool(rng, VALUES[types[numbers]], rng.randint(1, 6)))
+    counting = frozenset(name for name in (words, numbers) if rng.random() < 0.5)
     rows = [tuple(_pick(rng, pools[name]) for name in types) for _ in range(rng.choice((1, 2, 5, 12, 30, 60)))]
-    return RandomTable(types, rows, quasi, words, numbers, entity, _hierarchy(rng, pools[words]))
+    return RandomTable(types, rows, quasi, words, numbers, entity, _hierarchy(rng, pools[words]), counting)
 
 
 def _pool(rng: random.Random, values: tuple[object, ...], size: int) -> list[object]:
     picked = rng.sample(values, min(size, len(values)))
     return [*picked, None] if rng.random() < 0.4 else picked
+
+
+def _with_nulls(rng: random.Random, pool: list[object]) -> list[object]:
+    """Some sensitive columns are mostly NULL, so that classes without a known value occur."""
+    return [*pool, *([None] * rng.randint(1, 6))] if rng.random() < 0.3 else pool
 
 
 def _pick(rng: random.Random, pool: list[object]) -> object:

@@ -34,11 +34,12 @@ ROWS = [
     ("B", "hiv", 4, "p4"),
     ("B", None, None, None),
 ]
-ILLNESS = SensitiveColumn("illness", Kind.TEXT)
-TREE = SensitiveColumn(
-    "illness", Kind.TEXT, {"flu": ("flu", "mild", "*"), "cold": ("cold", "mild", "*"), "hiv": ("hiv", "grave", "*")}
-)
-WAGE = SensitiveColumn("wage", Kind.INTEGER)
+LEVELS = {"flu": ("flu", "mild", "*"), "cold": ("cold", "mild", "*"), "hiv": ("hiv", "grave", "*")}
+ILLNESS = SensitiveColumn("illness", Kind.TEXT, nulls_as_value=True)
+TREE = SensitiveColumn("illness", Kind.TEXT, LEVELS, nulls_as_value=True)
+WAGE = SensitiveColumn("wage", Kind.INTEGER, nulls_as_value=True)
+KNOWN_ILLNESS, KNOWN_TREE = SensitiveColumn("illness", Kind.TEXT), SensitiveColumn("illness", Kind.TEXT, LEVELS)
+KNOWN_WAGE = SensitiveColumn("wage", Kind.INTEGER)
 
 # (column, entity, holds at the bound, breaks beside it, achieved, the breaching classes' rows)
 AT_THE_BOUND = {
@@ -73,6 +74,18 @@ AT_THE_BOUND = {
     # A: too much of flu 1/4 on the level of the leaves, of mild 1 - 8/10 above it; two levels: (1/4 + 1/5) / 2.
     "t hierarchical": (
         TREE, None, Closeness(Fraction(9, 40)), Closeness(Fraction(9, 40) - HAIR), Fraction(9, 40), 4,
+    ),
+    # Without the NULL everybody has flu 5/9, cold 3/9, hiv 1/9.  A: flu 3/4 - 5/9.
+    "t equal of known values": (
+        KNOWN_ILLNESS, None, Closeness(Fraction(7, 36)), Closeness(Fraction(7, 36) - HAIR), Fraction(7, 36), 4,
+    ),
+    # A at or below 1, 2: 3/4, 1; everybody: 5/9, 8/9.  (7/36 + 1/9) / 2: three values stand in a row.
+    "t ordered of known values": (
+        KNOWN_WAGE, None, Closeness(Fraction(11, 72)), Closeness(Fraction(11, 72) - HAIR), Fraction(11, 72), 4,
+    ),
+    # A: too much of flu 7/36, of mild 1 - 8/9 above it.
+    "t hierarchical of known values": (
+        KNOWN_TREE, None, Closeness(Fraction(11, 72)), Closeness(Fraction(11, 72) - HAIR), Fraction(11, 72), 4,
     ),
 }  # fmt: skip
 

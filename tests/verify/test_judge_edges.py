@@ -105,10 +105,44 @@ def test_zero_and_minus_zero_are_one_sensitive_value(engine, make_table):
     assert (found.holds, found.achieved) == (False, 1)
 
 
-def test_null_is_a_sensitive_value_of_its_own(engine, make_table):
-    relation = make_table(engine, "t", {"q": "TEXT", "s": "TEXT"}, [("a", "flu"), ("a", None), ("b", None), ("b", "")])
-    (found,) = judge(engine, relation, quasi=["q"], sensitive=[WORDS], requirements=[DistinctDiversity(2)]).findings
-    assert (found.holds, found.achieved) == (True, 2)
+ABOUT_VALUES = [
+    *(DistinctDiversity(2), SimpleDiversity(Fraction(2)), RecursiveDiversity(Fraction(2), 2)),
+    *(EntropyDiversity(Fraction(2)), ConfidenceLimit(Fraction(1, 2)), Closeness(Fraction(1, 5))),
+]
+
+
+def test_null_counts_as_a_value_only_where_it_is_asked_for(engine, make_table):
+    """Everybody with a known disease has flu: two NULLs hide nothing of that."""
+    rows = [("a", "flu"), ("a", "flu"), ("a", None), ("a", None), *[("b", "flu"), ("b", "cold")] * 2]
+    relation = make_table(engine, "t", {"q": "TEXT", "s": "TEXT"}, rows)
+    judged = judge(engine, relation, quasi=["q"], sensitive=[WORDS], requirements=ABOUT_VALUES)
+    assert [found.holds for found in judged.findings] == [False] * 6
+    assert {(found.breaching_classes, found.breaching_rows) for found in judged.findings[:5]} == {(1, 4)}
+    assert judged.findings[5].achieved == Fraction(1, 3)  # flu: all of a, 4 of the 6 known
+    assert judged.nulls == {"s": 2}
+    as_value = SensitiveColumn("s", Kind.TEXT, nulls_as_value=True)
+    judged = judge(engine, relation, quasi=["q"], sensitive=[as_value], requirements=ABOUT_VALUES[:5])
+    assert judged.holds
+
+
+def test_a_class_without_a_known_value_breaks_everything(engine, make_table):
+    rows = [("a", None), ("a", None), ("a", None), *[("b", "flu"), ("b", "cold")] * 2]
+    relation = make_table(engine, "t", {"q": "TEXT", "s": "TEXT"}, rows)
+    weak = [
+        *(DistinctDiversity(1), SimpleDiversity(Fraction(1)), RecursiveDiversity(Fraction(9), 1)),
+        *(EntropyDiversity(Fraction(1)), ConfidenceLimit(Fraction(1)), Closeness(Fraction(1))),
+    ]
+    found = judge(engine, relation, quasi=["q"], sensitive=[WORDS], requirements=weak).findings
+    assert {(one.holds, one.breaching_classes, one.breaching_rows) for one in found} == {(False, 1, 3)}
+    assert [one.achieved for one in found] == [0, 0, None, 0.0, None, None]
+
+
+def test_a_column_without_a_known_value_breaks_everything(engine, make_table):
+    relation = make_table(engine, "t", {"q": "TEXT", "s": "INTEGER"}, [("a", None), ("a", None), ("b", None)])
+    numbers = SensitiveColumn("s", Kind.INTEGER)
+    asked = [*ABOUT_VALUES, Closeness(Fraction(1), "ordered")]
+    found = judge(engine, relation, quasi=["q"], sensitive=[numbers], requirements=asked).findings
+    assert {(one.holds, one.breaching_classes, one.breaching_rows) for one in found} == {(False, 2, 3)}
 
 
 @pytest.mark.duckdb

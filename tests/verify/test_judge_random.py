@@ -110,20 +110,28 @@ def cases(table: RandomTable, rng: random.Random):
     entities = oracles.entity_counts(rows, table.quasi, table.entity)
     yield [], table.entity, class_size_case(entities, rng)
 
-    words = SensitiveColumn(table.words, Kind.TEXT)
-    numbers = SensitiveColumn(table.numbers, KINDS.get(table.columns[table.numbers], Kind.DECIMAL))
+    def far_of(name, distance, hierarchy=None):
+        counting = name in table.nulls_as_value
+        return oracles.class_distances(rows, table.quasi, name, distance, hierarchy, nulls_as_value=counting)
+
+    words = SensitiveColumn(table.words, Kind.TEXT, nulls_as_value=table.words in table.nulls_as_value)
+    kind = KINDS.get(table.columns[table.numbers], Kind.DECIMAL)
+    numbers = SensitiveColumn(table.numbers, kind, nulls_as_value=table.numbers in table.nulls_as_value)
     column = rng.choice((words, numbers))
-    counts = {key: oracles.frequencies(row[column.name] for row in members) for key, members in held.items()}
+    counts = {
+        key: oracles.frequencies((row[column.name] for row in members), nulls_as_value=column.nulls_as_value)
+        for key, members in held.items()
+    }
     asked = class_size_case({key: len(members) for key, members in held.items()}, rng)
     asked |= dict(diversity_cases(counts, rng))
-    asked |= closeness_case(oracles.class_distances(rows, table.quasi, column.name, "equal"), "equal", rng)
+    asked |= closeness_case(far_of(column.name, "equal"), "equal", rng)
     yield [column], None, asked
 
-    far = oracles.class_distances(rows, table.quasi, table.numbers, "ordered")
+    far = far_of(table.numbers, "ordered")
     yield [numbers], None, closeness_case(far, rng.choice(("ordered", None)), rng)
 
-    far = oracles.class_distances(rows, table.quasi, table.words, "hierarchical", table.hierarchy)
-    tree = SensitiveColumn(table.words, Kind.TEXT, table.hierarchy)
+    far = far_of(table.words, "hierarchical", table.hierarchy)
+    tree = SensitiveColumn(table.words, Kind.TEXT, table.hierarchy, nulls_as_value=words.nulls_as_value)
     yield [tree], None, closeness_case(far, rng.choice(("hierarchical", None)), rng)
 
 
@@ -139,32 +147,40 @@ def diversity_cases(counts, rng):
 
     ratios = {key: oracles.simple_ratio(c) for key, c in counts.items()}
     l = near(rng.choice(list(ratios.values())), rng)
-    yield SimpleDiversity(l), Expected({key: r < l for key, r in ratios.items()}, min(ratios.values()))
+    breaks = {key: r < l or not counts[key] for key, r in ratios.items()}
+    yield SimpleDiversity(l), Expected(breaks, min(ratios.values()))
 
     shares = {key: oracles.confidence(c) for key, c in counts.items()}
     limit = near(rng.choice(list(shares.values())), rng)
-    yield ConfidenceLimit(limit), Expected({key: s > limit for key, s in shares.items()}, max(shares.values()))
+    yield ConfidenceLimit(limit), Expected({key: s > limit for key, s in shares.items()}, greatest(shares))
 
     l = rng.choice((1, 2, 2, 3))
     tails = {key: oracles.recursive_ratio(c, l) for key, c in counts.items()}
     c = near(rng.choice([t for t in tails.values() if t is not None] or [Fraction(1)]), rng)
-    worst = None if None in tails.values() else max(tails.values())
+    worst = None if None in tails.values() else max(tails.values())  # without a known value there is no tail
     breaks = {key: not oracles.recursive_holds(n, c, l) for key, n in counts.items()}
     yield RecursiveDiversity(c, l), Expected(breaks, worst)
 
-    l = near(Fraction(rng.choice([len(n) for n in counts.values()])), rng)
-    effective = min(math.exp(entropy(n)) for n in counts.values())
+    l = near(Fraction(max(1, rng.choice([len(n) for n in counts.values()]))), rng)
+    effective = min(math.exp(entropy(n)) if n else 0.0 for n in counts.values())
     breaks = {key: not oracles.entropy_reaches(n, l) for key, n in counts.items()}
     yield EntropyDiversity(l), Expected(breaks, effective)
 
 
 def closeness_case(found, distance, rng):
     t = near(rng.choice(list(found.values())), rng)
-    return {Closeness(t, distance): Expected({key: far > t for key, far in found.items()}, max(found.values()))}
+    return {Closeness(t, distance): Expected({key: far > t for key, far in found.items()}, greatest(found))}
 
 
-def near(number: Fraction, rng: random.Random) -> Fraction:
-    """The bound itself, or a hair beside it."""
+def greatest(found):
+    """The worst figure; None where a class has no known value, which is worse than every figure."""
+    return None if math.inf in found.values() else max(found.values())
+
+
+def near(number: Fraction | float, rng: random.Random) -> Fraction:
+    """The bound itself, or a hair beside it; something below 1 where it is infinite."""
+    if number == math.inf:
+        return Fraction(rng.randint(1, 9), 10)
     return max(Fraction(0), number + rng.choice((0, 0, 1, -1)) * Fraction(1, 10**12)) or Fraction(1, 10**12)
 
 

@@ -35,6 +35,7 @@ from ppdm_sql.anonymizers.model.linking import attack_step, figures_of
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import OptionValue, Policy
 from ppdm_sql.policy.words import did_you_mean, many, nearest, shown
 from ppdm_sql.source.encode import Lookup, joined_lookups
@@ -181,16 +182,29 @@ def _check_result(pruned: Pruned, demands: ClassDemands, form: Form, before: int
 # -- options ---------------------------------------------------------------------------------------------
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs; cuts names columns, which have to be known."""
+    for option, value in policy.options.items():
+        if option != "cuts" or source is not None:
+            _read(option, value, source)
+
+
 def form_of(policy: Policy, source: Source) -> Form:
     """The options of the policy, checked."""
     found = Form()
     for option, value in policy.options.items():
-        read: dict[str, Any] = {option: _read(option, value, source)}
-        found = replace(found, **read)
+        found = replace(found, **_read(option, value, source))
     return found
 
 
-def _read(option: str, value: OptionValue, source: Source) -> Any:
+def _read(option: str, value: OptionValue, source: Source | None) -> dict[str, Any]:
+    with about_option(option):
+        if option == "cuts" and source is not None:
+            return {option: _declared(value, source)}
+        return {option: _plain(option, value)}
+
+
+def _plain(option: str, value: OptionValue) -> Any:
     if option in _WORDS:
         if value not in _WORDS[option]:
             raise PolicyError(f"{option} of ALGORITHM atp is {' or '.join(_WORDS[option])}")
@@ -204,10 +218,7 @@ def _read(option: str, value: OptionValue, source: Source) -> Any:
         if not isinstance(value, bool):
             raise PolicyError(f"{option} of ALGORITHM atp is true or false")
         return value
-    if option == "cuts":
-        return _declared(value, source)
-    known = [*_WORDS, *_WHOLE, *_SWITCHES, "cuts"]
-    raise PolicyError(f"ALGORITHM atp has no option {shown(option)}: {did_you_mean(option, known)}")
+    raise unknown_option("ALGORITHM atp", option, [*_WORDS, *_WHOLE, *_SWITCHES, "cuts"])
 
 
 def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.model.class_demands import ClassDemands
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.errors import RequirementBreached, SourceChanged
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import Audit
@@ -29,7 +29,7 @@ def recounted(engine: Engine, tree: Tree, source: Source, demands: ClassDemands)
     counts = leaf_counts(engine, tree, source)
     leaves = tree.leaves
     if any(tuple(counts[leaf.number].tolist()) != leaf.counts for leaf in leaves) or counts.sum() != tree.root.rows:
-        raise PolicyError("the source changed while it was read: run again when nobody writes to it")
+        raise SourceChanged
     there = counts[[leaf.number for leaf in leaves]]
     wrong = ~demands.hold(there)
     if wrong.any():
@@ -65,6 +65,6 @@ def leaf_counts(engine: Engine, tree: Tree, source: Source) -> Ints:
     for node, value, number in rows:
         place = places.get(key(tree.target, value))
         if place is None:
-            raise PolicyError("the source changed while it was read: run again when nobody writes to it")
+            raise SourceChanged
         counts[node, place] += number
     return counts

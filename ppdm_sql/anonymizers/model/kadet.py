@@ -42,9 +42,10 @@ from ppdm_sql.anonymizers.model.linking import attack_step, attacked, figures_of
 from ppdm_sql.anonymizers.model.people import rows_of_persons
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.words import did_you_mean, many, shown
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit import Audit
@@ -173,18 +174,23 @@ def _steps(
 # -- options ---------------------------------------------------------------------------------------------
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    form_of(policy)
+
+
 def form_of(policy: Policy) -> Form:
     """The options of the policy, checked."""
     options = dict(policy.options)
     name = options.pop("form", "c45")
     if name not in ("id3", "c45"):
-        raise PolicyError("form of ALGORITHM kadet is id3 or c45")
+        raise OptionError("form", "form of ALGORITHM kadet is id3 or c45")
     found = Form(str(name), prune=name == "c45")
     for option, value in options.items():
         if option not in _READERS:
-            near = did_you_mean(option, ["form", *_READERS])
-            raise PolicyError(f"ALGORITHM kadet has no option {shown(option)}: {near}")
-        read: dict[str, Any] = {option: _READERS[option](option, value)}
+            raise unknown_option("ALGORITHM kadet", option, ["form", *_READERS])
+        with about_option(option):
+            read: dict[str, Any] = {option: _READERS[option](option, value)}
         found = replace(found, **read)
     return found
 

@@ -26,9 +26,10 @@ from ppdm_sql.anonymizers.model.linking import attack_step, attacked, figures_of
 from ppdm_sql.anonymizers.model.people import several_rows
 from ppdm_sql.anonymizers.plan import ModelPlan, Risk
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.words import did_you_mean, many, shown
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -104,18 +105,22 @@ def ldm(
     )
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    _settings(policy)
+
+
 def _settings(policy: Policy) -> tuple[Settings, bool]:
     """What is set for the inducer, and whether borders are pinned."""
     options: dict[str, Any] = dict(policy.options)
     form = options.pop("form", "id3")
-    pinned = borders_are_pinned(options.pop("borders", "pinned"))
+    with about_option("borders"):
+        pinned = borders_are_pinned(options.pop("borders", "pinned"))
     if form not in ("id3", "c45"):
-        raise PolicyError("form of ALGORITHM ldm is id3 or c45")
+        raise OptionError("form", "form of ALGORITHM ldm is id3 or c45")
     for name in options:
         if name not in _OPTIONS:
-            raise PolicyError(
-                f"ALGORITHM ldm has no option {shown(name)}: {did_you_mean(name, ['form', 'borders', *_OPTIONS])}"
-            )
+            raise unknown_option("ALGORITHM ldm", name, ["form", "borders", *_OPTIONS])
     # Every value a branch names is one that its rows have, and each branch meets k: none of them is rare.
     return settings(str(form), {"min_leaf": 1, **options, "rare": 1}), pinned
 

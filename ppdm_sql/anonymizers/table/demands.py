@@ -33,13 +33,15 @@ class Secret:
     requirements: tuple[Requirement, ...]
     reference: Ints
     levels: Ints | None = None  # (level, code) -> label, for a distance along the column's hierarchy
+    unknown: int = 0  # rows that are NULL where NULL does not count: its code is behind those of the reference
 
     def holds(self, counts: Ints, *, only: Requirement | None = None) -> Flags:
-        """Per histogram, whether it meets every requirement, or one of them."""
+        """Per histogram, whether its known values meet every requirement, or one of them."""
+        known = counts[:, : len(self.reference)]
         fine = np.ones(len(counts), dtype=bool)
         for requirement in self.requirements if only is None else (only,):
             left = np.flatnonzero(fine)
-            fine[left] = satisfied(requirement, counts[left], self.reference, self.levels)
+            fine[left] = satisfied(requirement, known[left], self.reference, self.levels)
         return fine
 
 
@@ -96,11 +98,24 @@ class Demands:
             whole = secret.reference.reshape(1, -1)
             for requirement in secret.requirements:
                 if not secret.holds(whole, only=requirement)[0]:
-                    reached = achieved_text(requirement, _achieved(requirement, secret.reference))
-                    raise RequirementBreached(
-                        f'{requirement} on "{secret.name}" cannot be met: the whole table, taken as one class, has '
-                        f"{reached}; ask for less, or leave the column out"
-                    )
+                    raise RequirementBreached(_unreachable(secret, requirement))
+
+
+def _unreachable(secret: Secret, requirement: Requirement) -> str:
+    """Why no partition meets a requirement, and what to do."""
+    cannot = f'{requirement} on "{secret.name}" cannot be met: '
+    known = int(secret.reference.sum())
+    if known == 0:
+        return f"{cannot}the column is NULL in {many(secret.unknown, 'row')} and has no known value; leave it out"
+    reached = achieved_text(requirement, _achieved(requirement, secret.reference))
+    if not secret.unknown:
+        return f"{cannot}the whole table, taken as one class, has {reached}; ask for less, or leave the column out"
+    return (
+        f"{cannot}the {many(known, 'known value')} of the whole table, taken as one class, "
+        f"{'has' if known == 1 else 'have'} {reached}; {many(secret.unknown, 'NULL')} "
+        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or write NULLS AS "
+        f"VALUE behind it if NULL means that there is nothing to hide"
+    )
 
 
 def _achieved(requirement: Requirement, counts: Ints) -> Figure:

@@ -15,8 +15,7 @@ column (they become labels).
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -25,16 +24,17 @@ from sqlglot import exp
 
 from ppdm_sql.anonymizers.plan import ENTITY, Private, Risk, TablePlan
 from ppdm_sql.anonymizers.table.axes import Axis
-from ppdm_sql.anonymizers.table.demands import Demands, Secret
+from ppdm_sql.anonymizers.table.demands import Demands
 from ppdm_sql.anonymizers.table.kactus_bags import Counts, Kinds
 from ppdm_sql.anonymizers.table.kactus_repair import DROPPED, Holds, Moves, Rules, repair
 from ppdm_sql.anonymizers.table.kactus_table import Table, Walked, encoded, with_categories
 from ppdm_sql.anonymizers.table.kactus_tree import Tree, cut_off, figures
-from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
+from ppdm_sql.anonymizers.table.mondrian import secret_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.policy.requirements import Closeness, KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
@@ -100,7 +100,18 @@ def _planned(
     k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     table = encoded(engine, source, source.sensitive if demanding else (), private, progress)
     _check_target(policy, table.axes[table.target])
-    secrets = [_secret(engine, table, name, demanding, hierarchies.get(name)) for name in table.secrets]
+    rows = table.coded.rows
+    secrets = [
+        secret_of(
+            engine,
+            table.axes[name],
+            demanding,
+            hierarchies.get(name),
+            rows,
+            nulls_as_value=name in source.nulls_as_value,
+        )
+        for name in table.secrets
+    ]
     demands = Demands(k, tuple(secrets))
     demands.check_whole(table.coded.rows, _persons(engine, table), source.entity is not None)
     table = with_categories(engine, table, k, progress)
@@ -129,23 +140,26 @@ class Options:
 _ONLY_KACTUS2 = ("swap_threshold", "strict_swap")
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    _options(policy)
+
+
 def _options(policy: Policy) -> Options:
     second = policy.algorithm == "kactus2"
     found = Options(pool_non_complying=not second)
     known = [name for name in vars(found) if second or name not in _ONLY_KACTUS2]
     for name, value in policy.options.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}"
-            raise PolicyError(f"ALGORITHM {policy.algorithm} has no option {name}; {hint}")
+            raise unknown_option(f"ALGORITHM {policy.algorithm}", name, known)
         if name == "swap_threshold":
             if not isinstance(value, Fraction) or not 0 <= value <= 1:
-                raise PolicyError("swap_threshold of ALGORITHM kactus2 is a number from 0 to 1")
+                raise OptionError(name, "swap_threshold of ALGORITHM kactus2 is a number from 0 to 1")
             found = replace(found, swap_threshold=value)
         elif name == "min_leaf":
             found = replace(found, min_leaf=_min_leaf(policy, value))
         elif not isinstance(value, bool):
-            raise PolicyError(f"{name} of ALGORITHM {policy.algorithm} is true or false")
+            raise OptionError(name, f"{name} of ALGORITHM {policy.algorithm} is true or false")
         else:
             switched: dict[str, bool] = {name: value}
             found = replace(found, **switched)  # type: ignore[arg-type]
@@ -156,7 +170,8 @@ def _min_leaf(policy: Policy, value: object) -> int | None:
     if value == "k":
         return None
     if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
-        raise PolicyError(f"min_leaf of ALGORITHM {policy.algorithm} is a whole number from 1 on, or k")
+        told = f"min_leaf of ALGORITHM {policy.algorithm} is a whole number from 1 on, or k"
+        raise OptionError("min_leaf", told)
     return int(value)
 
 
@@ -183,22 +198,6 @@ def _check_target(policy: Policy, axis: Axis) -> None:
             f'ALGORITHM {policy.algorithm} predicts classes, and the TARGET "{axis.info.name}" has {axis.size} '
             f"different values, more than {most}: group them in the SELECT"
         )
-
-
-def _secret(
-    engine: Engine, table: Table, name: str, demanding: Sequence[Requirement], hierarchy: Hierarchy | None
-) -> Secret:
-    """A sensitive column; where a distance is left open it is settled by the column."""
-    axis = table.axes[name]
-    asked = tuple(
-        replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
-        for item in demanding
-    )
-    totals = axis.rows if axis.null_code is None else np.append(axis.rows, table.coded.rows - axis.rows.sum())
-    levels = None
-    if hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(engine)], axis.null_code)
-    return Secret(name, asked, totals, levels)
 
 
 def _persons(engine: Engine, table: Table) -> int:

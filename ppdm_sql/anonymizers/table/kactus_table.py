@@ -29,6 +29,7 @@ from ppdm_sql.anonymizers.table.kactus_tree import Tree
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
+from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
@@ -71,27 +72,23 @@ class Table:
     categories: tuple[Categories, ...]
     secrets: tuple[str, ...]  # the columns that are counted beside the target
     class_counts: Ints
+    joined: exp.Select | None = None  # ppdm_coded with the category tables
+    category_codes: tuple[exp.Expr, ...] = ()
 
     @property
     def target(self) -> str:
         assert self.source.target is not None
         return self.source.target
 
-    # -- expressions over ppdm_coded "c" and the category tables "m0", "m1", ... -------------------
+    # -- expressions over ppdm_coded "c" and the category tables -----------------------------------
 
     def rows(self) -> exp.Select:
         """FROM and joins, without columns."""
-        query = exp.Select().from_(self.coded.table.table("c"))
-        for number, one in enumerate(self.categories):
-            if not _is_plain(one):
-                code = column(self.coded.codes[one.axis.info.name], "c")
-                on = exp.EQ(this=column(CODE, f"m{number}"), expression=code)
-                query = query.join(_category_table(number).table(f"m{number}"), on=on, copy=False)
-        return query
+        assert self.joined is not None
+        return self.joined.copy()
 
     def category(self, number: int) -> exp.Expr:
-        one = self.categories[number]
-        return column(self.coded.codes[one.axis.info.name], "c") if _is_plain(one) else column(_CATEGORY, f"m{number}")
+        return self.category_codes[number].copy()
 
     def nominals(self) -> list[Nominal]:
         return [Nominal(one.axis.lookup, self.category(place), one.size) for place, one in enumerate(self.categories)]
@@ -313,7 +310,22 @@ def with_categories(engine: Engine, table: Table, k: int, progress: Progress) ->
         if not _is_plain(categories[-1]):
             of_code = categories[-1].of_code
             _load(engine, _category_table(number), {CODE: np.arange(len(of_code)), _CATEGORY: of_code})
-    return replace(table, categories=tuple(categories), class_counts=counts.sum(axis=0))
+    table = replace(table, categories=tuple(categories), class_counts=counts.sum(axis=0))
+    return _with_joined_categories(engine, table)
+
+
+def _with_joined_categories(engine: Engine, table: Table) -> Table:
+    """The query that gives every row its categories; a code that is a category of its own needs no join."""
+    codes: list[exp.Expr] = [column(table.coded.codes[one.axis.info.name], "c") for one in table.categories]
+    merged = [number for number, one in enumerate(table.categories) if not _is_plain(one)]
+    joins = [
+        Join(_category_table(number), CODE, codes[number], lambda alias: column(_CATEGORY, alias)) for number in merged
+    ]
+    rows = exp.Select().from_(table.coded.table.table("c"))
+    joined, read = join_in_steps(engine, rows, joins, "c", "ppdm_categorized")
+    for number, category in zip(merged, read, strict=True):
+        codes[number] = category
+    return replace(table, joined=joined, category_codes=tuple(codes))
 
 
 def _counts(engine: Engine, table: Table, name: str) -> tuple[Ints, Ints]:

@@ -47,6 +47,11 @@ PRIVATE_VALUES = Risk(
 )
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    model.check_options(policy, source)
+
+
 def kadet(
     engine: Engine,
     source: Source,

@@ -13,7 +13,6 @@ each column (they become labels).
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,7 +30,8 @@ from ppdm_sql.anonymizers.table.responses import ClassEntropy, Evenness, Respons
 from ppdm_sql.anonymizers.table.tally import Columns
 from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
@@ -98,18 +98,21 @@ class Options:
     extent: bool = False
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    _options(policy)
+
+
 def _options(policy: Policy) -> Options:
     known = ("max_parts", "ranges")
     for name in policy.options:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}"
-            raise PolicyError(f"ALGORITHM mondrian has no option {name}; {hint}")
+            raise unknown_option("ALGORITHM mondrian", name, known)
     most, ranges = policy.options.get("max_parts"), policy.options.get("ranges", "cuts")
     if most is not None and not (isinstance(most, Fraction) and most.denominator == 1 and most >= 1):
-        raise PolicyError("max_parts of ALGORITHM mondrian is a whole number from 1 on")
+        raise OptionError("max_parts", "max_parts of ALGORITHM mondrian is a whole number from 1 on")
     if ranges not in ("cuts", "extent"):
-        raise PolicyError("ranges of ALGORITHM mondrian is cuts or extent")
+        raise OptionError("ranges", "ranges of ALGORITHM mondrian is cuts or extent")
     return Options(int(most) if isinstance(most, Fraction) else None, ranges == "extent")
 
 
@@ -159,7 +162,17 @@ def _read(
         numeric=numeric,
         secrets=tuple(coded.codes[name] for name in secret),
     )
-    secrets = [secret_of(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret]
+    secrets = [
+        secret_of(
+            engine,
+            axes[name],
+            demanding,
+            hierarchies.get(name),
+            coded.rows,
+            nulls_as_value=name in source.nulls_as_value,
+        )
+        for name in secret
+    ]
     cells = _cells(engine, source, coded, axes, columns)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
     quasi = tuple(axes[name] for name in source.quasi)
@@ -167,19 +180,27 @@ def _read(
 
 
 def secret_of(
-    engine: Engine, axis: Axis, demanding: Sequence[Requirement], hierarchy: Hierarchy | None, rows: int
+    engine: Engine,
+    axis: Axis,
+    demanding: Sequence[Requirement],
+    hierarchy: Hierarchy | None,
+    rows: int,
+    *,
+    nulls_as_value: bool,
 ) -> Secret:
     """A sensitive column; where a distance is left open it is settled by the column."""
     asked = tuple(
         replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
         for item in demanding
     )
-    known = axis.rows
-    totals = known if axis.null_code is None else np.append(known, rows - known.sum())
+    totals, unknown = axis.rows, rows - int(axis.rows.sum())
+    null_code = axis.null_code if nulls_as_value else None
+    if null_code is not None:
+        totals, unknown = np.append(totals, unknown), 0
     levels = None
     if hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(engine)], axis.null_code)
-    return Secret(axis.info.name, asked, totals, levels)
+        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(engine)], null_code)
+    return Secret(axis.info.name, asked, totals, levels, unknown)
 
 
 def _is_numeric(axis: Axis) -> bool:

@@ -29,7 +29,7 @@ from ppdm_sql.anonymizers.table.tpp_columns import Shown, Splits, splits_of
 from ppdm_sql.anonymizers.table.tpp_live import live_recoding, published, typed
 from ppdm_sql.anonymizers.table.tpp_models import refuse_incomplete
 from ppdm_sql.anonymizers.table.tpp_reading import Options, Table, read, read_options
-from ppdm_sql.anonymizers.table.tpp_trees import Preserved, pattern, told
+from ppdm_sql.anonymizers.table.tpp_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -51,6 +51,12 @@ RESPONSE = Risk(
 )
 MIDPOINTS = Risk("midpoints", "a threshold is the midpoint of two values that somebody holds, and tells their sum")
 STOPPING = Risk("stopping", "where the trees stop tells that one split more would have broken a requirement")
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options, and wrong inducers of PRESERVE, before anything runs."""
+    read_options(policy)
+    check_inducers(policy)
 
 
 def tpp(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,7 +18,8 @@ from ppdm_sql.anonymizers.table.tpp_columns import Column
 from ppdm_sql.anonymizers.table.tpp_models import builder_of, check_source, is_model
 from ppdm_sql.anonymizers.table.tpp_trees import Preserved, preserved_trees, target_of, wanted_trees
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.source.encode import Coded, canonical, encode
@@ -48,23 +48,23 @@ def read_options(policy: Policy) -> Options:
     given = policy.options
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(known)}"
-            raise PolicyError(f"ALGORITHM tpp has no option {name}; {hint}")
+            raise unknown_option("ALGORITHM tpp", name, known)
     most = given.get("max_leaves")
     if most is not None and not (isinstance(most, Fraction) and most.denominator == 1 and most >= 1):
-        raise PolicyError("max_leaves of ALGORITHM tpp is a whole number from 1 on")
+        raise OptionError("max_leaves", "max_leaves of ALGORITHM tpp is a whole number from 1 on")
     for name, words in (("on_failure", ("stop", "skip")), ("unused_numeric", ("null", "mean"))):
         if str(given.get(name, words[0])).lower() not in words:
-            raise PolicyError(f"{name} of ALGORITHM tpp is {' or '.join(words)}")
+            raise OptionError(name, f"{name} of ALGORITHM tpp is {' or '.join(words)}")
     for name in ("absorb", "paper"):
         if not isinstance(given.get(name, False), bool):
-            raise PolicyError(f"{name} of ALGORITHM tpp is true or false")
+            raise OptionError(name, f"{name} of ALGORITHM tpp is true or false")
     skip = str(given.get("on_failure", "stop")).lower() == "skip"
     if skip and len(policy.preserve) > 1:
-        raise PolicyError("on_failure = skip closes leaves of one tree; with several trees the search stops")
+        told = "on_failure = skip closes leaves of one tree; with several trees the search stops"
+        raise OptionError("on_failure", told)
     if skip and any(map(is_model, policy.preserve)):
-        raise PolicyError("on_failure = skip closes leaves; a model of PRESERVE is kept whole or not at all")
+        told = "on_failure = skip closes leaves; a model of PRESERVE is kept whole or not at all"
+        raise OptionError("on_failure", told)
     return Options(
         int(most) if isinstance(most, Fraction) else None,
         skip,
@@ -116,7 +116,17 @@ def read(
     lookups = {name: axis.lookup for name, axis in axes.items()}
     progress("encoding", 0, None)
     coded = encode(engine, source.relation, lookups, (*source.passed, *fixed), extra=extra)
-    secrets = tuple(secret_of(engine, axes[name], demanding, hierarchies.get(name), coded.rows) for name in secret)
+    secrets = tuple(
+        secret_of(
+            engine,
+            axes[name],
+            demanding,
+            hierarchies.get(name),
+            coded.rows,
+            nulls_as_value=name in source.nulls_as_value,
+        )
+        for name in secret
+    )
     _check_nulls([*targets, *secret], axes, coded.rows)
     Demands(k, secrets).check_whole(coded.rows, _persons(engine, source, coded), source.entity is not None)
     least = max(k, 2)  # a value that one person holds is rare, whatever k is

@@ -14,6 +14,7 @@ from ppdm_sql.anonymizers.table.tpp_models import builder_of, columns_of, find_m
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models.library import Model
+from ppdm_sql.policy.options import place_option, unknown_option
 from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
 from ppdm_sql.policy.words import shown
 from ppdm_sql.source.relation import Source, match
@@ -128,6 +129,22 @@ def target_of(wanted: Wanted, source: Source) -> str:
     return name
 
 
+def check_inducers(policy: Policy) -> None:
+    """Refuses wrong inducers of PRESERVE before anything runs; models are looked up by find_model."""
+    for one in policy.preserve:
+        if is_model(one):
+            continue
+        try:
+            _builder_of(one)
+        except PolicyError as error:
+            raise error if one.place is None else place_option(error, one.option_places, one.place) from error
+
+
+def _builder_of(inducer: Inducer, name: str | None = None) -> Settings:
+    options = {key: value for key, value in (inducer.options or {}).items() if key != "target"}
+    return _builder(name or inducer.name.text, options)
+
+
 def _one(inducer: Inducer, source: Source, values: Mapping[str, int], most: int | None) -> Preserved:
     target = source.info(target_of(inducer, source))
     is_number = target.kind.value in ("integer", "decimal", "float")
@@ -136,7 +153,7 @@ def _one(inducer: Inducer, source: Source, values: Mapping[str, int], most: int 
         name = "regression" if is_number and values.get(target.name, 0) > MOST_CLASSES else "cart"
     attributes = tuple(source.info(column) for column in source.columns if column in source.quasi)
     attributes = tuple(info for info in attributes if info.name != target.name)
-    builder = _builder(name, {key: value for key, value in (inducer.options or {}).items() if key != "target"})
+    builder = _builder_of(inducer, name)
     limits = [limit for limit in (builder.max_leaves, most) if limit is not None]
     return Preserved(replace(builder, max_leaves=min(limits, default=None)), target, attributes)
 
@@ -159,8 +176,7 @@ def _builder(name: str, options: Mapping[str, OptionValue]) -> Settings:
         raise PolicyError(f"PRESERVE keeps cart, id3 and regression trees; {shown(name)} is none of them")
     for option in options:
         if option not in _OPTIONS:
-            known = ", ".join((*_OPTIONS, "target"))
-            raise PolicyError(f"a preserved tree has no option {shown(option)}; it has: {known}")
+            raise unknown_option("a preserved tree", option, (*_OPTIONS, "target"))
     return replace(settings(name, options), prune=False, exact=True, rare=1, exact_midpoints=True)
 
 

@@ -1,0 +1,369 @@
+"""The lock of the ledger, and the chain of hashes that shows what was edited in it later.
+
+Whatever changes what is out (a publication, EXPORT, DROP RELEASE, VERIFY) does its work inside `locked`.  Nobody else
+can then change the ledger between the reading and the writing.
+
+Every event of a release and every reader adds an entry to ppdm.ledger_entry with the sha256 of the rows that belong to
+it.  The entry of a publication also covers the release, its sources and its link table.  The hash of an entry is an
+HMAC over the entry and the hash before it.  The chain begins with a seal, which covers what was there already.
+It finds rows that were added, edited or deleted by somebody who does not know how the chain is made.  Whoever can write
+schema ppdm and read the salt can make a new chain (docs/catalog.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlglot import exp
+
+from ppdm_sql.catalog import migrate
+from ppdm_sql.catalog.salt import known_salt, salt
+from ppdm_sql.catalog.store import append, json_text, now, sha256_of
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import EngineError, Tampered
+from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import SCHEMA, Name, column
+
+_LOCK = Name(SCHEMA, "ledger")
+_LINK = "ppdm_link_"
+_SHOWN = 5  # problems that a refusal lists
+_ADVICE = "List it with ppdm catalog status.  After a review, ppdm catalog seal accepts the catalog as it is"
+
+# The tables that the chain covers, with the columns that count.
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "release": (
+        "release_id", "run_id", "schema_name", "relation_name", "generation", "kind", "algorithm", "options", "seed",
+        "requirements", "roles", "source_query", "policy_text", "storage", "key_columns", "k_promised", "rows",
+        "classes", "suppressed_rows", "content_hash", "columns", "manifest", "manifest_sha256", "version",
+        "published_at",
+    ),
+    "release_source": ("release_id", "source"),
+    "release_event": ("event_id", "release_id", "seq", "event", "detail", "happened_at"),
+    "release_check": (
+        "event_id", "position", "release_id", "requirement", "sensitive", "asked", "achieved", "breaching_classes",
+        "breaching_rows", "holds", "statement_sha256",
+    ),
+    "release_reader": ("release_id", "role_name", "seen_at"),
+}  # fmt: skip
+
+Parts = dict[str, str]  # which row -> its sha256
+
+
+# -- the lock ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def locked(engine: Engine) -> Iterator[None]:
+    """A transaction in which nobody else changes the ledger, and which sees all that was changed before.
+
+    Where the caller has the lock already, this is a part of its transaction.
+    """
+    if engine.holds_lock:
+        yield
+        return
+    migrate.ensure(engine)
+    salt(engine)  # drawn outside the transaction
+    with engine.locked(_LOCK):
+        if _head(engine) == (0, None):
+            _add_seal(engine, "the chain begins")
+        yield
+
+
+def link_name(release_id: str) -> Name:
+    """The table that says which row is in which class of a release."""
+    return Name(SCHEMA, f"{_LINK}{release_id}")
+
+
+# -- writing -----------------------------------------------------------------------------------------------
+
+
+def add_row(engine: Engine, table: str, row: Mapping[str, Any]) -> Parts:
+    """One more row of a table that the chain covers; the caller hands what this gives to `add_entry`."""
+    assert engine.holds_lock, "the ledger is written inside ledger.locked"
+    append(engine, table, row)
+    return {_key(table, row): _digest(table, row)}
+
+
+def add_entry(engine: Engine, release_id: str, parts: Parts, name: str | None = None) -> None:
+    """The entry for rows of a release; name: of a publication, which the entry covers with its link table."""
+    told: dict[str, Any] = dict(parts)
+    if name is not None:
+        told |= {"name": name, "link": _link_figures(engine, release_id)}
+    _append_entry(engine, release_id, told, None)
+
+
+def seal(engine: Engine, reason: str) -> None:
+    """Accepts the catalog as it is now: a new seal covers it, and says why."""
+    with locked(engine):
+        _add_seal(engine, reason)
+
+
+def _add_seal(engine: Engine, reason: str) -> None:
+    names = _names(engine)
+    links = {name.removeprefix(_LINK) for name in engine.relations(SCHEMA) if name.startswith(_LINK)}
+    covered = {
+        release_id: {
+            "name": names.get(release_id, release_id),
+            "rows": _together(parts),
+            "link": _link_figures(engine, release_id) if release_id in links else None,
+        }
+        for release_id, parts in _present(engine).items()
+    }
+    _append_entry(engine, None, covered, reason)
+
+
+def _append_entry(engine: Engine, release_id: str | None, rows: Mapping[str, Any], reason: str | None) -> None:
+    count, head = _head(engine)
+    entry = _Entry(count + 1, release_id, json_text(rows), reason, head, "", now())
+    row = vars(entry) | {"hash": entry.expected_hash(_salt(engine))}
+    append(engine, "ledger_entry", row)
+    if engine.updates_in_place:
+        written = {"entries": row["number"], "head": row["hash"]}
+        changes = [exp.EQ(this=column(key), expression=exp.convert(value)) for key, value in written.items()]
+        engine.execute(exp.Update(this=_LOCK.table(), expressions=changes))
+
+
+def _head(engine: Engine) -> tuple[int, str | None]:
+    """Where the chain goes on: after the last entry that was written, even if somebody deleted it."""
+    newest = engine.fetch(statement("catalog/ledger_newest"))
+    number, last = newest[0] if newest else (0, None)
+    if not engine.updates_in_place:
+        return int(number), last
+    rows = engine.fetch(statement("catalog/ledger_head"))
+    if len(rows) != 1:
+        raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one: it was edited; nothing was changed")
+    entries, head = rows[0]
+    return max(int(entries), int(number)), head
+
+
+def _salt(engine: Engine) -> str:
+    known = known_salt(engine)
+    if known is None:
+        raise Tampered(f"the salt is missing in {SCHEMA}.setting: it was deleted; nothing was changed")
+    return known
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Entry:
+    number: int
+    release_id: str | None
+    rows: str
+    reason: str | None
+    previous: str | None
+    hash: str
+    written_at: datetime
+
+    def expected_hash(self, key: str) -> str:
+        told = [self.number, self.release_id, self.rows, self.reason, self.previous, _plain(self.written_at)]
+        return hmac.new(key.encode(), json_text(told).encode(), hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True)
+class ChainState:
+    """The chain for people: how long it is, since when, and what does not fit it."""
+
+    entries: int
+    sealed_at: datetime | None
+    reason: str | None
+    problems: tuple[str, ...]
+
+
+def is_there(engine: Engine) -> bool:
+    return engine.relation_kind(Name(SCHEMA, "ledger_entry")) is not None
+
+
+def state(engine: Engine) -> ChainState:
+    """Reads only.  A catalog that was not yet written by a version with a chain has none."""
+    entries = _entries(engine) if is_there(engine) else []
+    if not entries and (not is_there(engine) or _head(engine) == (0, None)):
+        return ChainState(0, None, None, ())
+    first = entries[0] if entries and entries[0].release_id is None else None
+    found = (*_chain_problems(engine, entries), *_row_problems(engine, entries))
+    last = entries[-1].number if entries else 0
+    sealed_at, reason = (None, None) if first is None else (first.written_at, first.reason)
+    return ChainState(last, sealed_at, reason, found)
+
+
+def problems(engine: Engine) -> tuple[str, ...]:
+    """What was edited in the ledger since it was written; each in one sentence."""
+    return state(engine).problems
+
+
+def refuse_edited(engine: Engine, what: str) -> None:
+    """Refuses to decide anything from a ledger that somebody edited; what: was to be done ("published")."""
+    found = problems(engine)
+    if found:
+        more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        raise Tampered(f"the catalog was edited: {'; '.join(found[:_SHOWN])}{more}; nothing was {what}.  {_ADVICE}")
+
+
+def edited_links(engine: Engine, release_ids: Collection[str]) -> list[str]:
+    """Those of the releases whose link table is not as it was written.
+
+    A link table that is gone is not listed: without it a release cannot be compared, and is refused for that.
+    """
+    if not release_ids or not is_there(engine):
+        return []
+    written: dict[str, Any] = {}
+    for entry in _entries(engine):
+        rows = _rows(entry)
+        told = rows if entry.release_id is None else {entry.release_id: rows}
+        written |= {key: told[key].get("link") or written.get(key) for key in told if key in release_ids}
+    there = {key: _link_figures(engine, key) for key, figures in written.items() if figures is not None}
+    return [key for key, figures in there.items() if figures is not None and figures != written[key]]
+
+
+def _entries(engine: Engine) -> list[_Entry]:
+    return [_Entry(*row) for row in engine.fetch(statement("catalog/ledger_entries"))]
+
+
+def _chain_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
+    """Entries that are missing or were edited."""
+    key = _salt(engine)
+    for before, entry in zip([None, *entries], entries, strict=False):
+        if before is not None and entry.number != before.number + 1:
+            yield f"entries {before.number + 1} to {entry.number - 1} of the ledger are missing"
+        elif before is not None and entry.previous != before.hash:
+            yield f"entry {entry.number} of the ledger does not follow the one before it"
+        if entry.expected_hash(key) != entry.hash:
+            yield f"entry {entry.number} of the ledger was edited, or the salt was"
+    if not entries or entries[0].release_id is not None:
+        yield "the seal at the start of the ledger is missing"
+    if engine.updates_in_place:
+        count, head = _head(engine)
+        last = entries[-1] if entries else None
+        if last is None or last.number < count:
+            yield f"the newest entries of the ledger are missing: {count} were written"
+        elif last.hash != head:
+            yield "the newest entry of the ledger is not the one that was written last"
+
+
+def _row_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
+    """Rows that are missing, were edited or were added, release by release."""
+    present, named = _present(engine), _names(engine)
+    sealed = _rows(entries[0]) if entries and entries[0].release_id is None else {}
+    written: dict[str, Parts] = defaultdict(dict)
+    for entry in entries:
+        if entry.release_id is not None:
+            written[entry.release_id] |= _rows(entry)
+    for release_id in sorted(present.keys() | sealed.keys() | written.keys()):
+        parts, before = present.get(release_id, {}), sealed.get(release_id)
+        later = written.get(release_id, {})
+        name = later.pop("name", None) or (before or {}).get("name") or named.get(release_id) or release_id
+        later.pop("link", None)
+        for what in _differences(parts, later):
+            yield f'release "{name}": {what}'
+        rest = {key: value for key, value in parts.items() if key not in later}
+        if before is not None:
+            if _together(rest) != before["rows"]:
+                yield f'release "{name}": rows from before the seal of the ledger were edited, added or deleted'
+        elif rest and (engine.has_transactions or not later):
+            # Without transactions a run that was killed leaves a row without its entry.
+            yield from (f'release "{name}": {_row_name(key)} was not written by ppdm_sql' for key in sorted(rest))
+
+
+def _differences(parts: Parts, written: Parts) -> Iterator[str]:
+    for key, digest in written.items():
+        if key not in parts:
+            yield f"{_row_name(key)} was deleted"
+        elif parts[key] != digest:
+            yield f"{_row_name(key)} was edited"
+
+
+def _row_name(key: str) -> str:
+    """A row as people call it.
+
+    >>> _row_name("release_event exported 0f"), _row_name("release_source clinic.patients"), _row_name("release")
+    ('its event "exported"', 'its source "clinic.patients"', 'its record')
+    """
+    table, _, rest = key.partition(" ")
+    match table:
+        case "release_event":
+            return f'its event "{rest.partition(" ")[0]}"'
+        case "release_source":
+            return f'its source "{rest}"'
+        case "release_reader":
+            return f'its reader "{rest}"'
+        case "release_check":
+            return "a measurement of it"
+        case _:
+            return "its record"
+
+
+def _rows(entry: _Entry) -> dict[str, Any]:
+    try:
+        found = json.loads(entry.rows)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _present(engine: Engine) -> dict[str, Parts]:
+    """The rows of every release that are there now."""
+    found: dict[str, Parts] = defaultdict(dict)
+    for table, names in _COLUMNS.items():
+        query = exp.Select(expressions=[column(name) for name in names]).from_(Name(SCHEMA, table).table())
+        for values in engine.fetch(query):
+            row = dict(zip(names, values, strict=True))
+            found[row["release_id"]][_key(table, row)] = _digest(table, row)
+    if not engine.has_transactions:  # a release without its event was never finished
+        found = {key: parts for key, parts in found.items() if any(word.startswith(_FINISHED) for word in parts)}
+    return found
+
+
+_FINISHED = "release_event published "
+
+
+def _names(engine: Engine) -> dict[str, str]:
+    named = [column(name) for name in ("release_id", "schema_name", "relation_name")]
+    rows = engine.fetch(exp.Select(expressions=named).from_(Name(SCHEMA, "release").table()))
+    return {release_id: f"{schema}.{relation}" for release_id, schema, relation in rows}
+
+
+# -- hashes ------------------------------------------------------------------------------------------------
+
+
+def _key(table: str, row: Mapping[str, Any]) -> str:
+    words = {
+        "release": (),
+        "release_source": ("source",),
+        "release_event": ("event", "event_id"),
+        "release_check": ("event_id", "position"),
+        "release_reader": ("role_name",),
+    }[table]
+    return " ".join([table, *(str(row[word]) for word in words)])
+
+
+def _digest(table: str, row: Mapping[str, Any]) -> str:
+    return sha256_of(json_text([_plain(row[name]) for name in _COLUMNS[table]]))
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat(timespec="microseconds") if isinstance(value, datetime) else value
+
+
+def _together(parts: Parts) -> str:
+    return sha256_of(json_text(parts))
+
+
+def _link_figures(engine: Engine, release_id: str) -> list[str] | None:
+    """What a link table adds up to; None when there is none."""
+    link = link_name(release_id)
+    if engine.relation_kind(link) is None:
+        return None
+    try:
+        rows = engine.fetch(statement("catalog/link_figures", {"link": link.table()}))
+    except EngineError:
+        return ["unreadable"]  # its columns are not those of a link table
+    return [str(int(value or 0)) for value in rows[0]]

@@ -1,0 +1,40 @@
+"""The random key of a database: it keys the hashes in the link tables and the chain of the ledger."""
+
+from __future__ import annotations
+
+import secrets
+
+from ppdm_sql.catalog.store import append, now
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import EngineError
+from ppdm_sql.statements.load import statement
+
+_SALT = "salt"
+
+
+def salt(engine: Engine) -> str:
+    """The random key of this database, 64 hexadecimal digits, drawn at the first call.
+
+    Call it before a transaction is opened: if two processes draw it at once, one of them is refused by
+    the key of ppdm.setting and takes what the other drew.
+    """
+    known = known_salt(engine)
+    if known is not None:
+        return known
+    try:
+        append(engine, "setting", {"name": _SALT, "value": secrets.token_hex(32), "set_at": now()})
+    except EngineError:
+        if known_salt(engine) is None:
+            raise
+    drawn = known_salt(engine)
+    assert drawn is not None
+    return drawn
+
+
+def known_salt(engine: Engine) -> str | None:
+    """The salt, where it was drawn already."""
+    rows = engine.fetch(statement("catalog/setting"), name=_SALT)
+    if not rows:
+        return None
+    engine.hide(rows[0][0])  # it becomes part of statements, which are shown and logged
+    return str(rows[0][0])

@@ -1,0 +1,43 @@
+"""What a database defines under the names that our own statements use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ppdm_sql.errors import PolicyError
+
+_MOST = 5  # names in a message
+
+
+def refuse_shadows(functions: Sequence[str], types: Sequence[str] = (), relations: Sequence[str] = ()) -> None:
+    """Refuses when any of these names is taken.
+
+    functions, types: those with the name of a built-in.  relations: temporary ones with the name of a stored one.
+
+    >>> refuse_shadows(["greatest"])
+    Traceback (most recent call last):
+    ppdm_sql.errors.PolicyError: this database has functions with the names of built-in ones: greatest. ...
+    """
+    told = []
+    if functions:
+        told.append(
+            f"this database has functions with the names of built-in ones: {_listed(functions)}. "
+            "A check that calls them can be made to say anything: drop or rename them"
+        )
+    if types:
+        told.append(
+            f"this database has types with the names of built-in ones: {_listed(types)}. "
+            "A cast to them can be made to say anything: drop or rename them"
+        )
+    if relations:
+        told.append(
+            f"temporary relations hide stored ones of the same names: {_listed(relations)}. "
+            "A check would read the wrong rows: drop or rename the temporary ones"
+        )
+    if told:
+        raise PolicyError(*told)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST:,} more" if len(names) > _MOST else ""
+    return ", ".join(names[:_MOST]) + more

@@ -1,0 +1,29 @@
+"""Who could read a release inside the database.  Whoever could read it may have a copy: it counts as exported."""
+
+from __future__ import annotations
+
+from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.release.out import models_of
+
+
+def note_readers(engine: Engine, record: ReleaseRecord) -> list[str]:
+    """Notes every role that can read a release now, or could since it was looked at last; gives all that are known."""
+    if not engine.has_grants:
+        return []
+    relation = None if record.kind == "MODEL" else record.name
+    seen = engine.past_readers(relation, record.release_id)
+    if seen:
+        releases.add_readers(engine, record.release_id, seen)
+        for model in models_of(engine, record):
+            releases.add_readers(engine, model.release_id, seen)
+    return releases.readers(engine, record.release_id)
+
+
+def note_all_readers(engine: Engine) -> None:
+    """The same for every live release, after a statement that may have given or taken rights."""
+    for summary in releases.listed(engine) if engine.has_grants else []:
+        record = releases.by_id(engine, summary.release_id)
+        if record is not None:
+            note_readers(engine, record)

@@ -1,0 +1,4 @@
+-- The releases that somebody may still hold.
+SELECT release_id
+FROM ppdm.release_state
+WHERE is_out
