@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-spark lint bench wheel clean
+.PHONY: demo test test-spark nightly mutants coverage lint bench wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +41,34 @@ SPARK_TESTS ?= tests/engines/test_engine_values.py tests/release/test_publish.py
 
 test-spark: $(VENV)/.spark ## A short cross-section of the tests on Spark (needs a JDK); SPARK_TESTS=tests runs all
 	PPDM_TEST_SPARK=1 $(BIN)/python -m pytest -m spark $(SPARK_TESTS)
+
+# Not part of CI: hours with these sizes.  NIGHTLY=tables runs one part; docs/testing.md explains all of it.
+NIGHTLY ?= tables agree disk kills
+TABLES ?= 10000
+KILLS ?= 500
+SIZES ?= 20
+AGREE ?= 5000
+SEED ?= 1
+
+nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
+	$(BIN)/python -m tests.nightly $(NIGHTLY) --tables $(TABLES) --agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) \
+		--seed $(SEED) --workers $(WORKERS) --markdown nightly.md --json nightly.json
+
+$(VENV)/.mutants: requirements/mutants.txt $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/mutants.txt
+	touch $@
+
+MUTANTS ?= 300
+
+mutants: $(VENV)/.mutants ## Mutation testing of verify/, checks/, joint check, publish and quoting: MUTANTS, SEED
+	$(BIN)/python -m tests.mutants --mutants $(MUTANTS) --seed $(SEED) --workers $(WORKERS) --markdown mutants.md
+
+COVERED := ppdm_sql/verify/*,ppdm_sql/checks/*,ppdm_sql/release/joint*.py,ppdm_sql/release/out.py,ppdm_sql/release/publish.py,ppdm_sql/statements/*
+COVERING ?= tests/verify tests/checks tests/release tests/attacks tests/engines/test_engine_names.py
+
+coverage: $(VENV)/.mutants ## Branch coverage of the same folders by their tests on DuckDB
+	$(BIN)/python -m coverage run --branch --include="$(COVERED)" -m pytest -m "not spark and not postgres" $(COVERING)
+	$(BIN)/python -m coverage report --show-missing --format=markdown
 
 lint: $(VENV)/.test ## Style and types
 	$(BIN)/ruff check .

@@ -1,0 +1,313 @@
+"""A random table with a policy that it can mostly keep: the raw material of the nightly run.
+
+The limits of a policy are drawn from what the table itself has.  k is small against the rows, and an l, a confidence
+or a t is one that the whole table keeps with some room, so most policies are published, and with several classes.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+
+import pyarrow as pa
+
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy import grammar
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.statements.names import identifier
+from tests import oracles
+from tests.anonymizers.kactus_cases import ARROW, domain
+from tests.checks.tables import NAMES, TEXTS
+from tests.nightly.judge import counts, held
+
+TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet")
+MODEL_METHODS = ("kadet", "ldm", "atp")
+# How often each is drawn: three tables of each method for one model of each.
+METHODS = [*(("TABLE", name) for name in TABLE_METHODS for _ in range(3)), *(("MODEL", name) for name in MODEL_METHODS)]
+
+KINDS = ("integer", "integer", "decimal", "float", "text", "text", "boolean", "date", "timestamp")
+ROOT = "*"  # of every hierarchy
+FEW_NULLS, ROW, TARGET, WORDS, NUMBERS, PERSON = 0.15, "row", "y", "s", "m", "who"
+
+
+@cache
+def both_readings() -> bool:
+    """Whether a policy can choose how a sensitive NULL is read; where it cannot, NULL is a value."""
+    text = (
+        "CREATE TABLE o AS SELECT a, s FROM t WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 2, distinct_l = 2 "
+        "QUASI IDENTIFIER (a) SENSITIVE (s NULLS AS VALUE))"
+    )
+    try:
+        grammar.parse(text)
+    except PolicyError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table, a policy and all that is needed to judge what is published."""
+
+    seed: int
+    kind: str  # TABLE or MODEL
+    method: str
+    columns: dict[str, str]  # name -> kind, a key of ARROW
+    rows: list[dict[str, object]]
+    quasi: list[str]
+    sensitive: list[str]
+    requirements: list[Requirement]
+    nulls_as_value: bool  # how a sensitive NULL is read
+    entity: str | None = None
+    has_target: bool = False
+    hierarchies: dict[str, list[list[str]]] = field(default_factory=dict)  # column -> value, label, root
+
+    @property
+    def k(self) -> int:
+        return max((item.k for item in self.requirements if isinstance(item, KAnonymity)), default=1)
+
+    @property
+    def private(self) -> list[str]:
+        """Attributes of a model that an attacker does not know."""
+        known = {*self.quasi, TARGET, self.entity, ROW}
+        return [name for name in self.columns if name not in known] if self.kind == "MODEL" else []
+
+    def arrow(self) -> pa.Table:
+        return pa.table({n: pa.array([row[n] for row in self.rows], ARROW[k]) for n, k in self.columns.items()})
+
+    def text(self, table: str, release: str, hierarchy: dict[str, str]) -> str:
+        """The policy; hierarchy: column -> the table with its labels."""
+
+        def listed(names: Sequence[str], reading: str = "") -> str:
+            along = {name: f" HIERARCHY {hierarchy[name]}" if name in hierarchy else "" for name in names}
+            return ", ".join(f"{identifier(name).sql('duckdb')}{along[name]}{reading}" for name in names)
+
+        rest = [n for n in self.columns if n not in {*self.quasi, *self.sensitive, self.entity}]
+        rest = [name for name in rest if not (self.has_target and name == TARGET)]
+        reading = " NULLS AS VALUE" if self.nulls_as_value and both_readings() else ""
+        parts = [
+            f"ALGORITHM {self.method} REQUIRE {', '.join(map(str, self.requirements))}",
+            f"QUASI IDENTIFIER ({listed(self.quasi)})",
+            f"SENSITIVE ({listed(self.sensitive, reading)})" if self.sensitive else "",
+            f"TARGET ({TARGET})" if self.has_target else "",
+            f"ENTITY ({self.entity})" if self.entity else "",
+            f"INSENSITIVE ({listed(rest)})" if rest else "",
+            {"tpp": "ACCEPT RISK (boundaries)"}.get(self.method, "") if self.kind == "TABLE" else "",
+            "ACCEPT RISK (rare_classes)" if self.kind == "MODEL" else "",
+        ]
+        picked = ", ".join(identifier(name).sql("duckdb") for name in self.columns)
+        wanted = " ".join(part for part in parts if part)
+        return f"CREATE {self.kind} {release} AS SELECT {picked} FROM {table} WITH ANONYMIZATION ({wanted})"
+
+    @property
+    def features(self) -> list[str]:
+        """What the summary counts."""
+        found = ["entity"] if self.entity else []
+        found += ["hierarchy"] if self.hierarchies else []
+        found += ["null quasi-identifier"] if _has_null(self.rows, self.quasi) else []
+        if _has_null(self.rows, self.sensitive):
+            found.append("sensitive null as value" if self.nulls_as_value else "sensitive null as unknown")
+        return found + [
+            f"t {item.distance}" if isinstance(item, Closeness) else item.word for item in self.requirements
+        ]
+
+
+def _has_null(rows: Sequence[dict[str, object]], names: Sequence[str]) -> bool:
+    return any(row[name] is None for row in rows for name in names)
+
+
+# -- drawing ---------------------------------------------------------------------------------------------
+
+
+def random_case(seed: int) -> Case:
+    rng = random.Random(f"nightly {seed}")
+    kind, method = rng.choice(METHODS)
+    takes_null = method in ("mondrian", "kactus", "kactus2")
+    domains = _domains(rng, method, kind)
+    quasi = list(domains)
+    rows = [
+        _row(rng, number, domains, FEW_NULLS if takes_null and rng.random() < 0.5 else 0)
+        for number in range(rng.randint(16, 90))
+    ]
+    columns = {ROW: "integer", **{name: _kind_of(rows, name) for name in quasi}}
+    columns |= {TARGET: "text", WORDS: "text", NUMBERS: "integer"}
+    # A model shows no row number, and a tree could ask for it.
+    dropped = {ROW, NUMBERS} if kind == "MODEL" else set()
+    if kind == "MODEL" and method != "kadet":
+        dropped |= {WORDS}
+    sensitive = _sensitive(rng, kind, method)
+    entity = _add_persons(rng, rows, columns, kind, method)
+    value = not both_readings() or rng.random() < 0.3
+    _set_secrets(rng, rows, nulls=method in ("mondrian", "kactus", "kactus2") and rng.random() < 0.5)
+    has_target = method != "mondrian" or rng.random() < 0.3
+    hierarchies = _hierarchies(rng, rows, columns, quasi if method == "mondrian" else [], sensitive)
+    case = Case(
+        seed,
+        kind,
+        method,
+        {name: words for name, words in columns.items() if name not in dropped},
+        rows,
+        quasi,
+        sensitive,
+        [],
+        value,
+        entity,
+        has_target,
+        hierarchies,
+    )
+    case.requirements.extend(_requirements(rng, case))
+    if not any(isinstance(item, Closeness) and item.distance == "hierarchical" for item in case.requirements):
+        case.hierarchies.pop(WORDS, None)
+    return case
+
+
+def _domains(rng: random.Random, method: str, kind: str) -> dict[str, list[object]]:
+    names = rng.sample(NAMES, 4) if rng.random() < 0.3 else [f"q{number}" for number in range(4)]
+    kinds = ("integer", "text", "boolean") if kind == "MODEL" and method == "kadet" else KINDS
+    found = {}
+    for name in names[: rng.choice((1, 2, 2, 3, 4))]:
+        values = domain(rng.choice(kinds), rng)
+        plain = [one for one in values if not isinstance(one, float) or math.isfinite(one)]
+        found[name] = values if method in ("mondrian", "kactus", "kactus2") else plain
+    return found
+
+
+def _row(rng: random.Random, number: int, domains: dict[str, list[object]], nulls: float) -> dict[str, object]:
+    """The class and the secret lean on the quasi-identifiers, so that trees are worth growing."""
+    places = {name: int(len(values) * rng.random() ** 1.5) for name, values in domains.items()}
+    row: dict[str, object] = {ROW: number}
+    row |= {name: None if rng.random() < nulls else domains[name][place] for name, place in places.items()}
+    leaning = sum(places.values()) // 2
+    row[TARGET] = "NYZ"[leaning % 3 if rng.random() < 0.7 else rng.randrange(2)]
+    return row
+
+
+def _kind_of(rows: Sequence[dict[str, object]], name: str) -> str:
+    known = next((row[name] for row in rows if row[name] is not None), "")
+    names = {"int": "integer", "Decimal": "decimal", "str": "text", "bool": "boolean", "datetime": "timestamp"}
+    word = type(known).__name__
+    return names.get(word, word)
+
+
+def _sensitive(rng: random.Random, kind: str, method: str) -> list[str]:
+    if kind == "MODEL":
+        return [TARGET] if method != "kadet" or rng.random() < 0.7 else [TARGET, WORDS]
+    if method == "kadet":
+        return rng.choice(([TARGET], [WORDS]))
+    return rng.choice(([WORDS], [WORDS], [NUMBERS], [WORDS, NUMBERS]))
+
+
+def _set_secrets(rng: random.Random, rows: list[dict[str, object]], *, nulls: bool) -> None:
+    words = rng.sample([text for text in TEXTS if text != ROOT], rng.randint(2, 6))
+    numbers = [rng.randint(-3, 9) for _ in range(rng.randint(2, 7))]
+    share = rng.choice((0.05, 0.2)) if nulls else 0
+    for row in rows:
+        row[WORDS] = None if rng.random() < share else _pick(rng, words)
+        row[NUMBERS] = None if rng.random() < share else _pick(rng, numbers)
+
+
+def _pick(rng: random.Random, pool: Sequence[object]) -> object:
+    """The first ones are more frequent."""
+    return pool[int(len(pool) * rng.random() ** 1.3)]
+
+
+def _add_persons(
+    rng: random.Random, rows: list[dict[str, object]], columns: dict[str, str], kind: str, method: str
+) -> str | None:
+    """Some people have several rows, a few rows are nobody's."""
+    if rng.random() > 0.3 or (kind == "MODEL" and method != "kadet"):
+        return None
+    columns[PERSON] = "integer"
+    people = rng.randint(len(rows) * 2 // 3, len(rows))
+    for row in rows:
+        row[PERSON] = None if rng.random() < 0.02 else rng.randrange(people)
+    return PERSON
+
+
+def _hierarchies(
+    rng: random.Random,
+    rows: list[dict[str, object]],
+    columns: dict[str, str],
+    quasi: Sequence[str],
+    sensitive: Sequence[str],
+) -> dict[str, list[list[str]]]:
+    """Trees of one level below the root, over quasi-identifiers of text and over the sensitive words."""
+    texts = [name for name in quasi if columns[name] == "text" and rng.random() < 0.5]
+    if WORDS in sensitive:
+        texts.append(WORDS)
+    found = {}
+    for name in texts:
+        values = dict.fromkeys(str(row[name]) for row in rows if row[name] is not None)
+        if values and ROOT not in values:  # a label must not be spelled like a value
+            found[name] = [[value, f"part {rng.randint(1, 2)}", ROOT] for value in values]
+    return found
+
+
+# -- limits a table can keep -------------------------------------------------------------------------------
+
+
+def _requirements(rng: random.Random, case: Case) -> Iterator[Requirement]:
+    others = _others(rng, case)
+    if not others or rng.random() < 0.9:
+        yield KAnonymity(rng.randint(2, max(2, min(8, len(case.rows) // 10))))
+    yield from others
+
+
+def _others(rng: random.Random, case: Case) -> list[Requirement]:
+    counted = [counts(held([row[name] for row in case.rows], case.nulls_as_value)) for name in case.sensitive]
+    if not all(counted):
+        return []
+    found: list[Requirement] = []
+    least = min(map(len, counted))
+    if least >= 2:
+        found.append(DistinctDiversity(rng.randint(2, min(least, 3))))
+    ratio = min(map(oracles.simple_ratio, counted))
+    found += [SimpleDiversity(l) for l in _between(rng, ratio)]
+    found += [EntropyDiversity(l) for l in _between(rng, Fraction(min(map(_effective, counted))))]
+    share = max(map(oracles.confidence, counted))
+    if share < Fraction(95, 100):
+        found.append(ConfidenceLimit(_cents(share + (1 - share) * Fraction(rng.randint(40, 80), 100))))
+    l = rng.choice((2, 2, 3))
+    tails = [oracles.recursive_ratio(counts, l) for counts in counted]
+    if None not in tails:
+        found.append(RecursiveDiversity(_cents(max(tails) * rng.randint(2, 4)) + Fraction(1, 2), l))
+    if case.kind == "TABLE" and case.method != "kadet":
+        found += [_closeness(rng, case)] * 3
+    picked = rng.sample(found, min(len(found), rng.choice((0, 1, 1, 1, 2))))
+    return list({type(item): item for item in picked}.values())
+
+
+def _closeness(rng: random.Random, case: Case) -> Closeness:
+    t = Fraction(rng.randint(25, 90), 100)
+    if case.sensitive == [NUMBERS]:
+        return Closeness(t, rng.choice(("ordered", "equal", None)))
+    if case.sensitive == [WORDS] and WORDS in case.hierarchies:
+        return Closeness(t, rng.choice(("hierarchical", "equal")))
+    return Closeness(t, "equal")
+
+
+def _between(rng: random.Random, whole: Fraction) -> list[Fraction]:
+    """An l above 1 that the whole table keeps with room to spare."""
+    l = _cents(1 + (whole - 1) * Fraction(rng.randint(25, 65), 100))
+    return [l] if l > 1 else []
+
+
+def _cents(number: Fraction) -> Fraction:
+    return Fraction(math.floor(number * 100), 100)
+
+
+def _effective(counts: Sequence[int]) -> float:
+    n = sum(counts)
+    return math.exp(-sum(count / n * math.log(count / n) for count in counts))
