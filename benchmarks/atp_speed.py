@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ppdm_sql.anonymizers.model.atp_labels import ByCounts, ByLabels, Judge, Piece
-from ppdm_sql.anonymizers.model.atp_prune import leaves_of, prune
-from ppdm_sql.anonymizers.model.class_demands import ClassDemands
+from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, Piece
+from ppdm_sql.methods.atp.prune import leaves_of, prune
+from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.policy.requirements import RecursiveDiversity, SimpleDiversity
 
 _CLASSES = 14  # as Adult has occupations

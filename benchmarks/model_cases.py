@@ -65,7 +65,7 @@ def _statement(private: tuple[str, ...]) -> str:
 
 
 def _planned(database: str, private: tuple[str, ...]) -> Callable[[], object]:
-    from ppdm_sql.anonymizers.model.kadet import kadet
+    from ppdm_sql.methods.kadet.model import kadet
     from ppdm_sql.policy.grammar import parse
     from ppdm_sql.policy.policy import Publish
     from ppdm_sql.source.relation import open_source

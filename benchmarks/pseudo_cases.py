@@ -46,9 +46,9 @@ def atp_prune(database: str) -> Callable[[], object]:
     from fractions import Fraction
 
     from benchmarks.atp_speed import random_tree
-    from ppdm_sql.anonymizers.model.atp_labels import ByCounts
-    from ppdm_sql.anonymizers.model.atp_prune import leaves_of, prune
-    from ppdm_sql.anonymizers.model.class_demands import ClassDemands
+    from ppdm_sql.methods.atp.node_labels import ByCounts
+    from ppdm_sql.methods.atp.prune import leaves_of, prune
+    from ppdm_sql.methods.shared.class_limits import ClassDemands
     from ppdm_sql.policy.requirements import SimpleDiversity
 
     root = random_tree(_LEAVES)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_sql.anonymizers import registry
+from ppdm_sql.methods import registry
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Export, PseudoData, Publish
 from ppdm_sql.policy.words import ALGORITHMS

@@ -17,7 +17,7 @@ MOST_LINES = 500
 # The way of the data.  A module imports only from its own folder or from earlier ones.
 GROUND = ("errors", "resources", "watching", "statements", "engines", "catalog")
 ORDER = (
-    "policy", "source", "checks", "trees", "classifiers", "models", "anonymizers", "pseudodata", "sharing",
+    "policy", "source", "checks", "trees", "classifiers", "models", "methods", "pseudodata", "sharing",
     "verify", "release", "evaluate", "report", "session", "demo", "commands",
 )  # fmt: skip
 JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "policy", "verify"}

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
@@ -29,6 +28,7 @@ from ppdm_sql.evaluate.points import measured
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
 from ppdm_sql.evaluate.shared import Bench, Opened, chosen_learner, open_table
+from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.source.kept import keeping

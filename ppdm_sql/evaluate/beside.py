@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods import registry
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.joint import shown_name

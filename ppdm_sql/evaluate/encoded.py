@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.table.discretize import cut_codes
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN
+from ppdm_sql.methods.shared.discretize import cut_codes
 from ppdm_sql.source.encode import CODE, VALUE, Lookup, canonical, make_lookup
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.comparing import from_on

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from ppdm_sql.anonymizers import registry
 from ppdm_sql.errors import NotAvailable, PolicyError
+from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Policy, Publish, Statement
 from ppdm_sql.policy.render import rendered
 from ppdm_sql.policy.requirements import WORDS, KAnonymity, Requirement

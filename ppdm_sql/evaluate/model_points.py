@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers import registry
-from ppdm_sql.anonymizers.plan import ENTITY, PART, ModelPlan
 from ppdm_sql.checks.class_size import Sizes
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score, score_of_tree
 from ppdm_sql.evaluate.shared import Bench
+from ppdm_sql.methods import registry
+from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan
 from ppdm_sql.release.model import ModelRequest, measure
 from ppdm_sql.release.stage import STAGE, private_columns
 from ppdm_sql.source.relation import Source

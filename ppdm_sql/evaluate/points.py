@@ -25,9 +25,6 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers import registry
-from ppdm_sql.anonymizers.plan import ENTITY, Private, TablePlan
-from ppdm_sql.anonymizers.plan import Risk as OwnRisk
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.checks.risk import Risk
 from ppdm_sql.engines.base import Engine
@@ -40,6 +37,9 @@ from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.shared import TRUTH, Bench, Fold
 from ppdm_sql.evaluate.words import told_in_words
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
+from ppdm_sql.methods import registry
+from ppdm_sql.methods.plan import ENTITY, Private, TablePlan
+from ppdm_sql.methods.plan import Risk as OwnRisk
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.render import rendered
 from ppdm_sql.policy.requirements import KAnonymity

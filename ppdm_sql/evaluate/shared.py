@@ -16,13 +16,13 @@ from typing import TypeVar, cast
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import Private
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import folds
 from ppdm_sql.evaluate.learners import LEARNERS, Score, learn_and_test
 from ppdm_sql.evaluate.protocol import Protocol
 from ppdm_sql.evaluate.workload import Answered
+from ppdm_sql.methods.plan import Private
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.release.request import Planner

@@ -17,7 +17,7 @@ _STORED = frozenset[ReleaseKind]({"TABLE"})
 _MODEL = frozenset[ReleaseKind]({"MODEL"})
 
 # Every algorithm the language has a word for, and what it can make.  Whether this version can run it is
-# answered by anonymizers/: a policy written for a later version is right, only not available yet.
+# answered by methods/: a policy written for a later version is right, only not available yet.
 ALGORITHMS: Mapping[str, frozenset[ReleaseKind]] = {
     "mondrian": _TABULAR,
     "incognito": _TABULAR,

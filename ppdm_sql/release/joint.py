@@ -19,11 +19,11 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, PART, PERSON, QUASI
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI
 from ppdm_sql.release import people
 from ppdm_sql.release.people import How, Keys, Why
 from ppdm_sql.release.stage import STAGE

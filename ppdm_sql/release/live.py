@@ -24,14 +24,14 @@ from typing import Any
 from sqlglot import exp, parse_one
 from sqlglot.optimizer.scope import traverse_scope
 
-from ppdm_sql.anonymizers.live import GROUP, SHOWN, Live, takes
-from ppdm_sql.anonymizers.plan import ENTITY, Risk
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import Mistake, PolicyError, PpdmError
+from ppdm_sql.methods.live_rules import GROUP, SHOWN, Live, takes
+from ppdm_sql.methods.plan import ENTITY, Risk
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.release.stage import published_query

@@ -13,10 +13,10 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import ENTITY
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
+from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.policy.words import many

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any
 
 from ppdm_sql import __version__
-from ppdm_sql.anonymizers.plan import Risk, TablePlan
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods.plan import Risk, TablePlan
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import decimal
 from ppdm_sql.policy.words import many

@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
 from ppdm_sql.catalog import ledger, migrate, models, releases
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, out, publish, risks

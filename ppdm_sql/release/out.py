@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ppdm_sql.anonymizers.plan import Risk
 from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
+from ppdm_sql.methods.plan import Risk
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import joint, people, risks

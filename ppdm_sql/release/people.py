@@ -20,10 +20,10 @@ from typing import Literal
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import QUASI
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.methods.plan import QUASI
 from ppdm_sql.release.stage import key_columns, person_columns
 from ppdm_sql.source.lineage import NO_TABLE, Behind
 from ppdm_sql.source.relation import Source

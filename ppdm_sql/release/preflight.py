@@ -15,12 +15,12 @@ from typing import assert_never
 
 from sqlglot import exp, parse_one
 
-from ppdm_sql.anonymizers import registry
-from ppdm_sql.anonymizers.table.tpp_models import find_model, is_model
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, SchemaDrifted
+from ppdm_sql.methods import registry
+from ppdm_sql.methods.tpp.stored_models import find_model, is_model
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
 from ppdm_sql.policy.options import at, place_option

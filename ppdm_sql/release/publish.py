@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from ppdm_sql.anonymizers.plan import ENTITY, Risk, TablePlan
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
+from ppdm_sql.methods.plan import ENTITY, Risk, TablePlan
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import many

@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlglot import exp, parse_one
 
-from ppdm_sql.anonymizers import registry
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColumn
+from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release import risks
 from ppdm_sql.release.model import ModelRequest, find_former

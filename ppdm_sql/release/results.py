@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import ONE_LEAF
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.plan import ONE_LEAF
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
 from ppdm_sql.policy.words import many, roles_text

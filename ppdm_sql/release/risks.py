@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.plan import Risk
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import many

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import KEY, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods.plan import KEY, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers

@@ -13,7 +13,6 @@ from typing import Literal
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import PART, PERSON
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.checks.class_size import Sizes, sizes_by_columns
@@ -21,6 +20,7 @@ from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.checks.outcomes import Outcome
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
+from ppdm_sql.methods.plan import PART, PERSON
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.requirements import Closeness, Requirement

@@ -10,8 +10,8 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from ppdm_sql.anonymizers.model.atp_bins import Bins, asked_columns, class_lookup
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods.atp.bins import Bins, asked_columns, class_lookup
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follower

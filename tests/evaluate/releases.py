@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_sql.anonymizers.plan import Private, TablePlan
-from ppdm_sql.anonymizers.registry import table_method
+from ppdm_sql.methods.plan import Private, TablePlan
+from ppdm_sql.methods.registry import table_method
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.release.request import Planner
 from ppdm_sql.source.hierarchy import Hierarchy

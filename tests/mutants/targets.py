@@ -26,7 +26,7 @@ TARGETS = (
         ("ppdm_sql/verify/same_model.py", "ppdm_sql/verify/spans.py"),
         (
             "ppdm_sql/verify", "tests/verify/test_same_model.py", "tests/release/test_model_release.py",
-            "tests/release/test_joint_models.py", "tests/anonymizers/test_tpp_release.py",
+            "tests/release/test_joint_models.py", "tests/methods/test_tpp_release.py",
         ),
     ),
     Target(

@@ -29,8 +29,8 @@ from ppdm_sql.policy.requirements import (
 )
 from ppdm_sql.statements.names import identifier
 from tests import oracles
-from tests.anonymizers.kactus_cases import ARROW, domain
 from tests.checks.tables import NAMES, TEXTS
+from tests.methods.kactus_cases import ARROW, domain
 from tests.nightly.judge import counts, held
 
 TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet")

@@ -21,14 +21,14 @@ from statistics import fmean, stdev
 
 from sqlglot import exp
 
-from ppdm_sql.anonymizers.plan import Private, TablePlan
-from ppdm_sql.anonymizers.table import kactus
-from ppdm_sql.anonymizers.table.discretize import KNOWN
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.encoded import encoder
 from ppdm_sql.evaluate.folds import deal, train_and_test
 from ppdm_sql.evaluate.learners import learn_and_test
 from ppdm_sql.evaluate.papers.data import ROW
+from ppdm_sql.methods.kactus import method as kactus
+from ppdm_sql.methods.plan import Private, TablePlan
+from ppdm_sql.methods.shared.discretize import KNOWN
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
 from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.source.kept import keeping

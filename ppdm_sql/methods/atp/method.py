@@ -1,0 +1,263 @@
+"""ATP: a tree learned without a thought of privacy, then pruned until every leaf meets the policy.
+
+Tian, Zhang, Xu, Sharkey: anonymity-guided tree pruning, section 4.  docs/methods/atp.md is the claim sheet.
+
+    bins         columns in categories; the borders of bins are round and pinned by nobody
+    trees        the tree is grown by multiway splits, counted in the database (grow_nominal)
+    node_labels  what is known of a node and when it is enough, exactly or by the paper's estimates
+    prune        rules 1 to 3, from the level above the bottom to the root
+    tree_pieces  the pruned tree over values
+    leaf_counts  the attack on the finished tree: every leaf is counted again in the data
+
+Rows stay in the database.  The class counts of all leaves come with the growth, by grouped counts; whatever way the
+tree was pruned, the leaves of the result are judged on those counts and then once more, by one GROUP BY, on the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.atp.bins import Asked, Bins, asked_columns, class_lookup, rising
+from ppdm_sql.methods.atp.leaf_counts import recounted
+from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, label_of, label_passes
+from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
+from ppdm_sql.methods.atp.tree_pieces import Options, pieces_of, tree_of
+from ppdm_sql.methods.ldm import HOMOGENEITY, demands_of_rows
+from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, check_all_public, refuse_nulls
+from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
+from ppdm_sql.policy.options import about_option, unknown_option
+from ppdm_sql.policy.policy import OptionValue, Policy
+from ppdm_sql.policy.words import did_you_mean, many, nearest, shown
+from ppdm_sql.source.encode import Lookup, joined_lookups
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source, match
+from ppdm_sql.statements.names import Word
+from ppdm_sql.trees.borders import At
+from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, read_moment
+from ppdm_sql.trees.criteria import Ints
+from ppdm_sql.trees.grow import Grown
+from ppdm_sql.trees.nominal import Nominal, grow_nominal
+from ppdm_sql.trees.tree import attribute_of
+from ppdm_sql.watching import Progress
+
+_CONFIDENCE = 0.25
+MERGES = Risk(
+    "merges", "who knows the method can conclude from branches that were put together that one of them broke the policy"
+)
+
+
+@dataclass(frozen=True)
+class Form:
+    """What can be set."""
+
+    form: str = "id3"
+    counts: str = "exact"
+    binning: str = "frequency"
+    bins: int = 6
+    min_leaf: int = 1
+    max_depth: int = 30
+    prune: bool = False
+    allow_root_leaf: bool = False
+    cuts: Mapping[str, tuple[At, ...]] = field(default_factory=dict)
+
+    def told(self) -> Options:
+        """What was set, for the model's record."""
+        names = ("form", "counts", "binning", "bins", "min_leaf", "max_depth", "prune", "allow_root_leaf")
+        return {name: getattr(self, name) for name in names}
+
+
+_WORDS = {"form": ("id3", "c45"), "counts": ("exact", "paper"), "binning": ("frequency", "width", "mdl")}
+_WHOLE = {"bins": (2, 1000), "min_leaf": (1, 10**9), "max_depth": (1, 500)}
+_SWITCHES = ("prune", "allow_root_leaf")
+
+
+def atp(
+    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
+) -> ModelPlan:
+    """The plan of a tree whose leaves all meet the policy."""
+    form = form_of(policy, source)
+    demands = demands_of_rows(engine, source, policy)
+    check_all_public(source, hierarchies, demands, "atp")
+    refuse_nulls(engine, source)
+    assert source.target is not None
+    target = source.info(source.target)
+    progress("reading the table", 0, None)
+    classes_of, classes, whole = class_lookup(engine, source.relation, target)
+    judge = _judge(form, demands, whole)
+    if not whole.sum():
+        raise PolicyError("the table has no rows: nothing can be learned from it")
+    demands.check_whole(source.target, whole)
+    columns = [source.info(name) for name in attributes_of(source)]
+    if not columns:
+        raise PolicyError("a tree needs at least one attribute beside the target")
+    bins = Bins(form.bins, form.binning, demands.least_rows, form.cuts)
+    asked = asked_columns(engine, source.relation, columns, classes_of, bins)
+    grown = _grown(engine, source, asked, classes_of, whole, form, progress)
+    progress("pruning the tree", 0, None)
+    before = sum(not node.children for node in grown)
+    pruned = prune(pieces_of(grown), judge)
+    _check_result(pruned, demands, form, before)
+    tree = tree_of(pruned.root, asked, attribute_of(target), classes, {**form.told(), "k": demands.k})
+    progress("attacking the tree", 0, None)
+    found = recounted(engine, tree, source, demands)
+    rank = "gain ratio" if form.form == "c45" else "gain"
+    return ModelPlan(
+        tree=tree,
+        public=source.quasi,
+        rows=int(whole.sum()),
+        steps=(
+            f"put {many(len(asked), 'attribute')} of {many(int(whole.sum()), 'row')} into categories, numbers into at "
+            f"most {form.bins} bins by {form.binning}",
+            f"grow a tree of {before} leaves by {rank}, a branch per category",
+            f"prune it by {form.counts} counts: siblings are put together {pruned.merges} times, which leaves "
+            f"{len(tree.leaves)} leaves",
+            attack_step(found, "row"),
+        ),
+        figures={**figures_of(tree, found), "leaves grown": before, "merges": pruned.merges},
+        risks=(MERGES,) if demands.others else (HOMOGENEITY, MERGES),
+    )
+
+
+def _judge(form: Form, demands: ClassDemands, whole: Ints) -> Judge:
+    if form.counts == "exact":
+        return ByCounts(demands)
+    for requirement in demands.others:  # one that labels cannot tell is refused before any work starts
+        label_passes(requirement, label_of(np.array([1])))
+    return ByLabels(demands, len(whole))
+
+
+def _grown(
+    engine: Engine, source: Source, asked: Sequence[Asked], target: Lookup, whole: Ints, form: Form, progress: Progress
+) -> list[Grown]:
+    query = exp.Select().from_(source.relation.table("r"))
+    query, codes = joined_lookups(engine, query, [*(one.lookup for one in asked), target], "r")
+    nominal = [Nominal(one.lookup, code, one.size) for one, code in zip(asked, codes[:-1], strict=True)]
+    return grow_nominal(
+        engine,
+        query,
+        nominal,
+        Nominal(target, codes[-1], len(whole)),
+        whole,
+        min_leaf=form.min_leaf,
+        min_rows=2,
+        confidence=_CONFIDENCE if form.prune else None,
+        by_ratio=form.form == "c45",
+        max_depth=form.max_depth,
+        progress=progress,
+    )
+
+
+def _check_result(pruned: Pruned, demands: ClassDemands, form: Form, before: int) -> None:
+    """Refuses what the paper's estimates let through, and a tree of which nothing is left."""
+    counts = np.stack([leaf.counts for leaf in leaves_of(pruned.root)])
+    wrong = ~demands.hold(counts)
+    if wrong.any():
+        raise RequirementBreached(
+            f"counts = {form.counts} left {int(wrong.sum())} of {len(counts)} leaves with {int(counts[wrong].sum())} "
+            "rows whose true class counts break the policy; nothing was published: use counts = exact"
+        )
+    if before == 1 and not form.allow_root_leaf:
+        raise RequirementBreached(
+            "the tree has one leaf: no attribute tells the classes apart, or there is only one class, and nothing was "
+            "published; take the one leaf with allow_root_leaf = true"
+        )
+    if pruned.root.is_leaf and not form.allow_root_leaf:
+        raise RequirementBreached(
+            f"pruning took all of the {before} leaves together: no part of the table that the tree tells apart meets "
+            "the policy, and nothing was published; ask for less, try other bins or form, use ldm, or take the one "
+            "leaf with allow_root_leaf = true"
+        )
+
+
+# -- options ---------------------------------------------------------------------------------------------
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs; cuts names columns, which have to be known."""
+    for option, value in policy.options.items():
+        if option != "cuts" or source is not None:
+            _read(option, value, source)
+
+
+def form_of(policy: Policy, source: Source) -> Form:
+    """The options of the policy, checked."""
+    found = Form()
+    for option, value in policy.options.items():
+        found = replace(found, **_read(option, value, source))
+    return found
+
+
+def _read(option: str, value: OptionValue, source: Source | None) -> dict[str, Any]:
+    with about_option(option):
+        if option == "cuts" and source is not None:
+            return {option: _declared(value, source)}
+        return {option: _plain(option, value)}
+
+
+def _plain(option: str, value: OptionValue) -> Any:
+    if option in _WORDS:
+        if value not in _WORDS[option]:
+            raise PolicyError(f"{option} of ALGORITHM atp is {' or '.join(_WORDS[option])}")
+        return value
+    if option in _WHOLE:
+        least, most = _WHOLE[option]
+        if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= most:
+            raise PolicyError(f"{option} of ALGORITHM atp is a whole number from {least} to {most:,}")
+        return int(value)
+    if option in _SWITCHES:
+        if not isinstance(value, bool):
+            raise PolicyError(f"{option} of ALGORITHM atp is true or false")
+        return value
+    raise unknown_option("ALGORITHM atp", option, [*_WORDS, *_WHOLE, *_SWITCHES, "cuts"])
+
+
+def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
+    """The borders of cuts = (age, 30, 45, 60, hours, 40), by column."""
+    wrong = PolicyError("cuts of ALGORITHM atp lists columns and where each is cut, as in cuts = (age, 30, 45, 60)")
+    found: dict[str, list[At]] = {}
+    name: str | None = None
+    for item in value if isinstance(value, tuple) else ():
+        here = match(Word(item), source.columns) if isinstance(item, str) else None
+        if here is not None and here not in found:
+            name = here
+            found[name] = []
+        elif here is None and isinstance(item, str) and (name is None or _is_misspelt(item, source)):
+            near = did_you_mean(item, source.columns)
+            raise PolicyError(f'cuts of ALGORITHM atp: there is no column "{shown(item)}": {near}')
+        elif name is None or here is not None:
+            raise wrong
+        else:
+            found[name].append(_border(item, source, name))
+    if not found or not all(found.values()):
+        raise wrong
+    for column, cuts in found.items():
+        if not rising(attribute_of(source.info(column)), cuts):
+            raise PolicyError(f'cuts of ALGORITHM atp: those of "{column}" do not rise')
+    return {column: tuple(cuts) for column, cuts in found.items()}
+
+
+def _is_misspelt(item: str, source: Source) -> bool:
+    """Whether a text is meant as a column, not as a border of the one before."""
+    return read_moment(item) is None and nearest(item, tuple(source.columns)) is not None
+
+
+def _border(item: OptionValue, source: Source, name: str) -> At:
+    kind = source.info(name).kind
+    moment = read_moment(item) if isinstance(item, str) and kind in MOMENTS else None
+    if moment is not None and not (kind is Kind.DATE and moment[0] % 86_400):
+        return str(item)
+    if isinstance(item, Fraction) and kind in NUMBERS:
+        exact = Decimal(item.numerator) / Decimal(item.denominator)
+        if Fraction(exact) == item:
+            return exact
+    raise PolicyError(f'cuts of ALGORITHM atp: column "{name}" is {kind.value}, and what follows it does not cut that')

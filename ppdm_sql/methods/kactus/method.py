@@ -1,0 +1,309 @@
+"""kACTUS and kACTUS-2: the rows keep the values on their way through a classification tree, and no others.
+
+Kisilevich, Rokach, Elovici, Shapira: Efficient Multidimensional Suppression for k-Anonymity (TKDE 2010);
+Kisilevich, Elovici, Shapira, Rokach: kACTUS 2 (ISIPS 2008).  docs/methods/kactus.md is the claim sheet.
+
+    the papers                               here
+    supervised discretization                discretize
+    the classification tree                  trees.nominal, tree_arrays
+    the anonymization of its leaves          repair, row_kinds
+    rows, counts, the release                working_tables
+
+Rows stay in the database; what Python sees are counts per node and kind of row, and the distinct values of each
+column (they become labels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.methods.kactus.repair import DROPPED, Holds, Moves, Rules, repair
+from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
+from ppdm_sql.methods.kactus.tree_arrays import Tree, cut_off, figures
+from ppdm_sql.methods.kactus.working_tables import Table, Walked, encoded, with_categories
+from ppdm_sql.methods.mondrian.method import secret_of
+from ppdm_sql.methods.plan import ENTITY, Private, Risk, TablePlan
+from ppdm_sql.methods.shared.columns import Axis
+from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.requirements import Closeness, KAnonymity
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import column
+from ppdm_sql.trees.nominal import grow_nominal
+from ppdm_sql.watching import Progress
+
+_MOST_NUMBERS = 20  # classes of a target of numbers or moments
+_MOST_CLASSES = 1000
+_CONFIDENCE = 0.25
+PURITY = Risk(
+    "purity",
+    "the method seeks classes of one target value: who finds a person's class often knows the target, unless an l or t"
+    " is required of it",
+)
+SUPPRESSION = Risk(
+    "suppression",
+    "who knows the method knows that a class with a suppressed value stands for small branches of the tree and for rows"
+    " borrowed to hide them",
+)
+SWAPPING = Risk(
+    "swapping",
+    "some rows carry a quasi-identifier that is not theirs: statements about single rows can be false, and a person can"
+    " be taken for a member of another class",
+)
+
+
+def kactus(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    hierarchies: Mapping[str, Hierarchy],
+    private: Private,
+    progress: Progress,
+) -> TablePlan:
+    """The predecessor: suppression only, and the rows that help small branches out are drawn at random."""
+    return _planned(engine, source, policy, hierarchies, private, progress)
+
+
+def kactus2(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    hierarchies: Mapping[str, Hierarchy],
+    private: Private,
+    progress: Progress,
+) -> TablePlan:
+    """Rows are chosen by entropy; with a swap_threshold some get the value of a small branch."""
+    return _planned(engine, source, policy, hierarchies, private, progress)
+
+
+def _planned(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    hierarchies: Mapping[str, Hierarchy],
+    private: Private,
+    progress: Progress,
+) -> TablePlan:
+    """The plan; the working tables it reads stay until the session ends."""
+    options = _options(policy)
+    _check_roles(source, policy, hierarchies)
+    demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
+    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
+    table = encoded(engine, source, source.sensitive if demanding else (), private, progress)
+    _check_target(policy, table.axes[table.target])
+    rows = table.coded.rows
+    secrets = [
+        secret_of(
+            engine,
+            table.axes[name],
+            demanding,
+            hierarchies.get(name),
+            rows,
+            nulls_as_value=name in source.nulls_as_value,
+        )
+        for name in table.secrets
+    ]
+    demands = Demands(k, tuple(secrets))
+    demands.check_whole(table.coded.rows, _persons(engine, table), source.entity is not None)
+    table = with_categories(engine, table, k, progress)
+    tree = _tree(engine, table, options, k, progress)
+    progress("sending rows down the tree", 0, None)
+    walked = table.walk(tree, private)
+    progress("repairing small classes", 0, None)
+    moves = _repaired(table, tree, walked, demands, options, policy)
+    return _plan(table, tree, walked, moves, options, policy, private)
+
+
+# -- options and roles -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Options:
+    swap_threshold: Fraction = Fraction(0)
+    pool_non_complying: bool = False
+    compensate_at_root: bool = False
+    join_existing_group: bool = False
+    strict_swap: bool = False
+    prune: bool = False
+    min_leaf: int | None = None  # None: k
+
+
+_ONLY_KACTUS2 = ("swap_threshold", "strict_swap")
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    _options(policy)
+
+
+def _options(policy: Policy) -> Options:
+    second = policy.algorithm == "kactus2"
+    found = Options(pool_non_complying=not second)
+    known = [name for name in vars(found) if second or name not in _ONLY_KACTUS2]
+    for name, value in policy.options.items():
+        if name not in known:
+            raise unknown_option(f"ALGORITHM {policy.algorithm}", name, known)
+        if name == "swap_threshold":
+            if not isinstance(value, Fraction) or not 0 <= value <= 1:
+                raise OptionError(name, "swap_threshold of ALGORITHM kactus2 is a number from 0 to 1")
+            found = replace(found, swap_threshold=value)
+        elif name == "min_leaf":
+            found = replace(found, min_leaf=_min_leaf(policy, value))
+        elif not isinstance(value, bool):
+            raise OptionError(name, f"{name} of ALGORITHM {policy.algorithm} is true or false")
+        else:
+            switched: dict[str, bool] = {name: value}
+            found = replace(found, **switched)  # type: ignore[arg-type]
+    return found
+
+
+def _min_leaf(policy: Policy, value: object) -> int | None:
+    if value == "k":
+        return None
+    if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
+        told = f"min_leaf of ALGORITHM {policy.algorithm} is a whole number from 1 on, or k"
+        raise OptionError("min_leaf", told)
+    return int(value)
+
+
+def _check_roles(source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> None:
+    method = f"ALGORITHM {policy.algorithm}"
+    if not source.quasi:
+        raise PolicyError(f"{method} needs quasi-identifiers to grow its tree on: name some in QUASI IDENTIFIER (...)")
+    if source.target is None:
+        raise PolicyError(f"{method} is guided by a class to predict: name it in TARGET (...)")
+    if source.target in source.quasi:
+        raise PolicyError(
+            f'{method}: column "{source.target}" is the TARGET and a quasi-identifier, and a class cannot predict '
+            "itself; name another target, or declare it sensitive"
+        )
+    along = next((name for name in source.quasi if name in hierarchies), None)
+    if along is not None:
+        raise PolicyError(f'{method} suppresses and does not generalize: leave out the HIERARCHY of "{along}"')
+
+
+def _check_target(policy: Policy, axis: Axis) -> None:
+    most = _MOST_NUMBERS if axis.line is not None else _MOST_CLASSES
+    if axis.size > most:
+        raise PolicyError(
+            f'ALGORITHM {policy.algorithm} predicts classes, and the TARGET "{axis.info.name}" has {axis.size} '
+            f"different values, more than {most}: group them in the SELECT"
+        )
+
+
+def _persons(engine: Engine, table: Table) -> int:
+    """What k counts in the whole table."""
+    if table.source.entity is None:
+        return table.coded.rows
+    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
+    return int(engine.fetch_one(exp.Select(expressions=[counted]).from_(table.coded.table.table()))[0])
+
+
+# -- the tree --------------------------------------------------------------------------------------------
+
+
+def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Progress) -> Tree:
+    # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
+    least = 2 if options.prune else k
+    grown = grow_nominal(
+        engine,
+        table.rows(),
+        table.nominals(),
+        table.target_nominal(),
+        table.class_counts,
+        min_leaf=options.min_leaf or k,
+        min_rows=least,
+        confidence=_CONFIDENCE if options.prune else None,
+        progress=progress,
+    )
+    return cut_off(grown, [one.labels for one in table.categories], k)
+
+
+# -- the repair ------------------------------------------------------------------------------------------
+
+
+def _repaired(table: Table, tree: Tree, walked: Walked, demands: Demands, options: Options, policy: Policy) -> Moves:
+    rows: dict[int, dict[int, int]] = {}
+    for node, kind, count in zip(walked.node.tolist(), walked.kind.tolist(), walked.rows.tolist(), strict=True):
+        rows.setdefault(node, {})[kind] = count
+    classes = walked.codes[table.coded.codes[table.target]]
+    rules = Rules(
+        demands.k,
+        informed=policy.algorithm == "kactus2",
+        swap_threshold=options.swap_threshold,
+        pool_non_complying=options.pool_non_complying,
+        compensate_at_root=options.compensate_at_root,
+        join_existing_group=options.join_existing_group,
+        strict_swap=options.strict_swap,
+        may_drop=not any(isinstance(item, Closeness) for item in policy.requirements),
+        seed=policy.seed,
+        holds=_holds(table, walked, demands) if demands.secrets else None,
+    )
+    return repair(tree.nodes, rows, Kinds(classes.tolist(), walked.weights.tolist()), rules)
+
+
+def _holds(table: Table, walked: Walked, demands: Demands) -> Holds:
+    """Whether the sensitive values of some rows meet what is required of them."""
+    codes = [walked.codes[table.coded.codes[secret.name]] for secret in demands.secrets]
+
+    def holds(counts: Counts) -> bool:
+        kinds, rows = np.array(list(counts)), np.array(list(counts.values()))
+        for secret, code in zip(demands.secrets, codes, strict=True):
+            spread = np.bincount(code[kinds], weights=rows, minlength=len(secret.reference)).astype(np.int64)
+            if not secret.holds(spread.reshape(1, -1))[0]:
+                return False
+        return True
+
+    return holds
+
+
+# -- the plan --------------------------------------------------------------------------------------------
+
+
+def _plan(
+    table: Table,
+    tree: Tree,
+    walked: Walked,
+    moves: Moves,
+    options: Options,
+    policy: Policy,
+    private: Private,
+) -> TablePlan:
+    targets, part = np.unique(moves.target[moves.target != DROPPED], return_inverse=True)
+    table.load_labels(tree.shown(targets, len(table.categories)))
+    table.load_moves(walked, moves, part)
+    told = figures(tree, moves, walked.codes[table.coded.codes[table.target]], len(table.categories))
+    return TablePlan(
+        query=table.release(private, policy.seed),
+        published=table.source.published,
+        classes=len(targets),
+        rows=table.coded.rows,
+        suppressed_rows=int(moves.rows[moves.target == DROPPED].sum()),
+        steps=_steps(table, tree, told, options, policy),
+        figures=told,
+        risks=(PURITY, SUPPRESSION, *((SWAPPING,) if options.swap_threshold else ())),
+    )
+
+
+def _steps(
+    table: Table, tree: Tree, told: Mapping[str, int | Fraction | str], options: Options, policy: Policy
+) -> tuple[str, ...]:
+    cut = sum(len(one.boundaries) for one in table.categories)
+    rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"
+    swap = f"; swapping up to {float(options.swap_threshold):g} of a class" if options.swap_threshold else ""
+    return (
+        f"put {len(table.categories)} quasi-identifiers of {table.coded.rows} rows into categories, {cut} cut points",
+        f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
+        "publish the values on each row's way, NULL for all others; what is missing in the source is called missing",
+        f"small classes lose their last value, helped out by rows of their siblings, {rule}{swap}",
+        f"{told['dropped rows']} rows are dropped, {told['swapped rows']} carry a swapped value",
+    )

@@ -1,0 +1,235 @@
+"""kADET: a decision tree that is k-anonymous for the rows it was learned from, as the model itself.
+
+Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006).  docs/methods/kadet.md is the claim
+sheet.  Rows stay in the database; what Python sees are counts per node, span and code, and the values that the
+tree names.
+
+    algorithm 1                              here
+    what is known of rows beside their class row_codes.Beside
+    Main: the queue                          split_queue.Growth
+    Breach                                   class_limits.ClassDemands over the parts of every span
+    what a candidate tells of the class      split_scores.Scores
+    Split: nodes, spans, populations         spans.Spans; where the rows are: row_slots.Rows
+    the tree                                 finished_tree; pruning by trees.prune, the attack by linking_attack
+
+What the printed algorithm leaves out or gets wrong, and is repaired here: sons are put into the queue (it ends
+without it), a candidate that was taken is gone, and parts of a span, not the span, are added to the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
+from ppdm_sql.methods.kadet.row_codes import Beside, beside
+from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
+from ppdm_sql.methods.kadet.spans import Spans, class_counts
+from ppdm_sql.methods.kadet.split_queue import Growth
+from ppdm_sql.methods.kadet.split_scores import Asked, Form
+from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.shared.class_limits import (
+    BORDERS,
+    ClassDemands,
+    attributes_of,
+    borders_are_pinned,
+    demands_of,
+    hidden_columns,
+    refuse_nulls,
+)
+from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
+from ppdm_sql.methods.shared.person_rows import rows_of_persons
+from ppdm_sql.policy.options import about_option, unknown_option
+from ppdm_sql.policy.policy import OptionValue, Policy
+from ppdm_sql.policy.words import many
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.trees.audit import Audit
+from ppdm_sql.trees.coded import Training, make_training
+from ppdm_sql.trees.prune import error_based
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.watching import Progress
+
+_BINS = 255
+_CONFIDENCE = 0.25
+HOMOGENEITY = Risk(
+    "homogeneity",
+    "k says nothing of what a group has in common: the class of everybody in a group of one class is known",
+)
+PRIVATE_TESTS = Risk(
+    "private tests",
+    "tests of private attributes tell how these are spread in a group; only sensitive columns are kept diverse",
+)
+RARE_VALUES = Risk(
+    "rare_values", "the tree names values of private attributes that few people have: that somebody has them is told"
+)
+REFUSALS = Risk(
+    "refusals", "who knows the method can conclude from a split that is not there that some part would have been small"
+)
+
+
+def kadet(
+    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
+) -> ModelPlan:
+    """The plan of a tree whose spans all meet the policy."""
+    form = form_of(policy)
+    demands = demands_of(source, policy)
+    check_hierarchies(source, hierarchies)
+    refuse_nulls(engine, source)
+    progress("reading the table", 0, None)
+    known = beside(engine, source, hidden_columns(source, demands))
+    demands = replace(demands, hidden=known.hidden)
+    training = _training(engine, source, known, demands if form.borders == "pinned" else None)
+    whole = class_counts(engine, training)  # with all that is known of rows beside their class
+    public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
+    spans = Spans(engine, training, whole, public)
+    try:
+        demands.check_whole(training.target.name, whole)
+        asked = asked_attributes(engine, source, training, hierarchies, demands.k if form.categories == "common" else 1)
+        growth = Growth(spans, asked, demands, form)
+        growth.run(progress)
+    finally:
+        spans.close()
+    before = len(growth.nodes)
+    if form.prune:
+        error_based(growth.nodes, _CONFIDENCE)
+    declared = {name: info.declared for name, info in source.columns.items()}
+    told: dict[str, str | int | float | bool] = {**_told(form), "k": demands.k}
+    tree = tree_of(engine, training, asked, hierarchies, growth.nodes, growth.levels, declared, told)
+    progress("attacking the tree", 0, None)
+    found = attacked(engine, tree, source, demands)
+    return _plan(source, training, asked, growth, tree, found, demands, before)
+
+
+def _training(engine: Engine, source: Source, known: Beside, pinning: ClassDemands | None) -> Training:
+    """The coded table; pinning: columns are cut where as many rows, or rows of as many persons, pin the border."""
+    assert source.target is not None
+    training = make_training(
+        engine,
+        known.relation,
+        [source.info(name) for name in attributes_of(source)],
+        source.info(source.target),
+        regression=False,
+        bins=_BINS,
+        exact=False,
+        rare=1,  # every class counts; which values are named is decided per attribute
+        most_nodes=MOST_SLOTS,
+        most_slots=MOST_SLOTS,
+        aside=known.aside,
+        pinned=1 if pinning is None else rows_of_persons(engine, source, pinning.least_rows),
+    )
+    known.close(engine)
+    return training
+
+
+def _plan(
+    source: Source,
+    training: Training,
+    asked: list[Asked],
+    growth: Growth,
+    tree: Tree,
+    found: Audit,
+    demands: ClassDemands,
+    before: int,
+) -> ModelPlan:
+    private = [one.coded.attribute.name for one in asked if not one.public]
+    diverse = {one.name for one in demands.hidden}
+    asked_for = {tree.attributes[number].name for number in tree.used()}.intersection(private)
+    risks = [
+        *([] if demands.class_must_be_diverse else [HOMOGENEITY]),
+        *([PRIVATE_TESTS] if asked_for - diverse else []),
+    ]
+    risks += [REFUSALS, *([BORDERS] if growth.form.borders == "values" else [])]
+    risks += [RARE_VALUES] if asked_for and growth.form.categories == "all" else []
+    return ModelPlan(
+        tree=tree,
+        public=tuple(one.coded.attribute.name for one in asked if one.public),
+        rows=training.rows,
+        class_is_public=demands.class_is_public,
+        steps=_steps(training, growth, tree, found, private, before),
+        figures={**figures_of(tree, found), "candidates dropped": growth.dropped},
+        risks=tuple(risks),
+    )
+
+
+def _steps(
+    training: Training, growth: Growth, tree: Tree, found: Audit, private: list[str], before: int
+) -> tuple[str, ...]:
+    rank = "gain ratio" if growth.form.by_ratio else "gain"
+    known = len(training.attributes) - len(private)
+    return (
+        f"encode {known} public and {len(private)} private attributes of {many(training.rows, 'row')} into codes",
+        f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
+        f"requirements; {growth.dropped} candidates dropped",
+        f"{before} nodes grown, {len(tree.nodes)} left after pruning" if growth.form.prune else f"{before} nodes grown",
+        attack_step(found, growth.demands.counted.removesuffix("s")),
+        *one_leaf_step(tree),
+    )
+
+
+# -- options ---------------------------------------------------------------------------------------------
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options before anything runs."""
+    form_of(policy)
+
+
+def form_of(policy: Policy) -> Form:
+    """The options of the policy, checked."""
+    options = dict(policy.options)
+    name = options.pop("form", "c45")
+    if name not in ("id3", "c45"):
+        raise OptionError("form", "form of ALGORITHM kadet is id3 or c45")
+    found = Form(str(name), prune=name == "c45")
+    for option, value in options.items():
+        if option not in _READERS:
+            raise unknown_option("ALGORITHM kadet", option, ["form", *_READERS])
+        with about_option(option):
+            read: dict[str, Any] = {option: _READERS[option](option, value)}
+        found = replace(found, **read)
+    return found
+
+
+def _switch(option: str, value: OptionValue) -> bool:
+    if not isinstance(value, bool):
+        raise PolicyError(f"{option} of ALGORITHM kadet is true or false")
+    return value
+
+
+def _whole(option: str, value: OptionValue) -> int:
+    most = {"max_depth": 500}.get(option, 10**9)
+    if not isinstance(value, Fraction) or value.denominator != 1 or not 1 <= value <= most:
+        raise PolicyError(f"{option} of ALGORITHM kadet is a whole number from 1 to {most:,}")
+    return int(value)
+
+
+def _borders(option: str, value: OptionValue) -> str:
+    return "pinned" if borders_are_pinned(value) else "values"
+
+
+def _categories(option: str, value: OptionValue) -> str:
+    if value not in ("common", "all"):
+        raise PolicyError(f"{option} of ALGORITHM kadet is common or all")
+    return str(value)
+
+
+_READERS: Mapping[str, Callable[[str, OptionValue], bool | int | str]] = {
+    "weight_gain": _switch,
+    "mdl": _switch,
+    "prune": _switch,
+    "min_leaf": _whole,
+    "max_depth": _whole,
+    "borders": _borders,
+    "categories": _categories,
+}
+
+
+def _told(form: Form) -> dict[str, str | int | float | bool]:
+    """What was set, for the model's record."""
+    kept = {name: getattr(form, name) for name in _READERS}
+    return {"form": form.name, **kept}

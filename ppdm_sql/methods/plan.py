@@ -1,0 +1,109 @@
+"""What an anonymizer hands to release/: a plan of what may leave.  It writes nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.trees.tree import Tree
+from ppdm_sql.watching import Progress
+
+ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
+PART = "ppdm_part"  # the class of a row
+ENTITY = "ppdm_entity"  # the person of a row
+KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check
+PERSON = "ppdm_person"  # whose row it is, as a number: for the joint check
+QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint check
+
+
+@dataclass(frozen=True)
+class Risk:
+    """Something a method does not promise.  A refusing risk must be accepted in the statement by its name."""
+
+    name: str
+    message: str
+    refuses: bool = False
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A query over working tables that gives the published columns, by their names, and PART beside them.
+
+    Where the policy names an ENTITY the query gives ENTITY too, and it always gives the columns that the
+    caller's private expressions stand for (see Private).  release/ stores, judges and publishes it.
+    """
+
+    query: exp.Select
+    published: tuple[str, ...]
+    classes: int
+    rows: int
+    suppressed_rows: int = 0
+    steps: tuple[str, ...] = ()  # the plan in plain words, for EXPLAIN
+    figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
+    risks: tuple[Risk, ...] = ()
+    patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
+    live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+
+
+@dataclass(frozen=True)
+class Private:
+    """Columns that travel beside the codes, from the source to the stage, and never further."""
+
+    columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
+
+
+class TableMethod(Protocol):
+    """The one shape of a table anonymizer."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        source: Source,
+        policy: Policy,
+        hierarchies: Mapping[str, Hierarchy],
+        private: Private,
+        progress: Progress,
+    ) -> TablePlan: ...
+
+
+@dataclass(frozen=True)
+class ModelPlan:
+    """A tree that may leave, as the model itself; release/ audits it against the source before anybody sees it.
+
+    Public are the attributes an attacker is taken to know: the quasi-identifiers the tree may ask for.
+    """
+
+    tree: Tree
+    public: tuple[str, ...]
+    rows: int
+    class_is_public: bool = False
+    left_out: int = 0
+    steps: tuple[str, ...] = ()
+    figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
+    risks: tuple[Risk, ...] = ()
+
+
+class ModelMethod(Protocol):
+    """The one shape of a model anonymizer."""
+
+    def __call__(
+        self,
+        engine: Engine,
+        source: Source,
+        policy: Policy,
+        hierarchies: Mapping[str, Hierarchy],
+        progress: Progress,
+    ) -> ModelPlan: ...
+
+
+def named(risks: Sequence[Risk]) -> list[str]:
+    return [risk.name for risk in risks]

@@ -1,0 +1,137 @@
+"""What every part must meet, decided from its counts alone: k, and each requirement on each sensitive column."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.outcomes import Figure, achieved_text
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods.mondrian.level_counts import Histogram, Tally
+from ppdm_sql.policy.requirements import (
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.policy.words import many
+from ppdm_sql.source.lines import Flags, Ints
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A sensitive column: what is required of it, and its distribution in the whole table by code."""
+
+    name: str
+    requirements: tuple[Requirement, ...]
+    reference: Ints
+    levels: Ints | None = None  # (level, code) -> label, for a distance along the column's hierarchy
+    unknown: int = 0  # rows that are NULL where NULL does not count: its code is behind those of the reference
+
+    def holds(self, counts: Ints, *, only: Requirement | None = None) -> Flags:
+        """Per histogram, whether its known values meet every requirement, or one of them."""
+        known = counts[:, : len(self.reference)]
+        fine = np.ones(len(counts), dtype=bool)
+        for requirement in self.requirements if only is None else (only,):
+            left = np.flatnonzero(fine)
+            fine[left] = satisfied(requirement, known[left], self.reference, self.levels)
+        return fine
+
+
+@dataclass(frozen=True)
+class Demands:
+    """k and the sensitive columns, in the order in which a tally has their histograms."""
+
+    k: int
+    secrets: tuple[Secret, ...] = ()
+
+    def groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+        """Per group of cells (rising, -1: none), whether it may be a part."""
+        inside = group >= 0
+        persons = np.bincount(group[inside], weights=tally.persons[inside], minlength=number)
+        return np.asarray(persons >= self.k) & self.secret_groups(tally, group, number)
+
+    def secret_groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+        """The same without k."""
+        fine = np.ones(number, dtype=bool)
+        for secret, histogram in self._pairs(tally):
+            for here, counts in histogram.grouped(group, number):
+                fine[here] &= secret.holds(counts)
+        return fine
+
+    def cuts(self, tally: Tally) -> Flags:
+        """Per cell, whether a cut after it leaves k on both sides."""
+        lower = tally.up_to(tally.persons)
+        upper = np.repeat(tally.totals(tally.persons), tally.stops - tally.starts) - lower
+        fine = (lower >= self.k) & (upper >= self.k)
+        fine[tally.stops - 1] = False  # nothing is above it: with k = 0 nobody would notice
+        return fine
+
+    def secret_cuts(self, tally: Tally, after: Ints) -> Flags:
+        """Per cut after one of these cells, whether both sides meet what is required of the sensitive columns."""
+        fine = np.ones(len(after), dtype=bool)
+        for secret, histogram in self._pairs(tally):
+            for here, lower, upper in tally.sides(histogram, after):
+                fine[here] &= secret.holds(lower) & secret.holds(upper)
+        return fine
+
+    def _pairs(self, tally: Tally) -> Sequence[tuple[Secret, Histogram]]:
+        return list(zip(self.secrets, tally.secrets, strict=True))
+
+    def check_whole(self, rows: int, persons: int, of_persons: bool) -> None:
+        """Refuses a table that, taken as one part, already breaks a requirement: no partition could mend it."""
+        if rows == 0:
+            raise RequirementBreached("the source has no rows: there is nothing that could be anonymous")
+        if persons < self.k:
+            what = f"{many(persons, 'person')} (in {many(rows, 'row')})" if of_persons else many(rows, "row")
+            raise RequirementBreached(
+                f"k = {self.k} cannot be met: the whole table has {what}; ask for a smaller k or publish more rows"
+            )
+        for secret in self.secrets:
+            whole = secret.reference.reshape(1, -1)
+            for requirement in secret.requirements:
+                if not secret.holds(whole, only=requirement)[0]:
+                    raise RequirementBreached(_unreachable(secret, requirement))
+
+
+def _unreachable(secret: Secret, requirement: Requirement) -> str:
+    """Why no partition meets a requirement, and what to do."""
+    cannot = f'{requirement} on "{secret.name}" cannot be met: '
+    known = int(secret.reference.sum())
+    if known == 0:
+        return f"{cannot}the column is NULL in {many(secret.unknown, 'row')} and has no known value; leave it out"
+    reached = achieved_text(requirement, _achieved(requirement, secret.reference))
+    if not secret.unknown:
+        return f"{cannot}the whole table, taken as one class, has {reached}; ask for less, or leave the column out"
+    return (
+        f"{cannot}the {many(known, 'known value')} of the whole table, taken as one class, "
+        f"{'has' if known == 1 else 'have'} {reached}; {many(secret.unknown, 'NULL')} "
+        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or write NULLS AS "
+        f"VALUE behind it if NULL means that there is nothing to hide"
+    )
+
+
+def _achieved(requirement: Requirement, counts: Ints) -> Figure:
+    """What a single histogram reaches, in the terms of checks.outcomes."""
+    present = np.sort(counts[counts > 0])[::-1]
+    size, head = int(present.sum()), int(present[0])
+    match requirement:
+        case DistinctDiversity():
+            return Fraction(len(present))
+        case SimpleDiversity():
+            return Fraction(size, head)
+        case ConfidenceLimit():
+            return Fraction(head, size)
+        case RecursiveDiversity(l=l):
+            tail = int(present[l - 1 :].sum())
+            return Fraction(head, tail) if tail else math.inf
+        case EntropyDiversity():
+            return math.exp(-sum(share * math.log(share) for share in (present / size).tolist()))
+    return None

@@ -1,0 +1,332 @@
+"""TPP: recode a table as far as it must be, so that the trees it is analysed with come out the same.
+
+Fu, Chen, Koru, Gangopadhyay: tree-pattern-preserving sanitization.  docs/methods/tpp.md is the claim sheet.
+The trees are grown split by split; after each one the columns are recoded as coarsely as the trees allow and the
+classes are measured; the last state that met every requirement is published.
+
+    the paper (figures 2 and 4)              here
+    step 1, 6: expand every tree once        preserved_trees, trees.nested (one growth holds every step)
+    steps 2-4: recode                        columns, recoding
+    step 5: K-anonymous and L-diverse        recoding_check.Checker
+    step 7: the last state that passed       _Search
+
+Rows stay in the database; what Python sees are counts, and the distinct values of each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
+from ppdm_sql.methods.tpp.columns import Shown, Splits, splits_of
+from ppdm_sql.methods.tpp.inputs import Options, Table, read, read_options
+from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
+from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
+from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
+from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import aliased, column, own
+from ppdm_sql.watching import Progress
+
+CLASSES = own("ppdm_classes")
+_CLASS = "ppdm_class"
+_MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
+
+ORDER = Risk("order", "the order of numbers is kept: who knows the ranks of people can tell which interval each is in")
+MEANS = Risk(
+    "means",
+    "published numbers lie near the means of intervals: a later release with one person more can tell that person's",
+)
+RESPONSE = Risk(
+    "response", "the response is published unchanged beside each class: who knows it as well narrows a class further"
+)
+MIDPOINTS = Risk("midpoints", "a threshold is the midpoint of two values that somebody holds, and tells their sum")
+STOPPING = Risk("stopping", "where the trees stop tells that one split more would have broken a requirement")
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong options, and wrong inducers of PRESERVE, before anything runs."""
+    read_options(policy)
+    check_inducers(policy)
+
+
+def tpp(
+    engine: Engine,
+    source: Source,
+    policy: Policy,
+    hierarchies: Mapping[str, Hierarchy],
+    private: Private,
+    progress: Progress,
+) -> TablePlan:
+    """The plan of the last recoding that met every requirement; its working tables stay until the session ends."""
+    options = read_options(policy)
+    table = read(engine, source, policy, hierarchies, private, options, progress)
+    search = _Search(engine, source, table, options, progress)
+    state, classes = search.run()
+    for tree, expanded in zip(table.trees, state.expanded, strict=True):
+        if tree.model is not None:
+            refuse_incomplete(tree.model, tree.leaves(expanded))
+    told_of = _published(source, table, state, search.closed, options)
+    _load(engine, table, state, classes)
+    return TablePlan(
+        query=_query(engine, source, table, told_of, state, private),
+        published=source.published,
+        classes=len(classes.sizes),
+        rows=table.coded.rows,
+        steps=_steps(table, state, told_of, search.stopped),
+        figures=_figures(table, state, told_of, classes),
+        risks=_risks(table, state),
+        patterns=told_of.patterns,
+        live=live_recoding(engine, source, table, state.shown, told_of.constants),
+    )
+
+
+# -- the loop --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _State:
+    """Per tree the nodes that are split; per column in use its splits and what they let be published."""
+
+    expanded: tuple[tuple[int, ...], ...]
+    splits: Mapping[str, Splits]
+    shown: Mapping[str, Shown]
+
+    @property
+    def recoding(self) -> dict[str, tuple[int, ...]]:
+        return {name: one.groups for name, one in self.shown.items()}
+
+
+@dataclass
+class _Search:
+    """Expands every tree once more as long as every requirement holds (step 7: stops at the first failure)."""
+
+    engine: Engine
+    source: Source
+    table: Table
+    options: Options
+    progress: Progress
+    closed: list[int] = field(default_factory=list)
+    stopped: bool = False  # by a requirement
+    _passed: list[int] = field(default_factory=list)
+
+    def run(self) -> tuple[_State, Classes]:
+        trees = self.table.trees
+        self._passed = [0] * len(trees)
+        state = _State(((),) * len(trees), {}, {})
+        classes = self.table.checker.measured({})
+        assert classes is not None  # the whole table was checked before
+        while (more := self._expanded(state)) is not None:
+            self.progress("recoding", sum(map(len, more)), None)
+            following = self._recoded(more, state)
+            found = self.table.checker.measured(following.recoding)
+            if found is not None:
+                state, classes = following, found
+            elif self.options.skip and len(self.closed) < _MOST_CLOSED:
+                self.closed.append(more[0][-1])
+            else:
+                self.stopped = True
+                break
+        return state, classes
+
+    def _expanded(self, state: _State) -> tuple[tuple[int, ...], ...] | None:
+        """The nodes split after one step more; None where no tree can go on."""
+        models = [tree.model is not None for tree in self.table.trees]
+        for wanted in (True, False):  # models first: they are kept whole, the others as far as it goes then
+            more = tuple(
+                self._one_more(place, expanded) if models[place] is wanted else expanded
+                for place, expanded in enumerate(state.expanded)
+            )
+            if more != state.expanded:
+                return more
+        return None
+
+    def _one_more(self, place: int, expanded: tuple[int, ...]) -> tuple[int, ...]:
+        tree = self.table.trees[place]
+        while True:
+            node = tree.following(self.engine, self.source, self._passed[place], self.progress)
+            if node is None:
+                return expanded
+            most = tree.builder.max_leaves
+            if most is not None and tree.leaves((*expanded, node.number)) > most:
+                return expanded
+            self._passed[place] += 1
+            if node.parent is None or node.parent in expanded:  # else below a leaf that was closed
+                return (*expanded, node.number)
+
+    def _recoded(self, expanded: tuple[tuple[int, ...], ...], former: _State) -> _State:
+        """Only columns with a new split are recoded again, from their values and not from the rows."""
+        splits: dict[str, Splits] = {}
+        for tree, numbers in zip(self.table.trees, expanded, strict=True):
+            for name, found in tree.splits(numbers):
+                splits[name] = splits.get(name, Splits()) + splits_of(found, multiway=tree.multiway)
+        shown = {}
+        for name, one in splits.items():
+            if name in self.table.fixed:
+                continue
+            if one == former.splits.get(name):
+                shown[name] = former.shown[name]
+            else:
+                here = self.table.columns[name]
+                shown[name] = here.shown(one, absorb=self.options.absorb, paper=self.options.paper)
+        return _State(expanded, splits, shown)
+
+
+# -- what is published -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Published:
+    constants: Mapping[str, tuple[str | None, bool]]  # of the columns no tree uses
+    patterns: tuple[Mapping[str, Any], ...]
+    smallest_with_response: int | None
+
+
+def _published(source: Source, table: Table, state: _State, closed: Sequence[int], options: Options) -> _Published:
+    constants = {
+        name: table.columns[name].constant(table.marker, mean=options.mean)
+        for name in source.quasi
+        if name not in state.shown and name not in table.fixed
+    }
+    shown = dict(state.shown)
+    for name in table.fixed:
+        shown[name] = table.columns[name].as_it_is()
+    names = {name: table.columns[name].names(one, shown[name]) for name, one in state.splits.items()}
+    groups: dict[str, Any] = {name: [[text, [0]]] for name, (text, _) in constants.items()}
+    groups |= {name: table.columns[name].places(one) for name, one in shown.items() if not table.columns[name].ordered}
+    patterns = tuple(
+        pattern(tree, expanded, closed, names, groups)
+        for tree, expanded in zip(table.trees, state.expanded, strict=True)
+    )
+    responses = [name for name in dict.fromkeys(tree.target.name for tree in table.trees) if name not in table.fixed]
+    smallest = table.checker.smallest_with(state.recoding, responses) if responses else None
+    return _Published(constants, patterns, smallest)
+
+
+def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> None:
+    """What is published of every group, and the number of every class."""
+    import pyarrow as pa
+
+    for name, one in state.shown.items():
+        table.checker.load_texts(name, one.groups, one.texts)
+    columns = {
+        f"ppdm_k{number}": pa.array(classes.groups[:, number], pa.int32()) for number in range(classes.groups.shape[1])
+    }
+    columns[_CLASS] = pa.array(np.arange(len(classes.sizes)), pa.int32())
+    engine.load(CLASSES, pa.table(columns))
+    engine.analyze(CLASSES)
+
+
+def _query(
+    engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, private: Private
+) -> exp.Select:
+    """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
+    used = list(state.shown)
+    picked = [aliased(_column(engine, source, table, told_of, state, name), name) for name in source.published]
+    beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
+    query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
+    query = query.select(*(aliased(column(name, "c"), name) for name in beside))
+    query = table.checker.joined(query, used)
+    keys = table.checker.key_columns(used)
+    same = [
+        exp.EQ(this=column(f"ppdm_k{number}", "k"), expression=exp.cast(key, "INT")) for number, key in enumerate(keys)
+    ]
+    return query.join(CLASSES.table("k"), on=exp.and_(*same) if same else exp.true())
+
+
+def _column(engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, name: str) -> exp.Expr:
+    info = source.info(name)
+    if name in table.coded.passed:
+        copy = column(table.coded.passed[name], "c")
+        return engine.exact_text(copy) if info.kind is Kind.TEXT else copy
+    if name not in state.shown:
+        return published(engine, info, *told_of.constants[name])
+    value = column(TEXT, f"g{list(state.shown).index(name)}")
+    keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
+    return typed(engine, info, value) if keeps else value
+
+
+# -- what is told ----------------------------------------------------------------------------------------
+
+
+def _boundaries(table: Table, state: _State) -> tuple[int, int, int]:
+    """Boundary values of all nodes: how many, how many that few people hold, how many published as they are."""
+    every, rare, kept = set(), set(), set()
+    for name, splits in state.splits.items():
+        common = table.columns[name].common
+        codes = {(name, code) for pair in splits.pairs for code in pair}
+        every |= codes
+        rare |= {one for one in codes if not common[one[1]]}
+        kept |= codes if name in table.fixed else {one for one in codes if one[1] in state.shown[name].kept}
+    return len(every), len(rare), len(kept)
+
+
+def _risks(table: Table, state: _State) -> tuple[Risk, ...]:
+    every, rare, _ = _boundaries(table, state)
+    message = (
+        f"{rare} of {every} boundary values of the trees are held by fewer than {max(table.checker.k, 2)} people, "
+        "and the thresholds tell sums of them: round the columns in the SELECT, or grow fewer leaves"
+        if rare
+        else "thresholds lie between values that people hold; here each of these is held by enough of them"
+    )
+    return (
+        Risk("boundaries", message, refuses=rare > 0),  # always named, so that it can be accepted beforehand
+        STOPPING,
+        RESPONSE,
+        *((ORDER, MEANS, MIDPOINTS) if every else ()),
+    )
+
+
+def _figures(table: Table, state: _State, published: _Published, classes: Classes) -> dict[str, int | Fraction | str]:
+    every, rare, kept = _boundaries(table, state)
+    figures: dict[str, int | Fraction | str] = {
+        "smallest class": int(classes.sizes.min()),
+        "largest class": int(classes.sizes.max()),
+        "recoded columns": len(state.shown),
+        "suppressed columns": len(published.constants),
+        "boundary values": every,
+        "boundary values held by few": rare,
+        "boundary values published as they are": kept,
+    }
+    if published.smallest_with_response is not None:
+        figures["smallest class when the response is known"] = published.smallest_with_response
+    for name, least in classes.least_l.items():
+        figures[f"least l {name}"] = least
+    for number, (tree, expanded) in enumerate(zip(table.trees, state.expanded, strict=True), start=1):
+        figures[f"leaves of tree {number}"] = tree.leaves(expanded)
+        if tree.builder.inducer != "regression":
+            figures[f"training accuracy of tree {number}"] = _accuracy(tree, expanded)
+        figures[f"tree {number}"] = told(published.patterns[number - 1])
+        if tree.model is not None:
+            figures[f"model of tree {number}"] = tree.model.record.name
+    return figures
+
+
+def _accuracy(tree: Preserved, expanded: Sequence[int]) -> Fraction:
+    """The share of rows that are of the majority of their leaf: the same before and after."""
+    root = tree.node(0).counts
+    leaves = {0} | {child for number in expanded for child in tree.node(number).children}
+    right = sum(int(tree.node(number).counts.max()) for number in leaves - set(expanded))
+    return Fraction(right, int(root.sum()))
+
+
+def _steps(table: Table, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
+    why = "one split more would break a requirement" if stopped else "the trees are as large as they may be"
+    grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
+    return (
+        f"encode {len(table.coded.codes)} columns of {table.coded.rows} rows into codes",
+        "expand every tree once, recode what it splits as coarsely as it allows, measure every class; again",
+        f"{grown} leaves: {why}",
+        *(f"tree {number}: {told(one)}" for number, one in enumerate(published.patterns, start=1)),
+        f"publish {len(state.shown)} recoded and {len(published.constants)} suppressed quasi-identifiers; "
+        "grow every tree again from the stored rows and compare it node by node",
+    )

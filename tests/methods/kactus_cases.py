@@ -1,0 +1,237 @@
+"""Random small tables for kACTUS, how to run the method on them, and how to read what it prints."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import pyarrow as pa
+
+from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.methods.kactus import method as methods
+from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
+from ppdm_sql.policy.policy import Policy, Roles
+from ppdm_sql.policy.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.source.relation import resolve
+from ppdm_sql.statements.names import Word, column, own
+from ppdm_sql.watching import silent
+from tests import oracles
+from tests.oracles.naive_kactus import Outcome, naive_kactus
+
+SOURCE = own("ppdm_case")
+ARROW = {
+    "integer": pa.int64(),
+    "decimal": pa.decimal128(12, 2),
+    "float": pa.float64(),
+    "text": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+
+
+@dataclass
+class Case:
+    """A table with its policy; columns: name -> kind; every row also has an id, which is published."""
+
+    columns: dict[str, str]
+    rows: list[dict]
+    quasi: list[str]
+    k: int
+    method: str = "kactus2"
+    options: dict = field(default_factory=dict)
+    sensitive: list[str] = field(default_factory=list)
+    required: tuple[Requirement, ...] = ()
+    target: str = "class"
+    entity: str | None = None
+    seed: int = 0
+
+    @property
+    def policy(self) -> Policy:
+        given = {*self.quasi, *self.sensitive, self.target, self.entity}
+        exact = lambda names: tuple(Word(name, quoted=True) for name in names)  # noqa: E731
+        roles = Roles(
+            quasi=exact(self.quasi),
+            sensitive=exact(self.sensitive),
+            insensitive=exact(name for name in self.columns if name not in given),
+            target=Word(self.target, quoted=True),
+            entity=Word(self.entity, quoted=True) if self.entity else None,
+        )
+        return Policy(self.method, (KAnonymity(self.k), *self.required), roles, options=self.options, seed=self.seed)
+
+    def naive(self) -> Outcome:
+        options = dict(self.options)
+        least = options.pop("min_leaf", "k")
+        least = self.k if least == "k" else int(least)
+        return naive_kactus(self.rows, self.quasi, self.target, self.k, least, method=self.method, **options)
+
+
+@dataclass
+class Ran:
+    plan: TablePlan
+    rows: list[dict]
+
+
+def run(engine, case: Case) -> Ran:
+    """The method on the case, and the rows of its plan."""
+    schema = pa.schema([(name, ARROW[kind]) for name, kind in case.columns.items()])
+    arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
+    engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
+    infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
+    source = replace(resolve(infos, case.policy, ("t",)), relation=SOURCE)
+    method = getattr(methods, case.method)
+    plan = method(engine, source, case.policy, {}, Private({"ppdm_key0": column("id", "r")}), silent)
+    names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
+    return Ran(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
+
+
+# -- reading -------------------------------------------------------------------------------------------
+
+
+def means(case: Case, name: str, label: str, value: object) -> bool:
+    """Whether a printed label stands for a value of a column."""
+    kind = case.columns[name]
+    if value is None:
+        missing = "(missing)"
+        while missing in {row[name] for row in case.rows}:
+            missing = f"({missing})"
+        return label == missing
+    if isinstance(value, float) and math.isnan(value):
+        return label == "nan"
+    if kind == "boolean":
+        return label == ("true" if value else "false")
+    if kind == "text":
+        return label == value
+    if label == "(known)":
+        return True
+    if label.startswith("< "):
+        return value < bound(label[2:], kind)
+    if label.startswith(">= "):
+        return value >= bound(label[3:], kind)
+    if not label.startswith("["):
+        return False  # (missing), nan
+    low, high = label.removeprefix("[").removesuffix(")").split(", ")
+    return bound(low, kind) <= value < bound(high, kind)
+
+
+def bound(text: str, kind: str):
+    if kind == "date":
+        return date.fromisoformat(text)
+    if kind == "timestamp":
+        return datetime.fromisoformat(text)
+    return Fraction(text)
+
+
+def shown_classes(case: Case, ran: Ran, number: dict[str, dict]) -> Counter:
+    """The classes in the oracle's terms: categories by number, and how often each target value is there."""
+    found: dict[tuple, Counter] = defaultdict(Counter)
+    for row in ran.rows:
+        vector = []
+        for name in sorted(case.quasi):
+            if row[name] is not None:
+                held = {
+                    number[name]["NaN" if isinstance(value, float) and math.isnan(value) else value]
+                    for value in (one[name] for one in case.rows)
+                    if means(case, name, row[name], value)
+                }
+                assert len(held) == 1  # a label is exactly one category
+                vector.append((name, held.pop()))
+        found[tuple(vector)][row[case.target]] += 1
+    return Counter({(vector, tuple(sorted(held.items(), key=str))): 1 for vector, held in found.items()})
+
+
+def meets(requirement: Requirement, held: list, everybody: list) -> bool:
+    """Whether the sensitive values of a class, by the naive definitions, meet a requirement."""
+    counts = oracles.frequencies(held)
+    match requirement:
+        case DistinctDiversity(l=l):
+            return oracles.distinct_values(counts) >= l
+        case SimpleDiversity(l=l):
+            return oracles.simple_ratio(counts) >= l
+        case RecursiveDiversity(c=c, l=l):
+            return oracles.recursive_holds(counts, c, l)
+        case EntropyDiversity(l=l):
+            return oracles.entropy_reaches(counts, l)
+        case ConfidenceLimit(limit=limit):
+            return oracles.confidence(counts) <= limit
+        case Closeness(t=t):
+            here, whole = (Counter(value for value in values if value is not None) for values in (held, everybody))
+            if not here:
+                return False
+            apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
+            return sum(map(abs, apart)) / 2 <= t
+    raise TypeError
+
+
+# -- random tables ---------------------------------------------------------------------------------------
+
+
+def domain(kind: str, rng: random.Random) -> list:
+    many = rng.choice([2, 3, 4, 9, 30])
+    match kind:
+        case "integer":
+            return [rng.randint(-30, 90) for _ in range(many)]
+        case "decimal":
+            return [Decimal(rng.randint(-3000, 9000)).scaleb(-2) for _ in range(many)]
+        case "float":
+            return [rng.choice([0.5, 1.0, 3.75]) * rng.randint(-9, 99) for _ in range(many)] + [math.nan, math.inf]
+        case "text":
+            words = ["a", "b", "B", "c,d", "", " ", "*", "(missing)", "é", "z" * 5, "Ω", "< 3", "NULL"]
+            return rng.sample(words, min(many, len(words)))
+        case "boolean":
+            return [True, False]
+        case "date":
+            return [date(1950, 1, 1) + timedelta(days=rng.randint(0, 20_000)) for _ in range(many)]
+        case "timestamp":
+            return [datetime(2024, 1, 1) + timedelta(seconds=rng.randint(0, 10**7)) for _ in range(many)]
+    raise ValueError(kind)
+
+
+def random_case(seed: int, *, method: str = "kactus2") -> Case:
+    """Columns of every kind; the class follows some of them, so that trees are worth growing."""
+    rng = random.Random(f"{method} {seed}")
+    columns, domains = {"id": "integer"}, {}
+    kinds = ["integer", "integer", "decimal", "float", "text", "text", "text", "boolean", "date", "timestamp"]
+    for number in range(rng.choice([1, 2, 3, 3, 4])):
+        columns[f"q{number}"] = kind = rng.choice(kinds)
+        domains[f"q{number}"] = domain(kind, rng)
+    quasi = list(domains)
+    columns |= {"class": "text", "note": "integer"}
+    classes = ["N", "Y", "Z", None][: rng.choice([2, 2, 3, 4])]
+    nulls = {name: rng.choice([0, 0, 0.1]) for name in quasi}
+    leaning = {name: {i: rng.choice(classes) for i in range(len(values))} for name, values in domains.items()}
+    rows = []
+    for number in range(rng.choice([8, 30, 50, 80, 110])):
+        places = {name: int(len(values) * rng.random() ** 1.5) for name, values in domains.items()}
+        row = {"id": number, "note": rng.randint(0, 3)}
+        row |= {n: None if rng.random() < nulls[n] else domains[n][p] for n, p in places.items()}
+        follows = rng.choice(quasi)
+        row["class"] = leaning[follows][places[follows]] if rng.random() < 0.8 else rng.choice(classes)
+        rows.append(row)
+    options: dict = {}
+    if rng.random() < 0.3:
+        options["pool_non_complying"] = rng.random() < 0.5
+    for switch in ("compensate_at_root", "join_existing_group"):
+        if rng.random() < 0.25:
+            options[switch] = True
+    if rng.random() < 0.2:
+        options["min_leaf"] = rng.choice([Fraction(1), Fraction(5), "k"])
+    if method == "kactus2":
+        options["swap_threshold"] = rng.choice([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1), Fraction(1)])
+        if rng.random() < 0.2:
+            options["strict_swap"] = True
+    return Case(columns, rows, quasi, rng.choice([1, 2, 3, 4, 5, 8]), method, options, seed=seed)
