@@ -153,7 +153,7 @@ def postgres_admin(_postgres):
 
 @pytest.fixture
 def postgres_engine(_postgres, postgres_url):
-    from ppdm_sql.engines.postgres import PostgresEngine
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
 
     with PostgresEngine.open(postgres_url) as engine:
         yield engine
@@ -220,7 +220,7 @@ def _spark(request):
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("there is no JDK")
-    from ppdm_sql.engines.spark import SparkEngine
+    from ppdm_sql.engines.spark.engine import SparkEngine
 
     # The stored form of the catalog takes seconds for what this one does in a tenth; it has its own test.
     with SparkEngine.open("spark:local[2]?warehouse=:memory:") as engine:
@@ -234,7 +234,7 @@ def spark_session(_spark):
 
 @pytest.fixture
 def spark_engine(_spark):
-    from ppdm_sql.engines.spark import SparkEngine
+    from ppdm_sql.engines.spark.engine import SparkEngine
 
     with SparkEngine(_spark) as engine:
         yield engine

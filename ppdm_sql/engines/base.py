@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import ErrorLevel, exp
 
+from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import Name, Word, identifier
 from ppdm_sql.statements.texts import texts_of
@@ -22,39 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 logger = logging.getLogger("ppdm_sql")
-
-# Chance, the clock and the session, as the engines call them; some engines know of more.
-_UNSTEADY = frozenset(
-    [
-        "rand",
-        "random",
-        "randn",
-        "uuid",
-        "uuidv4",
-        "uuidv7",
-        "gen_random_uuid",
-        "nextval",
-        "currval",
-        "lastval",
-        "clock_timestamp",
-        "timeofday",
-        "now",
-        "today",
-        "current_timestamp",
-        "current_date",
-        "current_time",
-        "localtime",
-        "localtimestamp",
-        "statement_timestamp",
-        "transaction_timestamp",
-        "txid_current",
-        "current_setting",
-        "monotonically_increasing_id",
-        "spark_partition_id",
-        "input_file_name",
-        "shuffle",
-    ]
-)
 
 Row = tuple[Any, ...]
 Rows = list[Row]
@@ -335,7 +303,7 @@ class Engine(ABC):
 
     def unsteady_names(self) -> frozenset[str]:
         """Functions and columns whose value for the same row changes from one statement to the next."""
-        return _UNSTEADY
+        return UNSTEADY
 
     def query_behind(self, name: Name) -> str | None:
         """The query behind a view, to follow it to its tables: a wall counts as the relation it stands in front of."""

@@ -44,8 +44,8 @@ def _is_spark_session(database: object) -> bool:
 
 def _engine(extra: str) -> Any:
     module, name, package = {
-        "postgres": ("ppdm_sql.engines.postgres", "PostgresEngine", "psycopg"),
-        "spark": ("ppdm_sql.engines.spark", "SparkEngine", "pyspark"),
+        "postgres": ("ppdm_sql.engines.postgres.engine", "PostgresEngine", "psycopg"),
+        "spark": ("ppdm_sql.engines.spark.engine", "SparkEngine", "pyspark"),
     }[extra]
     try:
         importlib.import_module(package)

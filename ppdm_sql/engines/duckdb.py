@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
 from ppdm_sql.engines.duckdb_errors import explanation
+from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.shadows import refuse_shadows
 from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-Opened = TypeVar("Opened")
-
 _LOCK_PAUSE = 0.01  # seconds
-_MAGIC = b"DUCK"  # bytes 8..12 of every DuckDB file
 _KINDS = {
     Kind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
     Kind.DECIMAL: "DECIMAL",
@@ -77,9 +74,9 @@ class DuckDBEngine(Engine):
         allow: Sequence[str] = (),
     ) -> DuckDBEngine:
         """Opens a database file (or ':memory:'), waiting up to lock_timeout seconds for its lock."""
-        read_only = read_only or _unwritable(path)
-        _check_file(path, create=create)
-        connection = _connect(path, read_only, time.monotonic() + lock_timeout)
+        read_only = read_only or is_unwritable(path)
+        check_file(path, create=create)
+        connection = connect(path, read_only, time.monotonic() + lock_timeout)
         engine = cls(connection, owned=True)
         engine.read_only, engine.lock_timeout = read_only, lock_timeout
         engine._temp = private_folder(None if path == ":memory:" else path)
@@ -112,9 +109,9 @@ class DuckDBEngine(Engine):
 
     def attach(self, path: str, name: str, *, lock_timeout: float = 30.0) -> None:
         """Opens one more file, read-only, under a name: nothing that it defines is found without that name."""
-        _check_file(path, create=False)
+        check_file(path, create=False)
         sql = self._announce(attachment(path, name))
-        _in_time(path, time.monotonic() + lock_timeout, lambda: self._connection.execute(sql))
+        open_in_time(path, time.monotonic() + lock_timeout, lambda: self._connection.execute(sql))
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -407,61 +404,3 @@ def _kind(declared: str) -> Kind:
     if declared.endswith("]"):
         return Kind.UNSUPPORTED
     return _KIND_OF.get(re.split(r"[ (]", declared, maxsplit=1)[0], Kind.UNSUPPORTED)
-
-
-def _unwritable(path: str) -> bool:
-    return path != ":memory:" and os.path.exists(path) and not os.access(path, os.W_OK)
-
-
-def _check_file(path: str, *, create: bool) -> None:
-    """Refuses what is not ours to open, before DuckDB could touch it."""
-    if path == ":memory:":
-        return
-    file = Path(path)
-    try:
-        if file.is_dir():
-            raise DatabaseUnavailable(f"{path} is a folder, not a database file")
-        if not file.exists():
-            if create:
-                _check_folder(file)
-                return
-            raise DatabaseUnavailable(f"there is no database {path} (--create makes one)")
-        with file.open("rb") as handle:
-            head = handle.read(12)
-    except OSError as cause:
-        raise DatabaseUnavailable(f"{path} cannot be read: {cause.strerror or type(cause).__name__}") from cause
-    if head[8:12] != _MAGIC:
-        raise DatabaseUnavailable(f"{path} is not a DuckDB database; it was not touched")
-
-
-def _check_folder(file: Path) -> None:
-    """Refuses to make a database where no file can be made."""
-    if not file.parent.is_dir():
-        raise DatabaseUnavailable(f"there is no folder {file.parent} for the new database")
-    if not os.access(file.parent, os.W_OK | os.X_OK):
-        raise DatabaseUnavailable(f"{file} cannot be made: the folder may not be written")
-
-
-def _connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
-    config: dict[str, Any] = {"python_enable_replacements": "false"}
-    return _in_time(path, deadline, lambda: duckdb.connect(path, read_only=read_only, config=config))
-
-
-def _in_time(path: str, deadline: float, opening: Callable[[], Opened]) -> Opened:
-    """What opening a file gives, once its lock is free."""
-    while True:
-        try:
-            return opening()
-        except duckdb.Error as cause:
-            lock = re.search(r"lock", str(cause).replace(path, ""), re.IGNORECASE)
-            if not lock:
-                raise DatabaseUnavailable(
-                    f"{path} cannot be opened ({type(cause).__name__}): damaged, or written by a newer DuckDB?"
-                ) from cause
-            if time.monotonic() >= deadline:
-                holder = re.search(r"PID (\d+)", str(cause))
-                who = f" by process {holder.group(1)}" if holder else ""
-                raise DatabaseUnavailable(
-                    f"{path} is locked{who}; waited as long as --lock-timeout says, nothing was done"
-                ) from cause
-            time.sleep(0.1)

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from ppdm_sql.engines.postgres import PostgresEngine
+from ppdm_sql.engines.postgres.engine import PostgresEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 
 psycopg = pytest.importorskip("psycopg")

@@ -266,7 +266,7 @@ def test_many_threads_migrate_once(tmp_path):
 _PROCESS = """
 import sys
 from ppdm_sql.catalog import migrate
-from ppdm_sql.engines.postgres import PostgresEngine
+from ppdm_sql.engines.postgres.engine import PostgresEngine
 
 engine = PostgresEngine.open(sys.argv[1])
 print("ready", flush=True)

@@ -30,7 +30,7 @@ def test_the_flags_are_those_of_the_engine(place):
     if place == 0:
         engine = DuckDBEngine
     elif place == 1:
-        engine = pytest.importorskip("ppdm_sql.engines.postgres", exc_type=ImportError).PostgresEngine
+        engine = pytest.importorskip("ppdm_sql.engines.postgres.engine", exc_type=ImportError).PostgresEngine
     else:
-        engine = pytest.importorskip("ppdm_sql.engines.spark", exc_type=ImportError).SparkEngine
+        engine = pytest.importorskip("ppdm_sql.engines.spark.engine", exc_type=ImportError).SparkEngine
     assert told(engine) == {name: row[place].strip() for name, row in FLAGS.items()}

@@ -35,7 +35,7 @@ def query(text: str) -> exp.Expr:
 @pytest.fixture
 def opened(postgres_url):
     """A second session, with options of its own, or as another role."""
-    from ppdm_sql.engines.postgres import PostgresEngine
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
 
     engines = []
 
@@ -322,7 +322,7 @@ def test_a_lost_connection_is_told(postgres_engine, postgres_admin):
 
 def test_a_read_only_database_is_noticed_before_any_work(opened, postgres_url):
     url = psycopg.conninfo.make_conninfo(postgres_url, options="-c default_transaction_read_only=on")
-    from ppdm_sql.engines.postgres import PostgresEngine
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
 
     with PostgresEngine.open(url) as engine:
         assert engine.read_only
@@ -479,7 +479,7 @@ URLS = [
 def test_a_password_is_never_told(url, capfd):
     import traceback
 
-    from ppdm_sql.engines.postgres import PostgresEngine
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
 
     with pytest.raises(DatabaseUnavailable) as error:
         PostgresEngine.open(url)
@@ -488,7 +488,7 @@ def test_a_password_is_never_told(url, capfd):
 
 
 def test_why_a_database_cannot_be_opened(postgres_url):
-    from ppdm_sql.engines.postgres import PostgresEngine
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
 
     with pytest.raises(DatabaseUnavailable, match="postgresql://localhost:1/db cannot be opened: nothing answers"):
         PostgresEngine.open("postgresql://localhost:1/db")

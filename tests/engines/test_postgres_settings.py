@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp, parse_one
 
-from ppdm_sql.engines.postgres import PostgresEngine
-from ppdm_sql.engines.postgres_session import PINNED
+from ppdm_sql.engines.postgres.engine import PostgresEngine
+from ppdm_sql.engines.postgres.session import PINNED
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, aliased
 

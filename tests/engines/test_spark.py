@@ -114,9 +114,9 @@ WRITE = """
             engine.fetch(parse_one("SELECT CAST(CONCAT('CANARY', id) AS INT) AS a FROM RANGE(3)", dialect="duckdb"))
         except EngineError as error:
             told["error"] = str(error)
-        from ppdm_sql.engines import spark_session
+        from ppdm_sql.engines.spark import session
         try:
-            spark_session._claimed(spark_session.SparkPlace(), sys.argv[2], 0.3)
+            session._claimed(session.SparkPlace(), sys.argv[2], 0.3)
         except DatabaseUnavailable as error:
             told["locked"] = str(error)
         import os

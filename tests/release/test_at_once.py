@@ -84,7 +84,7 @@ def test_of_publications_at_once_on_duckdb_one_gets_out(shared, texts):
 _PROCESS = """
 import sys
 from pathlib import Path
-from ppdm_sql.engines.postgres import PostgresEngine
+from ppdm_sql.engines.postgres.engine import PostgresEngine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.session import Session
 from ppdm_sql.watching import silent

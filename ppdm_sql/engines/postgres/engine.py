@@ -7,7 +7,7 @@ Relations the user names without a schema are looked up along the user's own pat
 and written into the statement with their schema.  Only text the user wrote (pass_through, view_of_text)
 runs under the user's path, and a SET search_path in it lasts.
 
-Settings.  What a statement means and how a value is written is pinned (postgres_session.PINNED): when a connection is
+Settings.  What a statement means and how a value is written is pinned (session.PINNED): when a connection is
 taken over, after every text of the user, when a transaction begins, and once more before it commits.
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -24,21 +23,19 @@ import pyarrow as pa
 from psycopg.pq import TransactionStatus
 from sqlglot import exp
 
-from ppdm_sql.engines import postgres_types
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
-from ppdm_sql.engines.postgres_names import is_loose, is_new, wall_call, without_walls
-from ppdm_sql.engines.postgres_session import OWN_PATH, PINNED, connected, differing_settings, explanation
-from ppdm_sql.engines.postgres_statements import copy_into, grant, secure_view, temporary_name
+from ppdm_sql.engines.postgres import statements
+from ppdm_sql.engines.postgres import types as postgres_types
+from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
+from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, connected, differing_settings, explanation
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
-from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, identifier
 
 if TYPE_CHECKING:
     import numpy as np
 
 _CHECKED = "ppdm_checked"
-_HOLE = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*")|(%\(\w+\)s)|%""")
 
 
 class PostgresEngine(Engine):
@@ -161,10 +158,10 @@ class PostgresEngine(Engine):
     # -- running -----------------------------------------------------------------------------------
 
     def _fetch(self, sql: str, params: dict[str, Any]) -> Rows:
-        return self._connection.execute(_query(sql, params), params or None).fetchall()
+        return self._connection.execute(statements.driver_text(sql, params), params or None).fetchall()
 
     def _arrays(self, sql: str, params: dict[str, Any]) -> dict[str, np.ndarray]:
-        cursor = self._connection.execute(_query(sql, params), params or None)
+        cursor = self._connection.execute(statements.driver_text(sql, params), params or None)
         names = [column.name for column in cursor.description or ()]
         rows = cursor.fetchall()
         columns = zip(*rows, strict=True) if rows else ([] for _ in names)
@@ -177,7 +174,7 @@ class PostgresEngine(Engine):
             self._connection.cursor(name="ppdm_batches") as cursor,
         ):
             cursor.itersize = rows
-            cursor.execute(_query(sql, {}))
+            cursor.execute(statements.driver_text(sql, {}))
             columns = cursor.description or []
             reader = postgres_types.ArrowReader(columns, self._texts_among(postgres_types.foreign_types(columns)))
             yield reader.batch(cursor.fetchmany(rows))
@@ -191,11 +188,11 @@ class PostgresEngine(Engine):
         return frozenset(row[0] for row in rows if postgres_types.kind_of(*row[1:]) is Kind.TEXT)
 
     def _execute(self, sql: str, params: dict[str, Any]) -> None:
-        self._connection.execute(_query(sql, params), params or None)
+        self._connection.execute(statements.driver_text(sql, params), params or None)
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         with self._as_the_user_names_things():
-            cursor = self._connection.execute(_query(text, {}))
+            cursor = self._connection.execute(statements.driver_text(text, {}))
             if cursor.description is None:
                 return None
             return Table(tuple(column.name for column in cursor.description), cursor.fetchmany(limit))
@@ -206,7 +203,7 @@ class PostgresEngine(Engine):
             return
         sql = f"PREPARE {_CHECKED} AS {text}"
         with self._explained(sql), self._as_the_user_names_things():
-            self._connection.execute(_query(sql, {}))
+            self._connection.execute(statements.driver_text(sql, {}))
             self._connection.execute(f"DEALLOCATE {_CHECKED}".encode())
 
     @contextlib.contextmanager
@@ -242,7 +239,7 @@ class PostgresEngine(Engine):
             sql = f"LOCK TABLE {super().render(relation.table())} IN EXCLUSIVE MODE"
             self._tell(sql)
             try:
-                self._connection.execute(_query(sql, {}))
+                self._connection.execute(statements.driver_text(sql, {}))
             except psycopg.errors.LockNotAvailable as cause:
                 raise self.lock_refusal() from cause
             except psycopg.Error as cause:
@@ -327,7 +324,7 @@ class PostgresEngine(Engine):
 
     def _quietly(self, file: str, /, **params: Any) -> Rows:
         """A look into the catalog: part of every statement, so it is not shown with --show-sql."""
-        return self._fetch(_catalog_text(file), params)
+        return self._fetch(statements.catalog_text(file), params)
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -337,19 +334,23 @@ class PostgresEngine(Engine):
             self.drop_table(name, temporary=True)
         with self._all_or_nothing():
             self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
-            copy = self._announce(copy_into(name, table.column_names))
-            with self._explained(copy), self._connection.cursor() as cursor, cursor.copy(_query(copy, {})) as rows:
+            copy = self._announce(statements.copy_into(name, table.column_names))
+            with (
+                self._explained(copy),
+                self._connection.cursor() as cursor,
+                cursor.copy(statements.driver_text(copy, {})) as rows,
+            ):
                 for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                     rows.write_row(row)
 
     def view_of_text(self, name: Name, query: str) -> None:
         # CREATE OR REPLACE would insist on the old view's columns.
-        self.execute(exp.Drop(tables=[temporary_name(name)], kind="VIEW", exists=True))
+        self.execute(exp.Drop(tables=[statements.temporary_name(name)], kind="VIEW", exists=True))
         created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
         with self._explained(sql), self._as_the_user_names_things():
-            self._connection.execute(_query(sql, {}))
+            self._connection.execute(statements.driver_text(sql, {}))
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view with security_barrier: no condition of a reader is run on rows the view hides.
@@ -360,19 +361,19 @@ class PostgresEngine(Engine):
         if replace and self.relation_kind(name) == "view":
             try:
                 with self._all_or_nothing():
-                    self.execute(secure_view(name, query, replace=True))
+                    self.execute(statements.secure_view(name, query, replace=True))
             except EngineError as error:
                 if not isinstance(error.__cause__, psycopg.errors.InvalidTableDefinition):
                     raise
                 self._replace_view(name, query)
         else:
-            self.execute(secure_view(name, query, replace=replace))
+            self.execute(statements.secure_view(name, query, replace=replace))
 
     def _replace_view(self, name: Name, query: exp.Query) -> None:
         readers = self.granted(name)
         with self._all_or_nothing():
             self.drop_view(name)
-            self.execute(secure_view(name, query, replace=False))
+            self.execute(statements.secure_view(name, query, replace=False))
             if readers:
                 self.grant_select(name, readers)
 
@@ -383,11 +384,11 @@ class PostgresEngine(Engine):
         self._tell(text)
         with self._explained(text):
             self._execute(text, {})
-        self.execute(grant(exp.Revoke, "ALL", wall_call(name), ["public"], kind="FUNCTION"))
+        self.execute(statements.grant(exp.Revoke, "ALL", wall_call(name), ["public"], kind="FUNCTION"))
         return wall_call(name)
 
     def open_wall(self, name: Name, roles: Sequence[str]) -> None:
-        self.execute(grant(exp.Grant, "EXECUTE", wall_call(name), roles, kind="FUNCTION"))
+        self.execute(statements.grant(exp.Grant, "EXECUTE", wall_call(name), roles, kind="FUNCTION"))
 
     def wall_text(self, name: Name) -> str | None:
         oid = self._oid(name)
@@ -405,7 +406,7 @@ class PostgresEngine(Engine):
             yield
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
-        target = temporary_name(name) if temporary and name.schema is None else name.table()
+        target = statements.temporary_name(name) if temporary and name.schema is None else name.table()
         self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
 
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
@@ -415,9 +416,9 @@ class PostgresEngine(Engine):
         if missing:
             raise PolicyError(f"there is no role {', '.join(missing)} in this database to grant SELECT to")
         with self._all_or_nothing():
-            self.execute(grant(exp.Revoke, "ALL", name.table(), ["public"]))
+            self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
-                self.execute(grant(exp.Grant, "SELECT", name.table(), roles))
+                self.execute(statements.grant(exp.Grant, "SELECT", name.table(), roles))
 
     def granted(self, name: Name) -> list[str]:
         oid = self._oid(name)
@@ -445,35 +446,8 @@ class PostgresEngine(Engine):
         return exp.Collate(this=exp.cast(text, "TEXT"), expression=identifier("C"))
 
     def hash_number(self, text: exp.Expr, part: int) -> exp.Expr:
-        # The bytes hashed are UTF-8 whatever the database's encoding is.
-        utf8 = exp.Anonymous(this="CONVERT_TO", expressions=[exp.cast(text, "TEXT"), exp.Literal.string("UTF8")])
-        digits = exp.Substring(
-            this=exp.MD5(this=utf8), start=exp.Literal.number(1 + 15 * part), length=exp.Literal.number(15)
-        )
-        bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=digits), "BIT(60)")
-        return exp.cast(bits, "BIGINT")
+        return statements.hash_of_utf8(text, part)
 
     def close(self) -> None:
         if self._owned:
             self._connection.close()
-
-
-def _query(sql: str, params: Mapping[str, Any]) -> bytes:
-    """The statement for psycopg, which reads every % of a statement with parameters as a placeholder.
-
-    >>> _query("SELECT 'a%(k)s', x % %(k)s", {"k": 1})
-    b"SELECT 'a%%(k)s', x %% %(k)s"
-    """
-    if "\0" in sql:
-        raise EngineError("a statement holds a NUL character: PostgreSQL would cut it there")
-    return (_HOLE.sub(_doubled, sql) if params else sql).encode()
-
-
-def _doubled(found: re.Match[str]) -> str:
-    quoted, hole = found.groups()
-    return hole or (quoted.replace("%", "%%") if quoted else "%%")
-
-
-@cache
-def _catalog_text(name: str) -> str:
-    return statement(name).sql("postgres", comments=False)

@@ -13,14 +13,11 @@ Neither is let through.
 from __future__ import annotations
 
 import contextlib
-import datetime
 import json
 import logging
-import re
 import shutil
 import threading
 from collections.abc import Iterator, Mapping
-from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +27,19 @@ from pyspark.sql import types
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property, used_params
-from ppdm_sql.engines.spark_session import FAILURES, SparkPlace, check_stored_name, start
-from ppdm_sql.errors import DatabaseUnavailable, EngineError, Fault
+from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property, used_params
+from ppdm_sql.engines.spark.errors import explanation
+from ppdm_sql.engines.spark.session import FAILURES, SparkPlace, check_stored_name, start
+from ppdm_sql.engines.spark.types import (
+    arrow_type,
+    bound_value,
+    kind_of,
+    record_batch,
+    rows_of,
+    spark_type,
+    without_zones,
+)
+from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.names import PREFIX, Name, identifier, own
 
 if TYPE_CHECKING:
@@ -49,16 +56,6 @@ logging.getLogger("py4j").setLevel(logging.CRITICAL)
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
 _LOADED = own("ppdm_loaded")
 _ONE_AT_A_TIME = threading.Lock()
-_KINDS = {
-    Kind.INTEGER: "tinyint smallint int bigint",
-    Kind.DECIMAL: "decimal",
-    Kind.FLOAT: "float double",
-    Kind.TEXT: "string varchar char",
-    Kind.BOOLEAN: "boolean",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: "timestamp timestamp_ntz",
-}
-_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 
 
 class SparkEngine(Engine):
@@ -91,10 +88,10 @@ class SparkEngine(Engine):
     # -- running -----------------------------------------------------------------------------------
 
     def _sql(self, sql: str, params: Mapping[str, Any]) -> DataFrame:
-        return self._session.sql(sql, args={name: _argument(value) for name, value in params.items()} or None)
+        return self._session.sql(sql, args={name: bound_value(value) for name, value in params.items()} or None)
 
     def _fetch(self, sql: str, params: dict[str, Any]) -> Rows:
-        return _rows(self._sql(sql, params).toArrow())
+        return rows_of(self._sql(sql, params).toArrow())
 
     def _arrays(self, sql: str, params: dict[str, Any]) -> dict[str, np.ndarray]:
         table = self._sql(sql, params).toArrow()
@@ -103,11 +100,11 @@ class SparkEngine(Engine):
 
     def _batches(self, sql: str, rows: int) -> Iterator[pa.RecordBatch]:
         frame = self._sql(sql, {})
-        schema = pa.schema([pa.field(field.name, _arrow_type(field)) for field in frame.schema])
-        found = _zoneless(frame).toLocalIterator()
-        yield _batch(list(islice(found, rows)), schema)
+        schema = pa.schema([pa.field(field.name, arrow_type(field)) for field in frame.schema])
+        found = without_zones(frame).toLocalIterator()
+        yield record_batch(list(islice(found, rows)), schema)
         while chunk := list(islice(found, rows)):
-            yield _batch(chunk, schema)
+            yield record_batch(chunk, schema)
 
     def _execute(self, sql: str, params: dict[str, Any]) -> None:
         self._sql(sql, params)
@@ -116,14 +113,14 @@ class SparkEngine(Engine):
         frame = self._session.sql(text)
         if not frame.schema.fields:
             return None
-        return Table(tuple(frame.columns), _rows(frame.limit(limit).toArrow()))
+        return Table(tuple(frame.columns), rows_of(frame.limit(limit).toArrow()))
 
     @contextlib.contextmanager
     def _explained(self, sql: str) -> Iterator[None]:
         try:
             yield
         except FAILURES as cause:
-            raise _explanation(cause, sql) from cause
+            raise explanation(cause, sql) from cause
         except pa.ArrowException as cause:
             raise EngineError("a value has no exact counterpart outside Spark", sql=sql) from cause
 
@@ -148,7 +145,7 @@ class SparkEngine(Engine):
             return []
         with self._explained("columns"):
             fields = self._session.table(_quoted(name)).schema.fields
-        return [ColumnInfo(f.name, _kind(f.dataType.simpleString()), f.dataType.simpleString()) for f in fields]
+        return [ColumnInfo(f.name, kind_of(f.dataType.simpleString()), f.dataType.simpleString()) for f in fields]
 
     def relation_kind(self, name: Name) -> str | None:
         found = self._listed(name)
@@ -231,7 +228,7 @@ class SparkEngine(Engine):
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         table = plain_table(table)
-        schema = types.StructType([types.StructField(field.name, _spark_type(field)) for field in table.schema])
+        schema = types.StructType([types.StructField(field.name, spark_type(field)) for field in table.schema])
         self._check_names((*name.parts, *table.column_names))
         with self._explained("load"):
             frame = self._session.createDataFrame(table, schema=schema)
@@ -310,153 +307,3 @@ def _word(text: str) -> str:
 
 def _quoted(name: Name) -> str:
     return ".".join(_word(part) for part in name.parts)
-
-
-def _argument(value: Any) -> Any:
-    """A bound value as Spark takes it: moments without a zone are UTC, as the session is."""
-    if isinstance(value, datetime.datetime) and value.tzinfo is None:
-        return value.replace(tzinfo=datetime.UTC)
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
-        return Decimal(value)
-    return value
-
-
-# -- types -----------------------------------------------------------------------------------------------
-
-
-def _kind(declared: str) -> Kind:
-    """The kind of a Spark type.
-
-    >>> _kind("decimal(18,3)"), _kind("array<int>"), _kind("string collate UTF8_LCASE")
-    (<Kind.DECIMAL: 'decimal'>, <Kind.UNSUPPORTED: 'unsupported'>, <Kind.TEXT: 'text'>)
-    """
-    return _KIND_OF.get(re.split(r"[ (<]", declared, maxsplit=1)[0], Kind.UNSUPPORTED)
-
-
-_ARROW: dict[str, pa.DataType] = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", tz="UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-}
-_SPARK = {arrow: word for word, arrow in _ARROW.items()}
-
-
-def _arrow_type(field: types.StructField) -> pa.DataType:
-    declared = field.dataType.simpleString()
-    if isinstance(field.dataType, types.DecimalType):
-        return pa.decimal128(field.dataType.precision, field.dataType.scale)
-    if _kind(declared) is Kind.TEXT:
-        return pa.string()
-    if declared not in _ARROW:
-        raise EngineError(f"column {field.name} cannot be read out of Spark: {declared}")
-    return _ARROW[declared]
-
-
-def _spark_type(field: pa.Field) -> types.DataType:
-    kind = field.type
-    if pa.types.is_string(kind):
-        return types.StringType()
-    if pa.types.is_decimal128(kind):
-        return types.DecimalType(kind.precision, kind.scale)
-    if pa.types.is_timestamp(kind):
-        return types.TimestampNTZType() if kind.tz is None else types.TimestampType()
-    if kind not in _SPARK:
-        raise EngineError(f"column {field.name} cannot be loaded into Spark: {kind}")
-    return types._parse_datatype_string(_SPARK[kind])
-
-
-# -- rows ------------------------------------------------------------------------------------------------
-
-
-def _rows(table: pa.Table) -> Rows:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-
-
-def _zoneless(frame: DataFrame) -> DataFrame:
-    """Moments as they read in UTC: PySpark turns those with a zone into the local time of the process."""
-    named = frame.toDF(*(f"c{number}" for number in range(len(frame.columns))))
-    casts = {
-        name: named[name].cast("timestamp_ntz")
-        for name, field in zip(named.columns, frame.schema, strict=True)
-        if isinstance(field.dataType, types.TimestampType)
-    }
-    return named.withColumns(casts) if casts else named
-
-
-def _batch(rows: list[Any], schema: pa.Schema) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else ([] for _ in schema)
-    arrays = [pa.array(list(values), field.type) for values, field in zip(columns, schema, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-# -- errors ----------------------------------------------------------------------------------------------
-
-# Only these speak of names alone; others quote the expression, and with it the values in it.
-_ABOUT_NAMES = re.compile(
-    r"PARSE_SYNTAX_ERROR|TABLE_OR_VIEW_(NOT_FOUND|ALREADY_EXISTS)|SCHEMA_NOT_FOUND|UNRESOLVED_(COLUMN|ROUTINE)\b.*"
-    r"|AMBIGUOUS_REFERENCE|COLUMN_ALREADY_EXISTS|EXPECT_.*|WRONG_COMMAND_FOR_OBJECT_TYPE|UNSUPPORTED_FEATURE\b.*"
-    r"|LOCATION_ALREADY_EXISTS"
-)
-
-
-def _explanation(cause: Exception, sql: str) -> EngineError:
-    """The error in our words.  Spark's text is quoted only where it speaks of names, never of values."""
-    text = str(cause)
-    if "No space left" in text:
-        return DatabaseUnavailable("the disk is full", sql=sql)
-    if "OutOfMemoryError" in text:
-        return EngineError("Spark ran out of memory: raise --memory-limit", sql=sql)
-    condition = _condition(cause, text)
-    if condition is None:
-        return DatabaseUnavailable("the Spark process did not answer", sql=sql)
-    if isinstance(cause, PySparkException) and _ABOUT_NAMES.fullmatch(condition):
-        return EngineError(_first_sentence(text), sql=sql, fault=_fault(cause, condition))
-    return EngineError(f"Spark refused a statement ({condition})", sql=sql, fault=Fault("value", detail=text))
-
-
-def _fault(cause: PySparkException, condition: str) -> Fault:
-    """The name that Spark does not find, from the parameters of its message; it gives no usable place."""
-    given = cause.getMessageParameters() or {}
-    if condition.startswith("UNRESOLVED_COLUMN") and "objectName" in given:
-        return Fault("column", _last_word(given["objectName"]))
-    if condition == "TABLE_OR_VIEW_NOT_FOUND" and "relationName" in given:
-        return Fault("table", _last_word(given["relationName"]))
-    if condition == "PARSE_SYNTAX_ERROR" and "error" in given:
-        return Fault("syntax", given["error"].strip("'"))
-    return Fault("other")
-
-
-def _last_word(quoted: str) -> str:
-    """The last part of a name in backticks.
-
-    >>> _last_word("`s`.`my table`"), _last_word("t")
-    ('my table', 't')
-    """
-    return quoted.strip("`").rsplit("`.`", 1)[-1].replace("``", "`")
-
-
-def _condition(cause: Exception, text: str) -> str | None:
-    """The name Spark gives to an error; one that comes out of a task has it only in its text."""
-    if isinstance(cause, PySparkException):
-        return cause.getCondition() or type(cause).__name__
-    if not hasattr(cause, "java_exception"):
-        return None
-    named = re.search(r"\[([A-Z][A-Z0-9_.]+)\]", text)
-    return named[1] if named else "SparkException"
-
-
-def _first_sentence(text: str) -> str:
-    """The first line, without the name of the condition before it and the SQLSTATE behind it.
-
-    >>> _first_sentence("[X_Y] The table `t` is not there. SQLSTATE: 42P01; line 1")
-    'The table `t` is not there.'
-    """
-    line = next(line for line in text.splitlines() if line.strip())
-    return re.sub(r"\s*SQLSTATE:.*", "", re.sub(r"^\[[\w.]+\]\s*", "", line))

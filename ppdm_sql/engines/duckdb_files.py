@@ -1,0 +1,76 @@
+"""Opening a DuckDB file: only one of ours, and once its lock is free."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+
+from ppdm_sql.errors import DatabaseUnavailable
+
+Opened = TypeVar("Opened")
+
+_MAGIC = b"DUCK"  # bytes 8..12 of every DuckDB file
+
+
+def is_unwritable(path: str) -> bool:
+    return path != ":memory:" and os.path.exists(path) and not os.access(path, os.W_OK)
+
+
+def check_file(path: str, *, create: bool) -> None:
+    """Refuses what is not ours to open, before DuckDB could touch it."""
+    if path == ":memory:":
+        return
+    file = Path(path)
+    try:
+        if file.is_dir():
+            raise DatabaseUnavailable(f"{path} is a folder, not a database file")
+        if not file.exists():
+            if create:
+                _check_folder(file)
+                return
+            raise DatabaseUnavailable(f"there is no database {path} (--create makes one)")
+        with file.open("rb") as handle:
+            head = handle.read(12)
+    except OSError as cause:
+        raise DatabaseUnavailable(f"{path} cannot be read: {cause.strerror or type(cause).__name__}") from cause
+    if head[8:12] != _MAGIC:
+        raise DatabaseUnavailable(f"{path} is not a DuckDB database; it was not touched")
+
+
+def _check_folder(file: Path) -> None:
+    """Refuses to make a database where no file can be made."""
+    if not file.parent.is_dir():
+        raise DatabaseUnavailable(f"there is no folder {file.parent} for the new database")
+    if not os.access(file.parent, os.W_OK | os.X_OK):
+        raise DatabaseUnavailable(f"{file} cannot be made: the folder may not be written")
+
+
+def connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
+    config: dict[str, Any] = {"python_enable_replacements": "false"}
+    return open_in_time(path, deadline, lambda: duckdb.connect(path, read_only=read_only, config=config))
+
+
+def open_in_time(path: str, deadline: float, opening: Callable[[], Opened]) -> Opened:
+    """What opening a file gives, once its lock is free."""
+    while True:
+        try:
+            return opening()
+        except duckdb.Error as cause:
+            lock = re.search(r"lock", str(cause).replace(path, ""), re.IGNORECASE)
+            if not lock:
+                raise DatabaseUnavailable(
+                    f"{path} cannot be opened ({type(cause).__name__}): damaged, or written by a newer DuckDB?"
+                ) from cause
+            if time.monotonic() >= deadline:
+                holder = re.search(r"PID (\d+)", str(cause))
+                who = f" by process {holder.group(1)}" if holder else ""
+                raise DatabaseUnavailable(
+                    f"{path} is locked{who}; waited as long as --lock-timeout says, nothing was done"
+                ) from cause
+            time.sleep(0.1)
