@@ -14,7 +14,7 @@ import numpy as np
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, Piece
 from ppdm_sql.methods.atp.prune import leaves_of, prune
 from ppdm_sql.methods.shared.class_limits import ClassDemands
-from ppdm_sql.policy.requirements import RecursiveDiversity, SimpleDiversity
+from ppdm_sql.requirements import RecursiveDiversity, SimpleDiversity
 
 _CLASSES = 14  # as Adult has occupations
 

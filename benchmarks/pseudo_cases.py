@@ -49,7 +49,7 @@ def atp_prune(database: str) -> Callable[[], object]:
     from ppdm_sql.methods.atp.node_labels import ByCounts
     from ppdm_sql.methods.atp.prune import leaves_of, prune
     from ppdm_sql.methods.shared.class_limits import ClassDemands
-    from ppdm_sql.policy.requirements import SimpleDiversity
+    from ppdm_sql.requirements import SimpleDiversity
 
     root = random_tree(_LEAVES)
     judge = ByCounts(ClassDemands(10, (SimpleDiversity(Fraction(2)),)))

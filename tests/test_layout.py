@@ -17,10 +17,10 @@ MOST_LINES = 500
 # The way of the data.  A module imports only from its own folder or from earlier ones.
 GROUND = ("errors", "resources", "watching", "statements", "engines", "catalog")
 ORDER = (
-    "policy", "source", "checks", "trees", "classifiers", "models", "methods", "pseudodata", "sharing",
+    "requirements", "policy", "source", "checks", "trees", "classifiers", "models", "methods", "pseudodata", "sharing",
     "verify", "release", "evaluate", "report", "session", "demo", "commands",
 )  # fmt: skip
-JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "policy", "verify"}
+JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "requirements", "policy", "verify"}
 
 SQL_TEXT = re.compile(
     r"\b(SELECT\s.*\sFROM|INSERT\s+INTO|UPDATE\s+\S+\s+SET|DELETE\s+FROM|GROUP\s+BY|ORDER\s+BY"

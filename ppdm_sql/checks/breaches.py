@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import Bench, bench, nested, printed
+from ppdm_sql.checks.class_table import Bench, bench, nested, printed
 from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
-from ppdm_sql.checks.exact import ENTROPY_NEAR, entropy_reaches
+from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Bench, Cells, nested, whole
-from ppdm_sql.checks.exact import Integers, Numbers, at_most, largest
-from ppdm_sql.checks.outcomes import Figure, Outcome, outcome
+from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Bench, Cells, nested, whole
+from ppdm_sql.checks.exact_compare import Integers, Numbers, at_most, largest
+from ppdm_sql.checks.outcome import Figure, Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import EngineError, PolicyError
-from ppdm_sql.policy.requirements import Closeness
+from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.encode import CODE, ROWS
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name, aliased, column

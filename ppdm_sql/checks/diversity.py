@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import CLASSES, DISTINCT, ENTROPY, HEAD, KNOWN, SIZE, Cells, nested, whole
-from ppdm_sql.checks.exact import (
+from ppdm_sql.checks.class_table import CLASSES, DISTINCT, ENTROPY, HEAD, KNOWN, SIZE, Cells, nested, whole
+from ppdm_sql.checks.exact_compare import (
     ENTROPY_NEAR,
     Flags,
     Integers,
@@ -33,9 +33,9 @@ from ppdm_sql.checks.exact import (
     largest,
     smallest,
 )
-from ppdm_sql.checks.outcomes import Figure, Outcome, outcome
+from ppdm_sql.checks.outcome import Figure, Outcome, outcome
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,

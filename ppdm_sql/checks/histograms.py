@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.checks.exact import ENTROPY_NEAR, Flags, Integers, at_most, below, entropy_reaches
+from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, Flags, Integers, at_most, below, entropy_reaches
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ppdm_sql.checks.cells import Bench, Cells, Coded, bench, coded, make_cells, make_classes
-from ppdm_sql.checks.class_size import Bucket, Sizes, histogram, k_outcome, sizes_by_columns, sizes_of_classes
+from ppdm_sql.checks.class_table import Bench, Cells, Coded, bench, coded, make_cells, make_classes
 from ppdm_sql.checks.closeness import closeness_outcomes, distance_of, make_reference
 from ppdm_sql.checks.diversity import diversity_outcome, profile
 from ppdm_sql.checks.nulls import smallest_match
-from ppdm_sql.checks.outcomes import Outcome
+from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
+from ppdm_sql.checks.size import Bucket, Sizes, histogram, k_outcome, sizes_by_columns, sizes_of_classes
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
+from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import SIZE, Bench, Digit, Key, nested, times
-from ppdm_sql.checks.exact import Integers
+from ppdm_sql.checks.class_table import SIZE, Bench, Digit, Key, nested, times
+from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.statements.names import Name, aliased, column
 
 MOST_PATTERNS = 64

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ppdm_sql.checks.class_size import Sizes
-from ppdm_sql.checks.exact import Integers
-from ppdm_sql.policy.requirements import decimal
+from ppdm_sql.checks.exact_compare import Integers
+from ppdm_sql.checks.size import Sizes
+from ppdm_sql.requirements import decimal
 
 THRESHOLDS = tuple(Fraction(hundredth, 100) for hundredth in (5, 10, 20, 33, 50))
 

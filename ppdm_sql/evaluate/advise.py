@@ -30,7 +30,7 @@ from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
 from ppdm_sql.evaluate.shared import Bench, Opened, chosen_learner, open_table
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.kept import keeping
 from ppdm_sql.statements.names import column, own
 from ppdm_sql.watching import silent

@@ -11,8 +11,8 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.policy.policy import Place, Policy, Publish, Roles
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.names import Name, Word, column
 

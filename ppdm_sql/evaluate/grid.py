@@ -14,9 +14,9 @@ from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Policy, Publish, Statement
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.requirements import WORDS, KAnonymity, Requirement
 from ppdm_sql.policy.reread import requirement
 from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, shown
+from ppdm_sql.requirements import WORDS, KAnonymity, Requirement
 
 MOST_POINTS = 1000
 # Methods that group or suppress values by themselves: a HIERARCHY of a quasi-identifier is a mistake there.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_size import Sizes
 from ppdm_sql.checks.risk import Risk, risk
+from ppdm_sql.checks.size import Sizes
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score, score_of_tree

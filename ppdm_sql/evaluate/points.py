@@ -42,9 +42,9 @@ from ppdm_sql.methods.plan import ENTITY, Private, TablePlan
 from ppdm_sql.methods.plan import Risk as OwnRisk
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import risks
 from ppdm_sql.release.publish import sensitive_columns
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own

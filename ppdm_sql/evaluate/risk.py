@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ppdm_sql.checks.class_size import sizes_by_columns
 from ppdm_sql.checks.risk import Risk, risk
+from ppdm_sql.checks.size import sizes_by_columns
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import Name, lacks

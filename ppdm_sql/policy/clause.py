@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.policy.reader import Reader, UnreadableError, read_word
 from ppdm_sql.policy.require import read_requirements
-from ppdm_sql.policy.requirements import KAnonymity, Requirement
 from ppdm_sql.policy.roles import Column, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Kind, Token, described
 from ppdm_sql.policy.values import Options, read_options, read_whole
 from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, shown
+from ppdm_sql.requirements import KAnonymity, Requirement
 from ppdm_sql.statements.names import Word
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine

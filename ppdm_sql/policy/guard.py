@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ppdm_sql.policy.reader import Report
-from ppdm_sql.policy.requirements import WORDS
 from ppdm_sql.policy.tokens import Kind, Token
 from ppdm_sql.policy.words import nearest, resembles_anonymization, shown
+from ppdm_sql.requirements import WORDS
 
 _VERBS = ("REFRESH", "VERIFY", "EXPORT")
 _FORM = "WITH ANONYMIZATION (...) stands at the end of CREATE TABLE, VIEW or MODEL ... AS query"

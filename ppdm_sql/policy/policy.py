@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from ppdm_sql.policy.requirements import Requirement
+from ppdm_sql.requirements import Requirement
 from ppdm_sql.statements.names import Word
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]

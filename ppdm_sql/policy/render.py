@@ -23,7 +23,7 @@ from ppdm_sql.policy.policy import (
     PrefixLadder,
     Publish,
 )
-from ppdm_sql.policy.requirements import decimal
+from ppdm_sql.requirements import decimal
 from ppdm_sql.statements.names import Word, identifier
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from ppdm_sql.policy.reader import Reader, UnreadableError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.policy.tokens import Kind, Token, described
+from ppdm_sql.policy.values import read_number, read_whole
+from ppdm_sql.policy.words import DISTANCES, FOREIGN_REQUIREMENTS, did_you_mean, nearest, shown
+from ppdm_sql.requirements import (
     WORDS,
     Closeness,
     ConfidenceLimit,
@@ -17,9 +20,6 @@ from ppdm_sql.policy.requirements import (
     Requirement,
     SimpleDiversity,
 )
-from ppdm_sql.policy.tokens import Kind, Token, described
-from ppdm_sql.policy.values import read_number, read_whole
-from ppdm_sql.policy.words import DISTANCES, FOREIGN_REQUIREMENTS, did_you_mean, nearest, shown
 
 MOST = 10**9
 _UP_TO = f"{MOST:,}"

@@ -9,9 +9,9 @@ import sqlglot
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.reader import Reader, Report, UnreadableError, brackets
 from ppdm_sql.policy.require import read_requirements
-from ppdm_sql.policy.requirements import Requirement
 from ppdm_sql.policy.tokens import described, source_of, tokenize
 from ppdm_sql.policy.words import shown
+from ppdm_sql.requirements import Requirement
 
 
 def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:

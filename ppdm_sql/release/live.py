@@ -33,8 +33,8 @@ from ppdm_sql.errors import Mistake, PolicyError, PpdmError
 from ppdm_sql.methods.live_rules import GROUP, SHOWN, Live, takes
 from ppdm_sql.methods.plan import ENTITY, Risk
 from ppdm_sql.policy.policy import Policy, Publish
-from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.release.stage import published_query
+from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement

@@ -17,7 +17,6 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ENTITY
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
@@ -28,6 +27,7 @@ from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, FindingShown, Verified
 from ppdm_sql.release.verdict import note_verdict
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Judgement, judge

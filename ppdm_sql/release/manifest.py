@@ -14,8 +14,8 @@ from ppdm_sql import __version__
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import Risk, TablePlan
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import decimal
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import decimal
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.handed_over import is_hidden
 from ppdm_sql.verify.relation import Finding, Judgement

@@ -21,11 +21,11 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.release import joint, manifest, out, publish, risks
 from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns
 from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import Hierarchy

@@ -24,13 +24,13 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, Risk, TablePlan
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import joint, live, manifest, out, people, risks
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
 from ppdm_sql.release.target import Target, find_target
 from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source

@@ -11,7 +11,6 @@ from typing import Any
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.policy.requirements import Closeness, Requirement
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.damage import DAMAGED
@@ -21,6 +20,7 @@ from ppdm_sql.release.manifest import FORMAT, finding_json, null_readings, nulls
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified, pseudo_model
 from ppdm_sql.release.verdict import note_verdict
+from ppdm_sql.requirements import Closeness, Requirement
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences

@@ -18,7 +18,6 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.models import library
-from ppdm_sql.policy.requirements import Closeness
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE
@@ -28,6 +27,7 @@ from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.sizes import Before, Classes, classes_of, source_today
+from ppdm_sql.requirements import Closeness
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress

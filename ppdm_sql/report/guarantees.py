@@ -5,7 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.policy.reread import requirements
+from ppdm_sql.release.manifest import achieved_text, nulls_as_value
+from ppdm_sql.release.results import FindingShown
+from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.facts import Facts
+from ppdm_sql.report.parts import Cell, Section, prose, table
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,
@@ -16,12 +22,6 @@ from ppdm_sql.policy.requirements import (
     SimpleDiversity,
     decimal,
 )
-from ppdm_sql.policy.reread import requirements
-from ppdm_sql.release.manifest import achieved_text, nulls_as_value
-from ppdm_sql.release.results import FindingShown
-from ppdm_sql.report.audience import Audience
-from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.parts import Cell, Section, prose, table
 
 GONE = "The source can no longer be read as the statement reads it, so this cannot be compared with it."
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from ppdm_sql.checks.class_size import Bucket, histogram
 from ppdm_sql.checks.risk import Risk, risk
+from ppdm_sql.checks.size import Bucket, histogram
 from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import Facts

@@ -18,7 +18,7 @@ import numpy as np
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.policy.policy import IntervalLadder, PrefixLadder
-from ppdm_sql.policy.requirements import decimal
+from ppdm_sql.requirements import decimal
 from ppdm_sql.source.hierarchy_check import MOST_LEVELS, ROOT, Finding, UnreadableError, plural
 from ppdm_sql.source.leaves import leaf_text
 

@@ -19,7 +19,7 @@ from sqlglot import exp
 from ppdm_sql import resources
 from ppdm_sql.engines.base import Engine, Kind, Rows
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from ppdm_sql.checks.measure import Sensitive
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -14,7 +14,7 @@ from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -11,10 +11,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ppdm_sql.checks.closeness import carried
-from ppdm_sql.checks.exact import at_most, below, entropy_reaches, largest, signs, smallest
+from ppdm_sql.checks.exact_compare import at_most, below, entropy_reaches, largest, signs, smallest
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -12,11 +12,11 @@ from fractions import Fraction
 import duckdb
 import pytest
 
-from ppdm_sql.checks import cells, nulls
+from ppdm_sql.checks import class_table, nulls
 from ppdm_sql.checks.measure import Sensitive, measure
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,
@@ -278,7 +278,7 @@ def test_quasi_identifiers_that_need_more_than_one_key(engine, make_table):
 
 @pytest.mark.parametrize("limit", [1, 4, 30])
 def test_keys_may_be_cut_anywhere(duckdb_engine, make_table, monkeypatch, limit):
-    monkeypatch.setattr(cells, "packed", functools.partial(cells.packed, limit=limit))
+    monkeypatch.setattr(class_table, "packed", functools.partial(class_table.packed, limit=limit))
     for seed in range(2000, 2008):
         data = random_data(seed)
         relation = make_table(duckdb_engine, f"t{seed}", data.columns, data.rows)

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from ppdm_sql.checks.measure import measure
-from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, KAnonymity
+from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity
 from tests import oracles
 from tests.checks.tables import VALUES, boundary_requirements, figure, random_data, verdicts
 

@@ -16,7 +16,7 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.methods.kactus import method as methods
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.policy.policy import Policy, Roles
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

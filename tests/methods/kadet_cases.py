@@ -15,7 +15,7 @@ from sqlglot import exp
 from ppdm_sql.methods.kadet.model import kadet
 from ppdm_sql.methods.ldm import ldm
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,

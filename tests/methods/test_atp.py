@@ -20,7 +20,7 @@ from ppdm_sql.methods.atp.method import atp
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Label, Piece, estimated, label_passes
 from ppdm_sql.methods.atp.prune import leaves_of, prune
 from ppdm_sql.methods.shared.class_limits import ClassDemands
-from ppdm_sql.policy.requirements import DistinctDiversity, KAnonymity, RecursiveDiversity, SimpleDiversity
+from ppdm_sql.requirements import DistinctDiversity, KAnonymity, RecursiveDiversity, SimpleDiversity
 from ppdm_sql.trees.follow import follow, follower
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Bands, Cut, Groups

@@ -16,7 +16,7 @@ from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import Private
 from ppdm_sql.methods.registry import table_method
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.policy.requirements import Closeness, EntropyDiversity, RecursiveDiversity, Requirement, SimpleDiversity
+from ppdm_sql.requirements import Closeness, EntropyDiversity, RecursiveDiversity, Requirement, SimpleDiversity
 from ppdm_sql.session import Session
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name

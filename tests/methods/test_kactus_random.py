@@ -11,7 +11,7 @@ from kactus_cases import Case, Ran, means, meets, random_case, run, shown_classe
 
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -19,7 +19,7 @@ from ppdm_sql.methods import ldm
 from ppdm_sql.methods.kadet import model as kadet
 from ppdm_sql.methods.kadet import split_queue as kadet_queue
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.policy.requirements import KAnonymity, SimpleDiversity
+from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut

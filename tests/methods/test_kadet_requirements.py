@@ -14,7 +14,7 @@ from kadet_cases import TARGET, Case, audited_spans, is_fine, meets, random_case
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.kadet import model as module
 from ppdm_sql.methods.kadet.split_queue import Growth
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, judge
 from ppdm_sql.verify.spans import reached_nodes

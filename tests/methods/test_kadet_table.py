@@ -24,7 +24,7 @@ from ppdm_sql.methods.kadet.span_labels import label_writer, range_writer
 from ppdm_sql.methods.kadet.table import kadet
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column

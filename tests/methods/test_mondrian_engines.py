@@ -17,7 +17,7 @@ from test_mondrian_partition import check_against_naive, check_promises
 from ppdm_sql.methods.mondrian.method import mondrian
 from ppdm_sql.methods.plan import PART, Private
 from ppdm_sql.policy.policy import Policy, Roles
-from ppdm_sql.policy.requirements import DistinctDiversity, KAnonymity
+from ppdm_sql.requirements import DistinctDiversity, KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, own
 from ppdm_sql.watching import silent

@@ -14,7 +14,7 @@ from naive_mondrian import leaf_text
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 
 CHUNK, CHUNKS = 20, 15
 

@@ -12,7 +12,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.mondrian.method import mondrian
 from ppdm_sql.methods.plan import Private, named
 from ppdm_sql.policy.policy import Policy, Roles
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

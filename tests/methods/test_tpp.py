@@ -14,7 +14,7 @@ import pytest
 from tpp_cases import RELEASE, SOURCE, Case, builder, check_release, planned, random_case, released
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     DistinctDiversity,
     EntropyDiversity,

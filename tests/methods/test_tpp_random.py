@@ -17,7 +17,7 @@ from tpp_cases import ARROW, ID, Case, check_hull, check_ways, columns_used, ran
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

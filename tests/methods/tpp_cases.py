@@ -15,7 +15,7 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.methods.plan import PART, Private, TablePlan
 from ppdm_sql.methods.tpp.method import tpp
 from ppdm_sql.policy.policy import Inducer, Policy, Roles
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
 from ppdm_sql.watching import silent

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
-from ppdm_sql.policy.requirements import EntropyDiversity, KAnonymity
+from ppdm_sql.requirements import EntropyDiversity, KAnonymity
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.relation import SensitiveColumn, judge, null_matches_all_k
 from tests import oracles

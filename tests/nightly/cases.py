@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy import grammar
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

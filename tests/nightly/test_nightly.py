@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_sql.policy.requirements import ConfidenceLimit, DistinctDiversity, KAnonymity
+from ppdm_sql.requirements import ConfidenceLimit, DistinctDiversity, KAnonymity
 from tests.nightly import agree, tables
 from tests.nightly.cases import METHODS, random_case
 from tests.nightly.judge import breaches

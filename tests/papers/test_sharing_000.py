@@ -13,7 +13,7 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.evaluate.papers import sharing_000
 from ppdm_sql.evaluate.papers import sharing_runs as runs
 from ppdm_sql.evaluate.papers.sharing_000 import FILES, FULL, Size, tables_of
-from ppdm_sql.policy.requirements import RecursiveDiversity, SimpleDiversity
+from ppdm_sql.requirements import RecursiveDiversity, SimpleDiversity
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.expression import NODE
 from ppdm_sql.trees.predict import predict

@@ -18,7 +18,8 @@ from ppdm_sql.policy.policy import (
     PrefixLadder,
     Roles,
 )
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.policy.words import ALGORITHMS
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,
@@ -28,7 +29,6 @@ from ppdm_sql.policy.requirements import (
     Requirement,
     SimpleDiversity,
 )
-from ppdm_sql.policy.words import ALGORITHMS
 from ppdm_sql.statements.names import Word
 
 RESERVED = (

@@ -17,7 +17,8 @@ from ppdm_sql.policy.policy import (
     Publish,
     Roles,
 )
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.policy.words import ALGORITHMS
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,
@@ -26,7 +27,6 @@ from ppdm_sql.policy.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.policy.words import ALGORITHMS
 from ppdm_sql.statements.names import Word
 from tests.policy.marked import assert_mistakes
 

@@ -10,8 +10,8 @@ import pytest
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import PassThrough, Publish
-from ppdm_sql.policy.requirements import WORDS
 from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, DISTANCES
+from ppdm_sql.requirements import WORDS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "policy-language.md").read_text(encoding="utf-8")
 RIGHT = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)

@@ -22,8 +22,8 @@ from ppdm_sql.policy.policy import (
     Roles,
     Verify,
 )
-from ppdm_sql.policy.requirements import KAnonymity
 from ppdm_sql.policy.tokens import source_of, tokenize
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.statements.names import Word
 from tests.policy.marked import assert_mistakes
 

@@ -13,7 +13,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import HierarchyFile, Place, Policy, Publish, Roles
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.requirements import KAnonymity, RecursiveDiversity
+from ppdm_sql.requirements import KAnonymity, RecursiveDiversity
 from ppdm_sql.statements.names import SCHEMA, Word
 from tests.policy import rendered as other
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ppdm_sql.engines.base import Kind
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

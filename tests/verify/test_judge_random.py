@@ -12,7 +12,7 @@ import pytest
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

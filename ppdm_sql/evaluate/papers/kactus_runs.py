@@ -30,7 +30,7 @@ from ppdm_sql.methods.kactus import method as kactus
 from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.shared.discretize import KNOWN
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.kept import keeping
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, aliased, column, own

@@ -19,7 +19,7 @@ from ppdm_sql.evaluate.papers.data import MANIFEST, load
 from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.methods.kadet.model import kadet
 from ppdm_sql.policy.policy import HierarchyFile, Policy, Roles
-from ppdm_sql.policy.requirements import ConfidenceLimit, KAnonymity, Requirement
+from ppdm_sql.requirements import ConfidenceLimit, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own

@@ -25,7 +25,7 @@ from ppdm_sql.evaluate.papers.data import MANIFEST, ROW, load
 from ppdm_sql.evaluate.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
 from ppdm_sql.evaluate.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
 from ppdm_sql.evaluate.papers.tables import PaperTable
-from ppdm_sql.policy.requirements import RecursiveDiversity, Requirement, SimpleDiversity
+from ppdm_sql.requirements import RecursiveDiversity, Requirement, SimpleDiversity
 from ppdm_sql.statements.names import Name, own
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress

@@ -24,8 +24,8 @@ from ppdm_sql.evaluate.papers.data import ROW
 from ppdm_sql.methods.atp.method import atp
 from ppdm_sql.methods.ldm import ldm
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
-from ppdm_sql.policy.requirements import Requirement
 from ppdm_sql.pseudodata.domains import Bounds
+from ppdm_sql.requirements import Requirement
 from ppdm_sql.sharing.collect import SOURCE, Shared, pool
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.load import statement

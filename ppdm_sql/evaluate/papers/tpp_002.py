@@ -17,7 +17,7 @@ from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.tpp.method import tpp
 from ppdm_sql.policy.policy import Inducer, Policy, Roles
-from ppdm_sql.policy.requirements import KAnonymity, SimpleDiversity
+from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, own
 from ppdm_sql.verify.same_model import tree_differences

@@ -16,7 +16,7 @@ import numpy as np
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.shared.class_limits import ClassDemands
-from ppdm_sql.policy.requirements import RecursiveDiversity, Requirement, SimpleDiversity
+from ppdm_sql.requirements import RecursiveDiversity, Requirement, SimpleDiversity
 from ppdm_sql.trees.criteria import Ints
 
 

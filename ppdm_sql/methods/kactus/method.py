@@ -34,7 +34,7 @@ from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import Closeness, KAnonymity
+from ppdm_sql.requirements import Closeness, KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column

@@ -33,7 +33,7 @@ from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, s
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints

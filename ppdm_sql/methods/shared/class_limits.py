@@ -15,7 +15,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import Risk
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,

@@ -10,10 +10,11 @@ from fractions import Fraction
 import numpy as np
 
 from ppdm_sql.checks.histograms import satisfied
-from ppdm_sql.checks.outcomes import Figure, achieved_text
+from ppdm_sql.checks.outcome import Figure, achieved_text
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.mondrian.level_counts import Histogram, Tally
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import (
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
@@ -21,7 +22,6 @@ from ppdm_sql.policy.requirements import (
     Requirement,
     SimpleDiversity,
 )
-from ppdm_sql.policy.words import many
 from ppdm_sql.source.lines import Flags, Ints
 
 

@@ -21,7 +21,7 @@ from ppdm_sql.methods.tpp.recoding_check import Checker
 from ppdm_sql.methods.tpp.stored_models import builder_of, check_source, is_model
 from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.encode import Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source

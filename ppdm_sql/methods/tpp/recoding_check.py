@@ -17,7 +17,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.labels import same_rows
 from ppdm_sql.methods.shared.limits import Secret
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.statements.names import Name, aliased, column, own

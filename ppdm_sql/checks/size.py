@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.cells import CLASSES, ENTITIES, SIZE, nested, printed
-from ppdm_sql.checks.exact import Integers
-from ppdm_sql.checks.outcomes import Outcome, outcome
+from ppdm_sql.checks.class_table import CLASSES, ENTITIES, SIZE, nested, printed
+from ppdm_sql.checks.exact_compare import Integers
+from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.policy.requirements import KAnonymity
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.statements.names import Name, aliased, column
 

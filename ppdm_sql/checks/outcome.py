@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ppdm_sql.checks.exact import Integers
-from ppdm_sql.policy.requirements import (
+from ppdm_sql.checks.exact_compare import Integers
+from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     RecursiveDiversity,
@@ -74,7 +74,7 @@ def outcome(
 def achieved_text(requirement: Requirement, achieved: Figure) -> str:
     """What was achieved, in the policy's words and never better than it is.
 
-    >>> from ppdm_sql.policy.requirements import KAnonymity
+    >>> from ppdm_sql.requirements import KAnonymity
     >>> achieved_text(KAnonymity(10), Fraction(12)), achieved_text(Closeness(Fraction(1, 5)), Fraction(1, 3))
     ('k = 12', 't = 0.3334')
     >>> achieved_text(RecursiveDiversity(Fraction(3), 2), Fraction(7, 3))
