@@ -23,6 +23,7 @@ _COMMANDS = {
     "report": "Write one self-contained HTML page about a release, for internal or public readers.",
     "show": "Show one release: what was asked, what was achieved, what is not promised.",
     "list": "List the releases of a database.",
+    "drop": "Take releases back; what was exported or read by others still counts.",
     "model": "Models learned in the database: train, show, predict, install, audit, export, import, list, drop.",
     "share": "Several sources, one model: collect their published models, learn from all, or let them vote.",
     "evaluate": "Try methods and requirements on a table: what each would keep, cost and risk; publishes nothing.",
@@ -49,7 +50,8 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--db", envvar="PPDM_DB", metavar="DATABASE", help="A DuckDB file, postgresql://..., or spark:local[2].")
+@click.option("--db", envvar="PPDM_DB", show_envvar=True, metavar="DATABASE",
+              help="A DuckDB file, postgresql://..., or spark:local[2].")  # fmt: skip
 @click.option("--create", is_flag=True, help="Make the DuckDB file when there is none.")
 @click.option("--read-only", is_flag=True, help="Open the database without the right to write.")
 @click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read and write files in.")

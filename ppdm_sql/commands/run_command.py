@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ppdm_sql.commands.group import StoppedRun
 from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
 
+if TYPE_CHECKING:
+    from ppdm_sql.policy.policy import Statement
+
 
 @click.command("run")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
+@click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("-c", "--command", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
 @click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder that EXPORT writes below.")
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, files: tuple[str, ...], out: str | None, as_json: bool, show_sql: bool) -> int:
+def command(
+    options: Options, files: tuple[str, ...], texts: tuple[str, ...], out: str | None, as_json: bool, show_sql: bool
+) -> int:
     """Run policy files: publish what they ask for, or refuse and change nothing.
 
     The files are read and checked as a whole before their first statement runs.  Ordinary SQL in them goes
     to the database unchanged.  The first statement that is refused ends the run; what earlier ones did stays,
-    and is listed, with --json under results.
+    and is listed, with --json under results.  The file - is standard input.  Texts of -c run after the files.
 
     \b
     $ ppdm --db clinic.duckdb run patients.sql
@@ -29,18 +36,23 @@ def command(options: Options, files: tuple[str, ...], out: str | None, as_json: 
     asked         column     achieved  verdict
     k = 10                   10        holds
     simple_l = 2  diagnosis  2.143     holds
+    $ ppdm --db clinic.duckdb run -c "VERIFY patients_open"
+    $ sed 's/k = 10/k = 25/' patients.sql | ppdm --db clinic.duckdb run -
     """
     from ppdm_sql.commands import show
     from ppdm_sql.errors import PpdmError
-    from ppdm_sql.policy import grammar
 
+    if not files and not texts:
+        raise click.UsageError("nothing to run: name a policy file, - for standard input, or -c SQL")
+    if files.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once only")
     done: list[dict[str, Any]] = []
     holds = True
     with options.session(out=out) as session:
         if show_sql:
             session.engine.on_statement = show.print_sql(to_stderr=as_json)
         try:
-            statements = [one for file in files for one in grammar.read(file, dialect=session.engine.dialect)]
+            statements = list(_statements(files, texts, session.engine.dialect))
             session.check_ahead(statements)
             for statement in statements:
                 outcome = session.run(statement)
@@ -58,3 +70,16 @@ def command(options: Options, files: tuple[str, ...], out: str | None, as_json: 
     if as_json:
         show.print_json({"results": done, "holds": holds})
     return 0 if holds else 1
+
+
+def _statements(files: Sequence[str], texts: Sequence[str], dialect: str) -> Iterator[Statement]:
+    """What the files and then the texts hold; a mistake in a text names it -c, or -c 2 where there are several."""
+    from ppdm_sql.policy import grammar
+
+    for file in files:
+        if file == "-":
+            yield from grammar.read_stream(click.get_binary_stream("stdin"), file="<stdin>", dialect=dialect)
+        else:
+            yield from grammar.read(file, dialect=dialect)
+    for number, text in enumerate(texts, start=1):
+        yield from grammar.parse(text, file="-c" if len(texts) == 1 else f"-c {number}", dialect=dialect)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import sqlglot
 
@@ -36,6 +37,9 @@ from ppdm_sql.policy.tokens import LARGEST_TEXT, Kind, Source, Token, described,
 from ppdm_sql.policy.values import Options, read_options, read_string
 from ppdm_sql.policy.words import KINDS, ReleaseKind, nearest, shown
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Word
+
+# No character is longer than four bytes, so more bytes than this are too many characters.
+_LARGEST_CONTENT = 4 * LARGEST_TEXT
 
 Ours = Publish | PseudoData | Refresh | Verify | Export | DropRelease
 
@@ -65,12 +69,20 @@ def read(path: str | Path, *, dialect: str = "duckdb") -> list[Statement]:
     file = str(path)
     try:
         with Path(path).open("rb") as stream:
-            # No character is longer than four bytes, so more bytes than this are too many characters.
-            content = stream.read(4 * LARGEST_TEXT + 1)
+            content = stream.read(_LARGEST_CONTENT + 1)
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or "not a path"
         raise PolicyError(f"the policy file cannot be read: {reason}", file=file) from cause
-    if len(content) > 4 * LARGEST_TEXT:
+    return _decode(content, file, dialect)
+
+
+def read_stream(stream: BinaryIO, *, file: str, dialect: str = "duckdb") -> list[Statement]:
+    """The statements that a stream holds, such as standard input; file: what messages call it."""
+    return _decode(stream.read(_LARGEST_CONTENT + 1), file, dialect)
+
+
+def _decode(content: bytes, file: str, dialect: str) -> list[Statement]:
+    if len(content) > _LARGEST_CONTENT:
         raise too_large(file)
     try:
         text = content.decode("utf-8")

@@ -41,9 +41,11 @@ class Done:
 def ppdm(tmp_path: Path):
     """Runs the command line in a folder of its own."""
 
-    def run(*arguments: str, **environment: str) -> Done:
+    def run(*arguments: str, stdin: str | None = None, **environment: str) -> Done:
         env = {k: v for k, v in os.environ.items() if k != "PPDM_DB"} | {"COLUMNS": "100"} | environment
-        done = subprocess.run([*PPDM, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [*PPDM, *arguments], cwd=tmp_path, env=env, input=stdin, capture_output=True, text=True, timeout=120
+        )
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run
