@@ -162,7 +162,9 @@ def test_catalog_status_and_migrate(ppdm, clinic):
     assert ppdm(*DB, "catalog", "migrate").out == "the catalog is up to date\n"
 
 
-@pytest.mark.parametrize("name", ["", "demo", "run", "plan", "check", "verify", "export", "show", "list", "drop", "catalog"])
+@pytest.mark.parametrize(
+    "name", ["", "demo", "run", "plan", "check", "verify", "export", "show", "list", "drop", "catalog"]
+)
 def test_every_command_has_help_with_an_example(ppdm, name):
     done = ppdm(*([name] if name else []), "--help")
     assert done.code == 0
