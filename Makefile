@@ -63,7 +63,7 @@ MUTANTS ?= 300
 mutants: $(VENV)/.mutants ## Mutation testing of verify/, checks/, joint check, publish and quoting: MUTANTS, SEED
 	$(BIN)/python -m tests.mutants --mutants $(MUTANTS) --seed $(SEED) --workers $(WORKERS) --markdown mutants.md
 
-COVERED := ppdm_sql/verify/*,ppdm_sql/checks/*,ppdm_sql/release/joint*.py,ppdm_sql/release/out.py,ppdm_sql/release/publish.py,ppdm_sql/statements/*
+COVERED := ppdm_sql/verify/*,ppdm_sql/checks/*,ppdm_sql/planning/*,ppdm_sql/release/supersede.py,ppdm_sql/release/publish.py,ppdm_sql/statements/*
 COVERING ?= tests/verify tests/checks tests/release tests/attacks tests/engines/test_engine_names.py
 
 coverage: $(VENV)/.mutants ## Branch coverage of the same folders by their tests on DuckDB

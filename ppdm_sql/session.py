@@ -27,6 +27,9 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
+from ppdm_sql.planning.damage import is_damaged, refuse_damaged
+from ppdm_sql.planning.live_limits import is_live
+from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
     DropRelease,
@@ -39,10 +42,8 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
-from ppdm_sql.release.damage import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
 from ppdm_sql.release.export import check_recordable, export
-from ppdm_sql.release.live import is_live
 from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import export_model, recheck_model
@@ -54,7 +55,6 @@ from ppdm_sql.release.pseudo_planned import planned_pseudo
 from ppdm_sql.release.publish import publish
 from ppdm_sql.release.recheck import recheck, recheck_damaged
 from ppdm_sql.release.recorded import recorded
-from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name

@@ -33,7 +33,7 @@ from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name, column
 
 _LOCK = Name(SCHEMA, "ledger")
-_LINK = "ppdm_link_"
+LINK = "ppdm_link_"
 _SHOWN = 5  # problems that a refusal lists
 _ADVICE = "List it with ppdm catalog status.  After a review, ppdm catalog seal accepts the catalog as it is"
 
@@ -79,7 +79,7 @@ def locked(engine: Engine) -> Iterator[None]:
 
 def link_name(release_id: str) -> Name:
     """The table that says which row is in which class of a release."""
-    return Name(SCHEMA, f"{_LINK}{release_id}")
+    return Name(SCHEMA, f"{LINK}{release_id}")
 
 
 # -- writing -----------------------------------------------------------------------------------------------
@@ -108,7 +108,7 @@ def seal(engine: Engine, reason: str) -> None:
 
 def _add_seal(engine: Engine, reason: str) -> None:
     names = _names(engine)
-    links = {name.removeprefix(_LINK) for name in engine.relations(SCHEMA) if name.startswith(_LINK)}
+    links = {name.removeprefix(LINK) for name in engine.relations(SCHEMA) if name.startswith(LINK)}
     covered = {
         release_id: {
             "name": names.get(release_id, release_id),

@@ -224,7 +224,7 @@ def _table(*heads: str) -> Table:
 
 def release(found: Published, readers: Sequence[str] = ()) -> None:
     """One release in full."""
-    from ppdm_sql.release.manifest import joint_breaches
+    from ppdm_sql.planning.manifest import joint_breaches
 
     record, content = found.record, found.manifest
     console.print(f"[bold]{escape(found.name)}[/], published {content['release']['published_at']} by "

@@ -23,7 +23,7 @@ def command(options: Options, name: str, part: str | None, as_json: bool) -> int
     """
     from ppdm_sql.catalog import releases
     from ppdm_sql.commands import show
-    from ppdm_sql.release.manifest import as_text
+    from ppdm_sql.planning.manifest import as_text
 
     with options.session(writes=False) as session:
         found = session.release(name)

@@ -13,12 +13,12 @@ from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
+from ppdm_sql.planning.composition import joint_breach, judge_jointly
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.planner import Planner
+from ppdm_sql.planning.staging import build_stage, private_columns
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.out import joint_breach, judge_jointly
-from ppdm_sql.release.request import Planner
-from ppdm_sql.release.stage import build_stage, private_columns
 from ppdm_sql.source.relation import Source
 from ppdm_sql.watching import silent
 

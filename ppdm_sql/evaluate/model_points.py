@@ -20,8 +20,9 @@ from ppdm_sql.evaluate.learners import Score, score_of_tree
 from ppdm_sql.evaluate.shared import Bench
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan
-from ppdm_sql.release.model import ModelRequest, measure
-from ppdm_sql.release.stage import STAGE, private_columns
+from ppdm_sql.planning.measure_model import measure_model
+from ppdm_sql.planning.request import ModelRequest
+from ppdm_sql.planning.staging import STAGE, private_columns
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.verify.relation import Judgement
@@ -51,7 +52,7 @@ def judged_model(bench: Bench, point: Point) -> JudgedModel:
     request = ModelRequest(
         "", "", statement, bench.whole, bench.hierarchies, plan, engine.name(statement.name), None, private
     )
-    judgement = measure(engine, request, silent).judgement
+    judgement = measure_model(engine, request, silent).judgement
     return JudgedModel(plan, judgement, risk_of_parts(engine, STAGE, persons=bench.whole.entity is not None))
 
 

@@ -40,10 +40,10 @@ from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, me
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ENTITY, Private, TablePlan
 from ppdm_sql.methods.plan import Risk as OwnRisk
+from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.release import risks
-from ppdm_sql.release.publish import sensitive_columns
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -166,12 +166,12 @@ def _released(bench: Bench, point: Point, source: Source, private: Private, into
 def _accepting(statement: Publish, own_risks: Sequence[OwnRisk], bench: Bench) -> Publish:
     """The statement without accepted risks its method does not have; refused where it has one not accepted."""
     policy = statement.policy
-    known = {one.name for one in risks.residual(policy, own_risks)}
+    known = {one.name for one in residual_risks.residual(policy, own_risks)}
     kept = tuple(name for name in policy.accepted_risks if name in known)
     if policy.algorithm != bench.opened.statement.policy.algorithm and kept != policy.accepted_risks:
         statement = replace(statement, policy=replace(policy, accepted_risks=kept))
         statement = replace(statement, text=rendered(statement, bench.engine.dialect))
-    risks.check_accepted(statement.policy, own_risks)
+    residual_risks.check_accepted(statement.policy, own_risks)
     return statement
 
 

@@ -23,9 +23,9 @@ from ppdm_sql.evaluate.learners import LEARNERS, Score, learn_and_test
 from ppdm_sql.evaluate.protocol import Protocol
 from ppdm_sql.evaluate.workload import Answered
 from ppdm_sql.methods.plan import Private
+from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import did_you_mean, shown
-from ppdm_sql.release.request import Planner
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own

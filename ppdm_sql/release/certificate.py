@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import attachment
+from ppdm_sql.planning.manifest import joint_breaches, recorded_readings, typed
 from ppdm_sql.release.files import DATABASE, RELEASE, release_query
-from ppdm_sql.release.manifest import joint_breaches, recorded_readings, typed
 from ppdm_sql.requirements import EntropyDiversity, Requirement
 from ppdm_sql.statements.handed_over import comment, statement_text
 from ppdm_sql.statements.names import aliased

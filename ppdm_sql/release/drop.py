@@ -7,10 +7,10 @@ from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.out import pseudo_data_of
+from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.results import Dropped
+from ppdm_sql.release.supersede import pseudo_data_of
 from ppdm_sql.release.turn import still_current
 from ppdm_sql.release.withdraw import withdraw
 

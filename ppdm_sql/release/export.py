@@ -28,15 +28,16 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, OptionError, PolicyError, RequirementBreached, Tampered
+from ppdm_sql.planning import manifest
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.options import unknown_option
-from ppdm_sql.release import manifest, writers
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.out import note_export_of_model
+from ppdm_sql.release import writers
 from ppdm_sql.release.pseudo import comment_on
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
-from ppdm_sql.release.stage import published_query
+from ppdm_sql.release.supersede import note_export_of_model
 from ppdm_sql.release.turn import still_current
 from ppdm_sql.statements.handed_over import has_control
 from ppdm_sql.statements.names import Name, aliased, column

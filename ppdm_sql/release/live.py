@@ -24,30 +24,23 @@ from typing import Any
 from sqlglot import exp, parse_one
 from sqlglot.optimizer.scope import traverse_scope
 
-from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import Mistake, PolicyError, PpdmError
+from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.methods.live_rules import GROUP, SHOWN, Live, takes
-from ppdm_sql.methods.plan import ENTITY, Risk
-from ppdm_sql.policy.policy import Policy, Publish
-from ppdm_sql.release.stage import published_query
-from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
+from ppdm_sql.methods.plan import ENTITY
+from ppdm_sql.planning.staging import published_query
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.requirements import KAnonymity, Requirement
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, own
 from ppdm_sql.verify.content import content_hash
 
-METHODS = ("tpp",)
 PREFIX = "ppdm_live_"
-RISK = Risk(
-    "live",
-    "a live view shows every change of its source: who reads it before and after one can tell what changed",
-    refuses=True,
-)
 _RECODED = own("ppdm_recoded")
 _UNSURE = (exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Rand, exp.Randn, exp.Uuid)
 
@@ -55,37 +48,6 @@ _UNSURE = (exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Rand, exp.Rand
 def rows_name(release_id: str) -> Name:
     """The private view of what is shown, with the person of every row where the policy names one."""
     return Name(SCHEMA, f"{PREFIX}rows_{release_id}")
-
-
-def is_live(record: ReleaseRecord) -> bool:
-    return bool(record.manifest.get("live", False))
-
-
-# -- what is refused -------------------------------------------------------------------------------------
-
-
-def check_live(statement: Publish) -> None:
-    """Refuses, before anything is read, a method or a requirement that cannot be kept at query time."""
-    problem = _problem(statement.policy)
-    if problem:
-        place = statement.place
-        raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
-
-
-def _problem(policy: Policy) -> str | None:
-    if policy.algorithm not in METHODS:
-        return (
-            f"LIVE is for ALGORITHM {', '.join(METHODS)}, whose rules also say what becomes of new rows; for "
-            f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
-        )
-    for item in policy.requirements:
-        if isinstance(item, Closeness):
-            return (
-                f"{item}: a LIVE view cannot keep t, because hiding a class changes what the others are compared with"
-            )
-        if isinstance(item, EntropyDiversity):
-            return f"{item}: a view cannot decide entropy exactly; use distinct_l, simple_l or recursive_l with LIVE"
-    return None
 
 
 # -- making ----------------------------------------------------------------------------------------------

@@ -17,12 +17,12 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ENTITY
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.manifest import finding_json, nulls_as_value, typed
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
 from ppdm_sql.release.export import export
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import finding_json, nulls_as_value, typed
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, FindingShown, Verified

@@ -23,9 +23,9 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.planning.manifest import joint_breaches, nulls_as_value
 from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
-from ppdm_sql.release.manifest import joint_breaches, nulls_as_value
 from ppdm_sql.requirements import EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement

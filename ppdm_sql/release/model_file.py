@@ -17,9 +17,10 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError, Tampered
+from ppdm_sql.planning import manifest
+from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.policy.words import shown
-from ppdm_sql.release import manifest
 from ppdm_sql.release.export import (
     certificate_path,
     manifest_path,
@@ -30,7 +31,6 @@ from ppdm_sql.release.export import (
     refuse_foreign,
     write_private,
 )
-from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of, stored_text
 from ppdm_sql.release.model_certificate import model_audit, model_certificate
 from ppdm_sql.release.results import Exported, FindingShown, Verified

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.measure_model import measure_model
+from ppdm_sql.planning.measure_table import preview
+from ppdm_sql.planning.planner import Planner
+from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.model import ModelRequest
-from ppdm_sql.release.model import measure as measure_model
-from ppdm_sql.release.out import refuse_superseding, withdrawn_by
-from ppdm_sql.release.publish import Request, preview
-from ppdm_sql.release.request import Planner
 from ppdm_sql.release.results import Planned
+from ppdm_sql.release.supersede import refuse_superseding, withdrawn_by
 
 
 def planned(planner: Planner, statement: Publish) -> Planned:

@@ -21,6 +21,10 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, SchemaDrifted
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
+from ppdm_sql.planning.damage import refuse_damaged
+from ppdm_sql.planning.live_limits import check_live
+from ppdm_sql.planning.planner import Planner, as_drift, folder_of
+from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
 from ppdm_sql.policy.options import at, place_option
@@ -40,12 +44,7 @@ from ppdm_sql.policy.policy import (
 )
 from ppdm_sql.policy.words import nearest
 from ppdm_sql.release import export, model_file
-from ppdm_sql.release.damage import refuse_damaged
-from ppdm_sql.release.live import check_live
-from ppdm_sql.release.model import find_former
 from ppdm_sql.release.pseudo import read_order, released_model
-from ppdm_sql.release.request import Planner, as_drift, folder_of
-from ppdm_sql.release.target import find_target
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.hierarchy import load_hierarchy

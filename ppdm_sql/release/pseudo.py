@@ -18,6 +18,10 @@ from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError, PpdmError, Tampered
 from ppdm_sql.models import library
+from ppdm_sql.planning import manifest
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.staging import published_query
+from ppdm_sql.planning.target import Target, find_target
 from ppdm_sql.policy.clause import LARGEST_SEED
 from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import PseudoData
@@ -25,13 +29,10 @@ from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import Made, Order, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
-from ppdm_sql.release import manifest
-from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.model import problems_of
-from ppdm_sql.release.out import retire_pseudo
 from ppdm_sql.release.readers import note_readers
-from ppdm_sql.release.stage import published_query
-from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.release.supersede import retire_pseudo
+from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.release.turn import publishing
 from ppdm_sql.sharing.mark import MARK
 from ppdm_sql.statements.names import own
@@ -113,7 +114,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
         target = find_target(engine, statement, release_id)
         if target.former is not None:
             note_readers(engine, target.former)
-        target.clear(engine)
+        clear_name(engine, target)
         engine.create_table(target.storage, published_query(engine, _STAGE, made.columns, order.seed))
         record = _record(engine, statement, order, made, model, target, release_id, run_id)
         if target.is_view:
@@ -122,7 +123,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
             engine.create_view(target.name, columns, replace=True)
         engine.comment(target.name, target.kind, comment_on(record))
         retire_pseudo(engine, record, target.former)
-        target.clear_storage(engine)
+        clear_storage(engine, target)
         note_readers(engine, record)
     engine.drop_table(_STAGE, temporary=True)
     return record

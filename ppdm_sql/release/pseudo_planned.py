@@ -11,16 +11,16 @@ from ppdm_sql.catalog import migrate
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.policy.words import many
 from ppdm_sql.pseudodata.categories import Listed
 from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched
 from ppdm_sql.pseudodata.generate import Order, choices
 from ppdm_sql.pseudodata.paths import recipes
-from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.pseudo import read_order, released_model
 from ppdm_sql.release.results import Planned
-from ppdm_sql.release.target import find_target
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.show import rows_text, visible
 from ppdm_sql.trees.tree import Attribute

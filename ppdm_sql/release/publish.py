@@ -11,9 +11,8 @@ record     catalog, checks, manifest, link table; then the transaction commits
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -22,62 +21,25 @@ from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
-from ppdm_sql.methods.plan import ENTITY, Risk, TablePlan
+from ppdm_sql.planning import composition, joint, manifest, people
+from ppdm_sql.planning.measure_table import Measured, leaf_levels, measure_stored
+from ppdm_sql.planning.request import Request
+from ppdm_sql.planning.staging import STAGE, build_stage, key_columns, published_query
+from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.release import joint, live, manifest, out, people, risks
+from ppdm_sql.release import live, supersede
 from ppdm_sql.release.readers import note_readers
-from ppdm_sql.release.stage import STAGE, build_stage, key_columns, published_query
-from ppdm_sql.release.target import Target, find_target
+from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.release.turn import publishing, refuse_vanished
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, own
+from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import content_hash
-from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge, null_matches_all_k
-from ppdm_sql.verify.same_model import tree_differences
+from ppdm_sql.verify.relation import Finding, Judgement
 from ppdm_sql.watching import Progress
-
-_PREVIEW = own("ppdm_preview")
-
-
-@dataclass(frozen=True)
-class Request:
-    """A statement with everything that was found out about it."""
-
-    release_id: str
-    run_id: str
-    statement: Publish
-    source: Source
-    hierarchies: Mapping[str, Hierarchy]
-    plan: TablePlan
-    target: Target
-
-    @property
-    def risks(self) -> tuple[Risk, ...]:
-        return risks.residual(self.statement.policy, self.own_risks)
-
-    @property
-    def own_risks(self) -> tuple[Risk, ...]:
-        """Those of the method, and of the way it is published."""
-        return (*self.plan.risks, live.RISK) if self.statement.live else self.plan.risks
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What the judge found on the stored rows."""
-
-    judgement: Judgement
-    joint: tuple[joint.JointOutcome, ...]
-    content_hash: str
-    columns: Mapping[str, str]
-    k_null_matches_all: int | None
-
-
-def new_release_id() -> str:
-    return uuid.uuid4().hex
 
 
 def publish(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
@@ -101,26 +63,18 @@ def _with_target_of_now(engine: Engine, request: Request) -> Request:
     return replace(request, target=target)
 
 
-def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
-    """The same measurements on a working table; nothing is stored that outlives the session."""
-    build_stage(engine, request.plan)
-    query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
-    engine.create_table(_PREVIEW, query, temporary=True)
-    return _measure(engine, request, _PREVIEW, progress)
-
-
 def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
     target, policy = request.target, request.statement.policy
     readers = _readers(engine, request)
     if target.former is not None:
         note_readers(engine, target.former)  # rights go with the relation
-    target.clear(engine)
+    clear_name(engine, target)
     progress("writing", 0, None)
     stored = _build_live(engine, request) if target.is_live else _build_table(engine, request)
-    measured = _measure(engine, request, stored, progress)
+    measured = measure_stored(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement, request.source)
-    out.refuse_joint(str(target.name), policy, measured.joint)
-    out.refuse_superseding(engine, request.statement, request.source, target.former)
+    composition.refuse_joint(str(target.name), policy, measured.joint)
+    supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     if target.is_live:
         _show_live(engine, request, measured)
     elif target.is_view:
@@ -134,7 +88,7 @@ def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecor
         engine.grant_select(target.name, readers)
     if target.is_live:
         live.let_read(engine, request.release_id, readers)
-    target.clear_storage(engine)
+    clear_storage(engine, target)
     note_readers(engine, record)
     return record
 
@@ -157,67 +111,6 @@ def _show_live(engine: Engine, request: Request, measured: Measured) -> None:
     live.build_view(engine, name, request.release_id, published, request.statement.policy.seed)
     if {measured.content_hash} != {content_hash(engine, one, published) for one in (STAGE, name)}:
         raise PpdmError("the view does not show the planned rows; nothing was published")
-
-
-# -- measuring -------------------------------------------------------------------------------------------
-
-
-def _measure(engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
-    source, policy = request.source, request.statement.policy
-    progress("verifying", 0, None)
-    sensitive = sensitive_columns(source, request.hierarchies)
-    judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
-    _check_complete(request, judgement)
-    _check_trees(engine, request, stored)
-    published = request.plan.published
-    content = content_hash(engine, stored, published)
-    if source.entity is not None:
-        judgement = _judged_by_person(engine, request, judgement, content)
-    else:
-        risks.refuse_unaccepted(policy, risks.few_persons(engine, policy, source, source.quasi))
-    columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
-    return Measured(
-        judgement,
-        tuple(out.judge_jointly(engine, policy, source, former=request.target.former)),
-        content,
-        columns,
-        null_matches_all_k(engine, stored, source.quasi),
-    )
-
-
-def sensitive_columns(source: Source, hierarchies: Mapping[str, Hierarchy]) -> list[SensitiveColumn]:
-    """The sensitive columns of a source as the judge reads them."""
-    return [
-        SensitiveColumn(name, source.info(name).kind, leaf_levels(hierarchies.get(name)), name in source.nulls_as_value)
-        for name in source.sensitive
-    ]
-
-
-def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
-    return None if hierarchy is None else {leaf: hierarchy.levels_of(leaf) for leaf in hierarchy.order}
-
-
-def _check_complete(request: Request, judgement: Judgement) -> None:
-    expected = request.plan.rows - request.plan.suppressed_rows
-    if judgement.rows != expected:
-        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
-
-
-def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
-    """The trees that were to be preserved, grown again from what was stored."""
-    different = tree_differences(engine, stored, request.plan.patterns)
-    if different:
-        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
-
-
-def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
-    """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
-    if content_hash(engine, STAGE, request.plan.published) != content:
-        raise PpdmError("the stored rows are not the staged ones; nothing was published")
-    asked = [item for item in request.statement.policy.requirements if isinstance(item, KAnonymity)]
-    by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
-    others = [finding for finding in rows.findings if not isinstance(finding.requirement, KAnonymity)]
-    return replace(rows, findings=(*by_person.findings, *others))
 
 
 # -- refusing --------------------------------------------------------------------------------------------
@@ -269,7 +162,7 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
         k_null_matches_all=measured.k_null_matches_all,
         content_hash=measured.content_hash,
         columns=measured.columns,
-        risks=(*request.risks, *out.risks_of(measured.joint)),
+        risks=(*request.risks, *composition.risks_of(measured.joint)),
         joint=[outcome.as_json() for outcome in measured.joint],
     )
     if request.plan.patterns:
@@ -279,7 +172,7 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
     parts = live.fingerprint(engine, request.target.name, request.release_id) if request.target.is_live else None
     record = _release_record(request, measured, content, at, parts)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
-    out.retire(engine, record, request.target.former, supersedes=policy.supersedes)
+    supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)
     return record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.release.out import models_of
+from ppdm_sql.release.supersede import models_of
 
 
 def note_readers(engine: Engine, record: ReleaseRecord) -> list[str]:

@@ -11,12 +11,12 @@ from typing import Any
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
+from ppdm_sql.planning.damage import DAMAGED
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.manifest import FORMAT, finding_json, null_readings, nulls_as_value, typed
 from ppdm_sql.policy.reread import requirements
 from ppdm_sql.release.certificate import certificate
-from ppdm_sql.release.damage import DAMAGED
 from ppdm_sql.release.files import RELEASE, opened
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import FORMAT, finding_json, null_readings, nulls_as_value, typed
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import FindingShown, Verified, pseudo_model
 from ppdm_sql.release.verdict import note_verdict

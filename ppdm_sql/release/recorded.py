@@ -10,7 +10,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached, SchemaDrifted
 from ppdm_sql.policy.policy import PseudoData, Publish
-from ppdm_sql.release.target import sweep
+from ppdm_sql.release.swap import sweep_leftovers
 from ppdm_sql.watching import Progress
 
 
@@ -20,7 +20,7 @@ def recorded(
     """Does the work of a statement, which is given the id of its run."""
     engine.check_writable()
     migrate.ensure(engine)
-    sweep(engine)
+    sweep_leftovers(engine)
     run_id = runs.start_run(engine, statement.text, statement.place.file)
     try:
         record = work(run_id)

@@ -13,15 +13,17 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.plan import ONE_LEAF
+from ppdm_sql.planning.composition import risks_of
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.manifest import finding_json, null_readings, recorded_readings, typed
+from ppdm_sql.planning.measure_model import MeasuredModel
+from ppdm_sql.planning.measure_table import Measured
+from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
 from ppdm_sql.policy.words import many, roles_text
 from ppdm_sql.release.in_html import as_block, as_list, as_table
-from ppdm_sql.release.joint import shown_name
-from ppdm_sql.release.manifest import finding_json, null_readings, recorded_readings, typed
-from ppdm_sql.release.model import MeasuredModel, ModelRequest
-from ppdm_sql.release.out import risks_of, withdrawn_by
-from ppdm_sql.release.publish import Measured, Request
+from ppdm_sql.release.supersede import withdrawn_by
 from ppdm_sql.statements.names import Name, column
 
 if TYPE_CHECKING:

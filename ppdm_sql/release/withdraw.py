@@ -5,6 +5,7 @@ from __future__ import annotations
 from ppdm_sql.catalog import models
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.planning.live_limits import is_live
 from ppdm_sql.release import live
 from ppdm_sql.statements.names import SCHEMA, Name
 
@@ -19,7 +20,7 @@ def withdraw(engine: Engine, record: ReleaseRecord) -> None:
         engine.drop_table(record.name)
     if record.storage:
         engine.drop_table(Name(SCHEMA, record.storage))
-    if live.is_live(record):
+    if is_live(record):
         live.drop_parts(engine, record.release_id)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.planning.manifest import achieved_text, nulls_as_value
 from ppdm_sql.policy.reread import requirements
-from ppdm_sql.release.manifest import achieved_text, nulls_as_value
 from ppdm_sql.release.results import FindingShown
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import Facts

@@ -21,11 +21,11 @@ from ppdm_sql.checks.size import Sizes, sizes_by_columns
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import PART, PERSON
+from ppdm_sql.planning import joint
+from ppdm_sql.planning.manifest import nulls_as_value
+from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release import joint
-from ppdm_sql.release.manifest import nulls_as_value
-from ppdm_sql.release.request import Planner
 from ppdm_sql.requirements import Closeness, Requirement
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column

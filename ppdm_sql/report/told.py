@@ -11,7 +11,7 @@ from markupsafe import Markup
 from ppdm_sql import __version__, resources
 from ppdm_sql.catalog.store import now
 from ppdm_sql.checks.risk import risk
-from ppdm_sql.release.manifest import typed
+from ppdm_sql.planning.manifest import typed
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import FILE, Facts
 from ppdm_sql.report.parts import Cell, Code, Figure, Section, Tile, prose, table

@@ -12,8 +12,8 @@ from markupsafe import escape
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place, write_private
-from ppdm_sql.release.joint import shown_name
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import gather

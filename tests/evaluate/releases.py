@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.registry import table_method
+from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.grammar import parse
-from ppdm_sql.release.request import Planner
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own

@@ -48,7 +48,7 @@ TARGETS = (
     ),
     Target(
         "joint",
-        ("ppdm_sql/release/joint*.py", "ppdm_sql/release/out.py", "sql/release/*.sql"),
+        ("ppdm_sql/planning/joint.py", "ppdm_sql/planning/composition.py", "ppdm_sql/release/supersede.py", "sql/release/*.sql"),
         (
             "tests/release/test_joint.py", "tests/release/test_joint_rows.py", "tests/release/test_joint_models.py",
             "tests/release/test_superseded.py", "tests/release/test_model_release.py",
@@ -57,7 +57,7 @@ TARGETS = (
     ),
     Target(
         "publish",
-        ("ppdm_sql/release/publish.py",),
+        ("ppdm_sql/release/publish.py", "ppdm_sql/planning/measure_table.py"),
         (
             "tests/release/test_publish.py", "tests/release/test_session_calls.py", "tests/release/test_superseded.py",
             "tests/release/test_live.py", "tests/attacks/test_injection.py",

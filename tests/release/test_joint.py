@@ -14,9 +14,9 @@ from sqlglot import exp
 from ppdm_sql.catalog import migrate
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.release import joint
-from ppdm_sql.release.people import Keys
-from ppdm_sql.release.stage import STAGE
+from ppdm_sql.planning import joint
+from ppdm_sql.planning.people import Keys
+from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
 from tests.release.conftest import COLUMNS, people, policy
 

@@ -13,8 +13,8 @@ import ppdm_sql
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.release import joint, people
-from ppdm_sql.release.stage import STAGE
+from ppdm_sql.planning import joint, people
+from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
 
 COLUMNS = {"pid": "INTEGER", "visit": "INTEGER", "x": "INTEGER", "y": "INTEGER", "name": "TEXT", "ill": "TEXT"}

@@ -240,7 +240,7 @@ def test_explain_writes_nothing(duck):
 def test_a_failure_at_the_end_leaves_the_former_release(session, monkeypatch):
     session.publish(live(more="SUPERSEDES"))
     before, held = own_relations(session), rows(session)
-    monkeypatch.setattr("ppdm_sql.release.out.retire", _fails)
+    monkeypatch.setattr("ppdm_sql.release.supersede.retire", _fails)
     with pytest.raises(PpdmError, match="the disk is full"):
         session.publish(live("k = 6", more="SUPERSEDES"))
     assert own_relations(session) == before

@@ -15,12 +15,11 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
+from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
+from ppdm_sql.planning.staging import private_columns
+from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release import risks
-from ppdm_sql.release.model import ModelRequest, find_former
-from ppdm_sql.release.publish import Request, new_release_id
-from ppdm_sql.release.stage import private_columns
-from ppdm_sql.release.target import find_target
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
@@ -49,9 +48,9 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
-        plan = replace(plan, risks=(*risks.derived(source), *plan.risks))
+        plan = replace(plan, risks=(*residual_risks.derived(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
-        risks.check_accepted(statement.policy, request.own_risks)
+        residual_risks.check_accepted(statement.policy, request.own_risks)
         return request
 
     def model(self, statement: Publish, run_id: str) -> ModelRequest:
@@ -65,9 +64,9 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
-        own = (*risks.derived(source), *risks.rare_classes(self.engine, statement.policy, source))
+        own = (*residual_risks.derived(source), *residual_risks.rare_classes(self.engine, statement.policy, source))
         plan = replace(plan, risks=(*own, *plan.risks))
-        risks.check_accepted(statement.policy, plan.risks)
+        residual_risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
 
     def source(self, statement: Publish) -> Source:

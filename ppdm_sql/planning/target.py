@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog import migrate, models, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.policy import PseudoData, Publish
-from ppdm_sql.release import live
 from ppdm_sql.statements.names import SCHEMA, Name
 
 _LONGEST = 200
-_STORAGE = "ppdm_release_"
-_LINK = "ppdm_link_"
+STORAGE = "ppdm_release_"
 
 
 @dataclass(frozen=True)
@@ -38,23 +36,6 @@ class Target:
     def kind(self) -> str:
         return "view" if self.is_view else "table"
 
-    def clear(self, engine: Engine) -> None:
-        """Takes the former release away; inside the transaction that puts the new one there."""
-        if self.former is None:
-            return
-        kind = engine.relation_kind(self.name)
-        if kind == "view" and not (self.is_view and not engine.has_transactions):
-            engine.drop_view(self.name)
-        elif kind == "table":
-            engine.drop_table(self.name)
-
-    def clear_storage(self, engine: Engine) -> None:
-        """The table behind a former view, or the rules of a live one, once nothing shows them any more."""
-        if self.former is not None and self.former.storage:
-            engine.drop_table(Name(SCHEMA, self.former.storage))
-        if self.former is not None and live.is_live(self.former):
-            live.drop_parts(engine, self.former.release_id)
-
 
 def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str) -> Target:
     """The place a statement asks for, or a refusal when somebody else's relation is there."""
@@ -72,7 +53,7 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
     # Without transactions only a view can be swapped in one step.
     is_view = isinstance(statement, Publish) and statement.kind == "VIEW"
     behind = is_view or not engine.has_transactions
-    storage = Name(SCHEMA, f"{_STORAGE}{release_id}") if behind else name
+    storage = Name(SCHEMA, f"{STORAGE}{release_id}") if behind else name
     return Target(name, storage, former)
 
 
@@ -96,12 +77,25 @@ def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | 
     return None if replace else f'release "{name}" is there already: CREATE OR REPLACE publishes it anew'
 
 
-def sweep(engine: Engine) -> None:
-    """Drops what a killed run left behind; only an engine without transactions can leave anything."""
-    if engine.has_transactions:
-        return
-    known = {record.release_id for record in releases.listed(engine, include_gone=True)}
-    for relation in engine.relations(SCHEMA):
-        for prefix in (_STORAGE, _LINK):
-            if relation.startswith(prefix) and relation.removeprefix(prefix) not in known:
-                engine.drop_table(Name(SCHEMA, relation))
+def find_former(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord | None]:
+    """The name of the model and the release it would replace."""
+    name = engine.name(statement.name)
+    if name.schema is not None:
+        raise PolicyError("a model's name has no schema: it is kept in the catalog")
+    if engine.relation_kind(name) is not None:
+        raise PolicyError(f'"{name}" is a table or view of this database: give the model another name')
+    if not migrate.is_there(engine):
+        return name, None
+    former = releases.current(engine, name)
+    taken = models.find(engine, name.last)
+    if taken is not None and former is None:
+        elsewhere = releases.of_model(engine, name.last)
+        if elsewhere is not None:
+            raise PolicyError(
+                f'model "{name}" is a release that was published as "{elsewhere.name}": go to schema '
+                f'"{elsewhere.schema_name}" to publish it anew, or choose another name'
+            )
+        raise PolicyError(f'there is a model "{name}" already that is no release: drop it, or choose another name')
+    if former is not None and not statement.replace:
+        raise PolicyError(f'release "{name}" is there already: CREATE OR REPLACE publishes it anew')
+    return name, former

@@ -24,7 +24,7 @@ from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.plan import QUASI
-from ppdm_sql.release.stage import key_columns, person_columns
+from ppdm_sql.planning.staging import key_columns, person_columns
 from ppdm_sql.source.lineage import NO_TABLE, Behind
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.tables import table_named

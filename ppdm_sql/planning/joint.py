@@ -24,9 +24,9 @@ from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI
-from ppdm_sql.release import people
-from ppdm_sql.release.people import How, Keys, Why
-from ppdm_sql.release.stage import STAGE
+from ppdm_sql.planning import people
+from ppdm_sql.planning.people import How, Keys, Why
+from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers

@@ -10,9 +10,9 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import Risk
+from ppdm_sql.planning.staging import STAGE, identifier_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
-from ppdm_sql.release.stage import STAGE, identifier_columns
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.planning.manifest import typed
 from ppdm_sql.policy.reread import requirements
-from ppdm_sql.release.manifest import typed
 
 _FINDING = ("requirement", "column", "achieved", "holds", "breaching_classes", "breaching_rows")
 DAMAGED = "its rows in the catalog are damaged"

@@ -1,83 +1,19 @@
-"""What is out already beside a new release: what it is judged together with, and what becomes of that."""
+"""What a new release does to those before it: replaced, superseded and withdrawn, or standing for the same rows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
-from ppdm_sql.methods.plan import Risk
-from ppdm_sql.policy.policy import Policy, Publish
-from ppdm_sql.policy.words import many
-from ppdm_sql.release import joint, people, risks
-from ppdm_sql.release.damage import refuse_damaged
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.planning import joint
+from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.withdraw import is_overlaid, withdraw
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.tables import relations_read
-from ppdm_sql.statements.names import SCHEMA, Name
-
-_WAYS_OUT = (
-    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or say SUPERSEDES "
-    "when nobody holds it any more, or ACCEPT RISK (joint)"
-)
-_WAYS_OUT_OF_ANOTHER_TABLE = (
-    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or ACCEPT RISK "
-    "(joint); SUPERSEDES is for releases of the same tables only"
-)
-
-
-def judge_jointly(
-    engine: Engine,
-    policy: Policy,
-    source: Source,
-    raw: Collection[str] | None = None,
-    *,
-    former: ReleaseRecord | None = None,
-) -> list[joint.JointOutcome]:
-    """The stage together with every release that is still out and speaks of the same people.
-
-    SUPERSEDES speaks of releases of the same tables and of the former one of this name; releases of other tables stay
-    out, and stay judged.  raw: what leaves as it is; None: every column that is no quasi-identifier.
-    """
-    if not migrate.is_there(engine):
-        return []
-    others = releases.live_from(engine, source.tables)
-    known = {record.release_id for record in others}
-    strangers = [record for record in releases.out_now(engine) if record.release_id not in known]
-    if policy.supersedes:
-        others = []
-        strangers = [record for record in strangers if former is None or record.release_id != former.release_id]
-    if not others and not strangers:
-        return []
-    for other in (*others, *strangers):
-        refuse_damaged(other)
-    _refuse_edited_links(engine, (*others, *strangers))
-    keys = people.keys_of(source, raw)
-    return joint.judge_jointly(
-        engine, others, keys, risks.asked_k(policy), persons=source.entity is not None, strangers=strangers
-    )
-
-
-def _refuse_edited_links(engine: Engine, others: Sequence[ReleaseRecord]) -> None:
-    edited = ledger.edited_links(engine, {other.release_id for other in others})
-    if edited:
-        names = ", ".join(f'"{joint.shown_name(other)}"' for other in others if other.release_id in edited)
-        raise Tampered(
-            f"the link table of {names} was edited in schema {SCHEMA}, so nothing can be judged together with it; "
-            "publish it again, or withdraw it with DROP RELEASE"
-        )
-
-
-# -- refusing --------------------------------------------------------------------------------------------
-
-
-def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> None:
-    found = joint_breach(policy, outcomes)
-    if found is not None:
-        why, ways_out = found
-        raise RequirementBreached(f"{name} {why}; nothing was published.  {ways_out}")
+from ppdm_sql.statements.names import Name
 
 
 def refuse_superseding(engine: Engine, publish: Publish, source: Source, former: ReleaseRecord | None) -> None:
@@ -110,63 +46,6 @@ def withdrawn_by(
     there = {one.release_id: one for one in (*found, *made) if one.state == "live" and one.release_id != own}
     # A release of the same name is one that somebody else publishes at the same time: one of the two will win.
     return [one for one in there.values() if one.name.last != name.last or name.schema not in (None, one.name.schema)]
-
-
-def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
-    """Why a release is refused beside the others, and what can be done; None when it is not."""
-    broken = [outcome for outcome in outcomes if not outcome.holds]
-    if not broken or risks.JOINT.name in policy.accepted_risks:
-        return _known_elsewhere_breach(policy, outcomes)
-    first = broken[0]
-    held = ", ".join(first.releases)
-    small = f"{many(first.classes, 'joint class', 'joint classes')} of fewer than {first.k} ({many(first.rows, 'row')})"
-    has_same = "has the same people as" if first.is_stranger else "comes from the same table as"
-    why, what = {
-        "": (f"together with {held} has {small}", "publish the same recoding"),
-        "no key": (
-            f"{has_same} {held}, and they share no key to tell their joint classes by",
-            "select the same IDENTIFIER or ENTITY first in both",
-        ),
-        "other columns": (
-            f"cannot be measured together with {held}: the columns that tell their rows apart have the same names, "
-            "but other types, or are computed in another way",
-            "select IDENTIFIER, ENTITY or the quasi-identifiers in the same way in both",
-        ),
-        "nobody": (
-            f"cannot be measured together with {held}: they come from the same table and have no key in common",
-            "select IDENTIFIER, ENTITY or the quasi-identifiers in the same way in both",
-        ),
-        "other keys": (
-            f"cannot be measured together with {held}: no key is in both, but most rows with unusual "
-            "quasi-identifiers are, so these are the same people under other keys",
-            "select an IDENTIFIER or ENTITY that stays the same",
-        ),
-    }[first.unmeasured]
-    return why, f"Either {what}, {_WAYS_OUT_OF_ANOTHER_TABLE if first.is_stranger else _WAYS_OUT}"
-
-
-def _known_elsewhere_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
-    """Each release forms its classes by what it takes for known itself: what another one knows parts them further."""
-    (*_, risk) = (None, *risks_of(outcomes))
-    if risk is None or risk.name in policy.accepted_risks:
-        return None
-    return (
-        f"cannot be published: {risk.message}",
-        f"Either give the column the same role in both, or withdraw the other, or ACCEPT RISK ({risk.name})",
-    )
-
-
-def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
-    """What the joint groups do not take into account: each release forms them by what it takes for known itself."""
-    columns = sorted({name for outcome in outcomes for name in outcome.answered})
-    if not columns:
-        return ()
-    held = ", ".join(dict.fromkeys(outcome.releases[-1] for outcome in outcomes if outcome.answered))
-    message = (
-        f"{', '.join(columns)} is a quasi-identifier in one release and leaves as it is in another ({held}): somebody "
-        "who knows it can part the classes of the other further than was measured"
-    )
-    return (Risk(risks.KNOWN_ELSEWHERE, message, refuses=True),)
 
 
 # -- retiring --------------------------------------------------------------------------------------------

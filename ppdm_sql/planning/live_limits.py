@@ -1,0 +1,44 @@
+"""What a LIVE view can keep at query time, refused before anything is read."""
+
+from __future__ import annotations
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.methods.plan import Risk
+from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.requirements import Closeness, EntropyDiversity
+
+METHODS = ("tpp",)
+RISK = Risk(
+    "live",
+    "a live view shows every change of its source: who reads it before and after one can tell what changed",
+    refuses=True,
+)
+
+
+def is_live(record: ReleaseRecord) -> bool:
+    return bool(record.manifest.get("live", False))
+
+
+def check_live(statement: Publish) -> None:
+    """Refuses, before anything is read, a method or a requirement that cannot be kept at query time."""
+    problem = _problem(statement.policy)
+    if problem:
+        place = statement.place
+        raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
+
+
+def _problem(policy: Policy) -> str | None:
+    if policy.algorithm not in METHODS:
+        return (
+            f"LIVE is for ALGORITHM {', '.join(METHODS)}, whose rules also say what becomes of new rows; for "
+            f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
+        )
+    for item in policy.requirements:
+        if isinstance(item, Closeness):
+            return (
+                f"{item}: a LIVE view cannot keep t, because hiding a class changes what the others are compared with"
+            )
+        if isinstance(item, EntropyDiversity):
+            return f"{item}: a view cannot decide entropy exactly; use distinct_l, simple_l or recursive_l with LIVE"
+    return None

@@ -1,0 +1,100 @@
+"""What the judge finds on the rows of a table or view: on a working table, or on what was just stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PpdmError
+from ppdm_sql.methods.plan import ENTITY
+from ppdm_sql.planning import composition, joint, residual_risks
+from ppdm_sql.planning.request import Request
+from ppdm_sql.planning.staging import STAGE, build_stage, published_query
+from ppdm_sql.requirements import KAnonymity
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Name, own
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
+from ppdm_sql.verify.same_model import tree_differences
+from ppdm_sql.watching import Progress
+
+_PREVIEW = own("ppdm_preview")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the judge found on the stored rows."""
+
+    judgement: Judgement
+    joint: tuple[joint.JointOutcome, ...]
+    content_hash: str
+    columns: Mapping[str, str]
+    k_null_matches_all: int | None
+
+
+def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
+    """The same measurements on a working table; nothing is stored that outlives the session."""
+    build_stage(engine, request.plan)
+    query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
+    engine.create_table(_PREVIEW, query, temporary=True)
+    return measure_stored(engine, request, _PREVIEW, progress)
+
+
+def measure_stored(engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
+    source, policy = request.source, request.statement.policy
+    progress("verifying", 0, None)
+    sensitive = sensitive_columns(source, request.hierarchies)
+    judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
+    _check_complete(request, judgement)
+    _check_trees(engine, request, stored)
+    published = request.plan.published
+    content = content_hash(engine, stored, published)
+    if source.entity is not None:
+        judgement = _judged_by_person(engine, request, judgement, content)
+    else:
+        residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, source.quasi))
+    columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
+    return Measured(
+        judgement,
+        tuple(composition.judge_jointly(engine, policy, source, former=request.target.former)),
+        content,
+        columns,
+        null_matches_all_k(engine, stored, source.quasi),
+    )
+
+
+def sensitive_columns(source: Source, hierarchies: Mapping[str, Hierarchy]) -> list[SensitiveColumn]:
+    """The sensitive columns of a source as the judge reads them."""
+    return [
+        SensitiveColumn(name, source.info(name).kind, leaf_levels(hierarchies.get(name)), name in source.nulls_as_value)
+        for name in source.sensitive
+    ]
+
+
+def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | None:
+    return None if hierarchy is None else {leaf: hierarchy.levels_of(leaf) for leaf in hierarchy.order}
+
+
+def _check_complete(request: Request, judgement: Judgement) -> None:
+    expected = request.plan.rows - request.plan.suppressed_rows
+    if judgement.rows != expected:
+        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+
+
+def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
+    """The trees that were to be preserved, grown again from what was stored."""
+    different = tree_differences(engine, stored, request.plan.patterns)
+    if different:
+        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
+
+
+def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
+    """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
+    if content_hash(engine, STAGE, request.plan.published) != content:
+        raise PpdmError("the stored rows are not the staged ones; nothing was published")
+    asked = [item for item in request.statement.policy.requirements if isinstance(item, KAnonymity)]
+    by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
+    others = [finding for finding in rows.findings if not isinstance(finding.requirement, KAnonymity)]
+    return replace(rows, findings=(*by_person.findings, *others))

@@ -1,0 +1,40 @@
+"""What makes room for a release, in the transaction that puts it there; and what a killed run left behind."""
+
+from __future__ import annotations
+
+from ppdm_sql.catalog import ledger, releases
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.planning.live_limits import is_live
+from ppdm_sql.planning.target import STORAGE, Target
+from ppdm_sql.release import live
+from ppdm_sql.statements.names import SCHEMA, Name
+
+
+def clear_name(engine: Engine, target: Target) -> None:
+    """Takes the former release away; inside the transaction that puts the new one there."""
+    if target.former is None:
+        return
+    kind = engine.relation_kind(target.name)
+    if kind == "view" and not (target.is_view and not engine.has_transactions):
+        engine.drop_view(target.name)
+    elif kind == "table":
+        engine.drop_table(target.name)
+
+
+def clear_storage(engine: Engine, target: Target) -> None:
+    """The table behind a former view, or the rules of a live one, once nothing shows them any more."""
+    if target.former is not None and target.former.storage:
+        engine.drop_table(Name(SCHEMA, target.former.storage))
+    if target.former is not None and is_live(target.former):
+        live.drop_parts(engine, target.former.release_id)
+
+
+def sweep_leftovers(engine: Engine) -> None:
+    """Drops what a killed run left behind; only an engine without transactions can leave anything."""
+    if engine.has_transactions:
+        return
+    known = {record.release_id for record in releases.listed(engine, include_gone=True)}
+    for relation in engine.relations(SCHEMA):
+        for prefix in (STORAGE, ledger.LINK):
+            if relation.startswith(prefix) and relation.removeprefix(prefix) not in known:
+                engine.drop_table(Name(SCHEMA, relation))
