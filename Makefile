@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-spark nightly mutants coverage lint bench wheel clean
+.PHONY: demo test test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -77,6 +77,12 @@ lint: $(VENV)/.test ## Style and types
 
 bench: $(VENV)/.core $(VENV)-peers/.done ## Ratios to the plain GROUP BY and to peers, in one run
 	$(BIN)/python -m benchmarks --peers $(VENV)-peers/bin/python $(BENCH)
+
+# DATA names the folder of the public tables, which are not part of the repository; QUICK=1 takes fewer rows and repeats.
+PAPER ?= 000 001 002 004
+
+papers: $(VENV)/.test ## The papers' experiments again: PAPER=001 DATA=FOLDER QUICK=1
+	$(BIN)/python -m benchmarks.papers $(PAPER) $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
 
 wheel: $(VENV)/.test ## Build the wheel and try it in a fresh environment
 	sh .ci/wheel

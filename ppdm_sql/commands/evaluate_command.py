@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-    from ppdm_sql.evaluate.papers.tables import PaperTable
     from ppdm_sql.evaluate.run import Standing, Told
     from ppdm_sql.policy.policy import Publish
     from ppdm_sql.session import Session
@@ -25,7 +24,7 @@ _file = click.Path(dir_okay=False, writable=True)
 
 
 @click.command("evaluate")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--grid", multiple=True, metavar="WORD=V,V", help="Requirements to try, as in k=5,10,50; several multiply."
 )
@@ -42,13 +41,9 @@ _file = click.Path(dir_okay=False, writable=True)
 @click.option("--again", is_flag=True, help="Measure anew what was measured before.")
 @click.option("--csv", "csv_file", type=_file, metavar="FILE", help="Write the points as CSV.")
 @click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
-@click.option("--paper", metavar="NUMBER", help="Instead: the tables of a paper, run again (000, 001, 002, 004).")
-@click.option("--data", envvar="PPDM_DATA", type=click.Path(file_okay=False), metavar="FOLDER",
-              help="The folder of the papers' public tables (or PPDM_DATA).  [default: .]")  # fmt: skip
-@click.option("--quick", is_flag=True, help="With --paper: fewer repeats and sizes.")
 @json_option
 @pass_options
-def command(options: Options, /, file: str | None, paper: str | None, as_json: bool, **asked: object) -> int:
+def command(options: Options, /, file: str, as_json: bool, **asked: object) -> int:
     """Try methods and requirements on the table of a policy; publishes nothing.
 
     Every point is planned and judged as for publishing, on working tables, and kept in the catalog when it is
@@ -58,21 +53,9 @@ def command(options: Options, /, file: str | None, paper: str | None, as_json: b
     $ ppdm --db census.duckdb evaluate adult.sql --grid k=5,10,50 --method kactus2,tpp,mondrian
     $ ppdm --db census.duckdb evaluate adult.sql --grid k=5,10 --grid simple_l=2,3 --protocol kfold:5 --csv grid.csv
     $ ppdm --db census.duckdb evaluate adult.sql --method tpp,mondrian --workload asked.sql
-    $ ppdm evaluate --paper 004 --quick
 
     Exit status: 0 done, also when some points are refused; 2 the call or the policy is wrong; 3 stopped or failed.
     """
-    if paper is not None:
-        return _paper(paper, asked, as_json)
-    if file is None:
-        raise click.UsageError("which policy? ppdm evaluate policy.sql (or --paper NUMBER)")
-    return _policy(options, file, asked, as_json)
-
-
-# -- a policy ----------------------------------------------------------------------------------------------
-
-
-def _policy(options: Options, file: str, asked: Mapping[str, object], as_json: bool) -> int:
     from ppdm_sql.commands import show
     from ppdm_sql.evaluate import told
 
@@ -254,45 +237,3 @@ def _score(point: EvaluationPoint) -> str:
         return _number(point.r_squared, "{:.3f}")
     spread = "" if point.accuracy_spread is None else f" +- {point.accuracy_spread:.2%}"
     return f"{point.accuracy:.2%}{spread}"
-
-
-# -- papers ------------------------------------------------------------------------------------------------
-
-
-def _paper(paper: str, asked: Mapping[str, object], as_json: bool) -> int:
-    from ppdm_sql.commands import show
-    from ppdm_sql.commands.progress import bar
-    from ppdm_sql.evaluate.papers import tables_of
-    from ppdm_sql.watching import silent
-
-    _check_folder(asked["csv_file"])
-    folder = Path(str(asked["data"] or "."))
-    progress = bar() or silent
-    try:
-        tables = tables_of(paper, folder, progress, quick=bool(asked["quick"]))
-    finally:
-        progress("done", 1, 1)
-    _write(asked["csv_file"], _tables_csv(tables))
-    if as_json:
-        show.print_json({"paper": paper, "quick": bool(asked["quick"]), "tables": [vars(one) for one in tables]})
-        return 0
-    for one in tables:
-        show.console.print(f"[bold]{escape(one.title)}[/]")
-        show.rows(one.columns, one.rows)
-        for line in one.legend:
-            show.console.print(f"  {escape(line)}", style="dim")
-    return 0
-
-
-def _tables_csv(tables: Sequence[PaperTable]) -> str:
-    """All tables below each other, each cell a line: table, row, column, value."""
-    import csv
-    import io
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("paper", "table", "row", "column", "value"))
-    for one in tables:
-        for number, row in enumerate(one.rows, start=1):
-            writer.writerows((one.paper, one.title, number, *cell) for cell in zip(one.columns, row, strict=True))
-    return text.getvalue()

@@ -1,1 +1,1 @@
-"""What the protection costs: folds, learners, measures, comparisons, and the papers' own tables."""
+"""What the protection costs: folds, learners, measures, comparisons."""

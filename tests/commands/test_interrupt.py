@@ -45,7 +45,6 @@ def interrupted(ppdm, clinic, tmp_path):
         ("ppdm_sql.commands.evaluate_command", (*DB, "evaluate", "policy.sql", *GRID)),
         ("duckdb", (*DB, "evaluate", "policy.sql", *GRID)),
         ("ppdm_sql.evaluate.run", (*DB, "evaluate", "policy.sql", *GRID)),
-        ("ppdm_sql.evaluate.papers", ("evaluate", "--paper", "004")),
         ("ppdm_sql.session", (*DB, "run", "policy.sql")),
         ("ppdm_sql.evaluate.advise", (*DB, "advise", "policy.sql")),
         ("ppdm_sql.release.results", (*DB, "verify")),

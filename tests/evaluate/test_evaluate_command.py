@@ -17,8 +17,6 @@ import pytest
 
 from ppdm_sql.commands import _run
 from ppdm_sql.commands.evaluate_command import duration
-from ppdm_sql.evaluate import papers
-from ppdm_sql.evaluate.papers.tables import PaperTable
 
 POLICY = """
 CREATE TABLE people_open AS SELECT age, town, paid FROM people
@@ -126,10 +124,8 @@ def test_the_analysts_queries_and_what_is_chance(ppdm):
         (("evaluate", "policy.sql", "--learner", "c4.5"), "--learner c4.5: did you mean c45?"),
         (("evaluate", "both.sql"), "both.sql: the file has 2 releases (people_open, towns_open): choose one with"),
         (("evaluate", "both.sql", "--release", "x"), "--release: the file has no release x"),
-        (("evaluate",), "which policy?"),
+        (("evaluate",), "Missing argument 'FILE'"),
         (("evaluate", "policy.sql", "--csv", "nowhere/grid.csv"), "there is no folder for nowhere/grid.csv"),
-        (("evaluate", "--paper", "999"), "there are no tables of a paper 999"),
-        (("evaluate", "--paper", "004", "--data", "nowhere"), "nowhere"),
         (("advise",), "takes a policy file, or --table"),
         (("advise", "policy.sql", "--table", "people"), "takes a policy file, or --table"),
         (
@@ -191,26 +187,6 @@ def test_advice_for_machines(ppdm):
     beside = json.loads(out)["beside"]
     assert (code, beside["holds"], beside["left_out"]) == (0, False, [])
     assert "would refuse" in beside["told"]
-
-
-def test_a_paper_is_printed(ppdm, monkeypatch, tmp_path):
-    table = PaperTable("004", "Accuracy [%]", ("k", "here"), (("5", "80"), ("10", "79")), ("here: measured now",))
-    asked = []
-
-    def tables_of(paper, folder, progress, *, quick):
-        asked.append((paper, str(folder), quick))
-        return [table]
-
-    monkeypatch.setattr(papers, "tables_of", tables_of)
-    code, out, _ = ppdm("evaluate", "--paper", "004", "--data", str(tmp_path), "--quick", "--csv", "paper.csv")
-    assert code == 0
-    assert [line.split() for line in out.splitlines()] == [
-        ["Accuracy", "[%]"], ["k", "here"], ["5", "80"], ["10", "79"], ["here:", "measured", "now"],
-    ]  # fmt: skip
-    assert Path("paper.csv").read_text().splitlines()[1:3] == ["004,Accuracy [%],1,k,5", "004,Accuracy [%],1,here,80"]
-    code, out, _ = ppdm("evaluate", "--paper", "004", "--data", str(tmp_path), "--json")
-    assert json.loads(out)["tables"][0]["rows"] == [["5", "80"], ["10", "79"]]
-    assert asked == [("004", str(tmp_path), True), ("004", str(tmp_path), False)]
 
 
 def test_control_c_keeps_what_is_done(ppdm, tmp_path):

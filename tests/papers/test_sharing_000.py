@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
+from public_data import DATA, needs_data
 from sqlglot import exp
 
+from benchmarks.papers import sharing_000
+from benchmarks.papers import sharing_runs as runs
+from benchmarks.papers.sharing_000 import FULL, Size, tables_of
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.evaluate.papers import sharing_000
-from ppdm_sql.evaluate.papers import sharing_runs as runs
-from ppdm_sql.evaluate.papers.sharing_000 import FILES, FULL, Size, tables_of
 from ppdm_sql.requirements import RecursiveDiversity, SimpleDiversity
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.expression import NODE
 from ppdm_sql.trees.predict import predict
 from ppdm_sql.watching import silent
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
-pytestmark = [
-    pytest.mark.duckdb,
-    pytest.mark.skipif(not all((DATA / file).exists() for file in FILES), reason="../shared/data is absent"),
-]
+pytestmark = [pytest.mark.duckdb, needs_data]
 
 
 @pytest.fixture(scope="module")

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from public_data import DATA, needs_data
 from sqlglot import exp
 
+from benchmarks.papers import PAPERS, tables_of
+from benchmarks.papers import kactus_004 as kactus
+from benchmarks.papers import tpp_002 as tpp
+from benchmarks.papers.data import ROW, load
+from benchmarks.papers.kactus_runs import WHOLE, Run, Runs, in_words
+from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.papers import PAPERS, tables_of
-from ppdm_sql.evaluate.papers import kactus_004 as kactus
-from ppdm_sql.evaluate.papers import tpp_002 as tpp
-from ppdm_sql.evaluate.papers.data import ROW, load
-from ppdm_sql.evaluate.papers.kactus_runs import WHOLE, Run, Runs, in_words
-from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import silent
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-needs_data = pytest.mark.skipif(not (DATA / "MANIFEST.json").exists(), reason="../shared/data is absent")
 PERCENT = re.compile(r"\d+\.\d\d")
 
 
@@ -29,12 +27,12 @@ PERCENT = re.compile(r"\d+\.\d\d")
 
 
 def test_a_paper_that_is_not_there_is_told_with_those_that_are(tmp_path):
-    with pytest.raises(PolicyError, match=f"no tables of a paper 007; there are: {', '.join(PAPERS)}"):
+    with pytest.raises(PolicyError, match=f"unknown paper 007; valid papers: {', '.join(PAPERS)}"):
         tables_of("007", tmp_path, silent, quick=True)
 
 
 def test_a_folder_that_is_not_there_is_told_with_what_it_should_hold(tmp_path):
-    with pytest.raises(PolicyError, match=r"need a folder with MANIFEST.json, adult_train.csv: there is none"):
+    with pytest.raises(PolicyError, match=r"needs MANIFEST.json, adult_train.csv: the folder .*nowhere does not exist"):
         tables_of("002", tmp_path / "nowhere", silent, quick=True)
 
 

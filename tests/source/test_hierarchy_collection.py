@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
+from public_data import DATA, needs_data
 from sqlglot import exp
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
@@ -16,8 +16,7 @@ from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.hierarchy import load_hierarchy
 from ppdm_sql.statements.names import Name
 
-DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-pytestmark = pytest.mark.skipif(not (DATA / "MANIFEST.json").exists(), reason="../shared/data is absent")
+pytestmark = needs_data
 FILES = {
     "adult": "adult_train.csv",
     "car": "car.csv",

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from pathlib import Path
 
 import duckdb
 import pytest
+from public_data import DATA, needs_data
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.inducers import induce, settings
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 COLUMNS = {"a": "INTEGER", "b": "TEXT", 'c"d': "DOUBLE", "e": "BOOLEAN", "f": "DATE", "y": "TEXT", "z": "INTEGER"}
 CHOICES = [("id3", {"max_depth": 4}), ("c45", {}), ("cart", {"max_leaves": 9}), ("regression", {})]
 
@@ -59,9 +58,6 @@ def adult(part: str) -> tuple[dict[str, str], list[tuple]]:
     read = "SELECT * FROM read_csv(?, header = true, columns = ?)"
     types_here = {name: kind.replace("VARCHAR", "TEXT") for name, kind in types.items()}
     return types_here, duckdb.execute(read, [str(DATA / entry["file"]), types]).fetchall()
-
-
-needs_data = pytest.mark.skipif(not (DATA / "MANIFEST.json").exists(), reason="../shared/data is absent")
 
 
 @needs_data

@@ -16,15 +16,15 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.papers import sharing_runs as runs
+from benchmarks.papers.data import MANIFEST, ROW, load
+from benchmarks.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
+from benchmarks.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
+from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.evaluate import folds
 from ppdm_sql.evaluate.agreement import path_match
-from ppdm_sql.evaluate.papers import sharing_runs as runs
-from ppdm_sql.evaluate.papers.data import MANIFEST, ROW, load
-from ppdm_sql.evaluate.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
-from ppdm_sql.evaluate.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
-from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.requirements import RecursiveDiversity, Requirement, SimpleDiversity
 from ppdm_sql.statements.names import Name, own
 from ppdm_sql.trees.tree import Tree

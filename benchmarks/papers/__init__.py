@@ -1,7 +1,7 @@
-"""The papers' experiments, run again: one module per paper, each gives its tables beside the printed ones.
+"""The papers' experiments, run again: one module per paper, each gives its tables with the published figures.
 
-The public tables they need are not part of this package.  A folder holds them, with a MANIFEST.json that
-describes them; what is missing in it is said before anything runs.
+The public tables they need are not part of the repository.  A folder holds them, with a MANIFEST.json that
+describes them; a missing file is reported before anything runs.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 
+from benchmarks.papers.tables import PaperTable
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.watching import Progress
 
 # Imported when asked for: each brings its own methods and learners.
@@ -27,7 +27,7 @@ def tables_of(paper: str, folder: Path, progress: Progress, *, quick: bool) -> l
     A module of a paper has FILES, what it reads below the folder, and tables(folder, progress, quick=...).
     """
     if paper not in PAPERS:
-        raise PolicyError(f"there are no tables of a paper {paper}; there are: {', '.join(PAPERS)}")
+        raise PolicyError(f"unknown paper {paper}; valid papers: {', '.join(PAPERS)}")
     module = import_module(f"{__name__}.{PAPERS[paper]}")
     _check_files(paper, folder, module.FILES)
     found: list[PaperTable] = module.tables(folder, progress, quick=quick)
@@ -36,9 +36,7 @@ def tables_of(paper: str, folder: Path, progress: Progress, *, quick: bool) -> l
 
 def _check_files(paper: str, folder: Path, files: tuple[str, ...]) -> None:
     if not folder.is_dir():
-        raise PolicyError(
-            f"the tables of paper {paper} need a folder with {', '.join(files)}: there is none at {folder}"
-        )
+        raise PolicyError(f"paper {paper} needs {', '.join(files)}: the folder {folder} does not exist")
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
-        raise PolicyError(f"the tables of paper {paper} need {', '.join(missing)} in {folder}")
+        raise PolicyError(f"paper {paper} needs {', '.join(missing)} in {folder}")

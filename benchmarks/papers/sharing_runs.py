@@ -14,13 +14,13 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from benchmarks.papers.data import ROW
 from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
 from ppdm_sql.classifiers.choice import PREDICTED
 from ppdm_sql.classifiers.votes import majority_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
-from ppdm_sql.evaluate.papers.data import ROW
 from ppdm_sql.methods.atp.method import atp
 from ppdm_sql.methods.ldm import ldm
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from sqlglot import exp
 
+from benchmarks.papers.data import MANIFEST, load
+from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.evaluate.papers.data import MANIFEST, load
-from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.methods.kadet.model import kadet
 from ppdm_sql.policy.policy import HierarchyFile, Policy, Roles
 from ppdm_sql.requirements import ConfidenceLimit, KAnonymity, Requirement

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
+from benchmarks.papers.data import MANIFEST, ROW, load
+from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.evaluate.papers.data import MANIFEST, ROW, load
-from ppdm_sql.evaluate.papers.tables import PaperTable
 from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.tpp.method import tpp
 from ppdm_sql.policy.policy import Inducer, Policy, Roles

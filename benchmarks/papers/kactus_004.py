@@ -12,10 +12,8 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
 
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.evaluate.papers.data import MANIFEST, load
-from ppdm_sql.evaluate.papers.kactus_runs import (
+from benchmarks.papers.data import MANIFEST, load
+from benchmarks.papers.kactus_runs import (
     BEFORE,
     OUTSIDE,
     PUBLISHED,
@@ -27,7 +25,9 @@ from ppdm_sql.evaluate.papers.kactus_runs import (
     experiment,
     standard_error,
 )
-from ppdm_sql.evaluate.papers.tables import PaperTable
+from benchmarks.papers.tables import PaperTable
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.watching import Progress
 
 PAPER = "004"

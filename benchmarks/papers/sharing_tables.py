@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 from statistics import fmean, stdev
 
-from ppdm_sql.evaluate.papers.tables import PaperTable
+from benchmarks.papers.tables import PaperTable
 
 PAPER = "000"
 _FEW = 3  # parts; of fewer no error is told

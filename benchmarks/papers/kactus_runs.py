@@ -21,11 +21,11 @@ from statistics import fmean, stdev
 
 from sqlglot import exp
 
+from benchmarks.papers.data import ROW
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.encoded import encoder
 from ppdm_sql.evaluate.folds import deal, train_and_test
 from ppdm_sql.evaluate.learners import learn_and_test
-from ppdm_sql.evaluate.papers.data import ROW
 from ppdm_sql.methods.kactus import method as kactus
 from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.shared.discretize import KNOWN
