@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def _statements(files: Sequence[str], texts: Sequence[str], dialect: str) -> Ite
 
     for file in files:
         if file == "-":
-            yield from grammar.read_stream(click.get_binary_stream("stdin"), file="<stdin>", dialect=dialect)
+            yield from grammar.read_stream(sys.stdin.buffer, file="<stdin>", dialect=dialect)
         else:
             yield from grammar.read(file, dialect=dialect)
     for number, text in enumerate(texts, start=1):
