@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from benchmarks.papers.data import ROW
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.evaluate.encoded import encoder
+from ppdm_sql.evaluate.encode_rows import encoder
 from ppdm_sql.evaluate.folds import deal, train_and_test
 from ppdm_sql.evaluate.learners import learn_and_test
 from ppdm_sql.methods.kactus import method as kactus

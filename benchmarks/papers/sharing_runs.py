@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from benchmarks.papers.data import ROW
 from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
-from ppdm_sql.classifiers.choice import PREDICTED
+from ppdm_sql.classifiers.best_score import PREDICTED
 from ppdm_sql.classifiers.votes import majority_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import RequirementBreached

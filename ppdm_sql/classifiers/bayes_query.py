@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.choice import kept, scored
+from ppdm_sql.classifiers.best_score import kept, scored
 from ppdm_sql.classifiers.domains import KEY, Categories, Domain, code_case, is_listed, joined, values_list
-from ppdm_sql.classifiers.moments import Gaussian, as_double, finite, steps, weight_case
+from ppdm_sql.classifiers.gaussian import Gaussian, as_double, finite, steps, weight_case
 from ppdm_sql.classifiers.values import NEVER, number, operand, score
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.names import Name, aliased, column

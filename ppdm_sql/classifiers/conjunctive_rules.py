@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from ppdm_sql.classifiers.best_score import PREDICTED, checked_keep, scored
 from ppdm_sql.classifiers.cells import count_cells, find_classes, forget_cells
-from ppdm_sql.classifiers.choice import PREDICTED, checked_keep, scored
+from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.domains import (
     Bins,
     Boundary,
@@ -30,7 +31,6 @@ from ppdm_sql.classifiers.domains import (
     measured,
     place_of,
 )
-from ppdm_sql.classifiers.reading import Reading
 from ppdm_sql.classifiers.rule_search import Condition, Covered, Limits, search
 from ppdm_sql.classifiers.values import (
     MOST_ATTRIBUTES,

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.reading import Reading
+from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.values import (
     MOMENTS,
     category,

@@ -26,11 +26,11 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from ppdm_sql.classifiers.bayes_query import Scored, scores_query
+from ppdm_sql.classifiers.best_score import chosen, computed_once
 from ppdm_sql.classifiers.cells import Cells, count_cells, find_classes, forget_cells
-from ppdm_sql.classifiers.choice import chosen, computed_once
+from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.domains import Categories, Domain, checked_names, domain_from_dict, domain_to_dict
-from ppdm_sql.classifiers.moments import Gaussian, gaussian_from_dict, gaussian_to_dict, learn_gaussian
-from ppdm_sql.classifiers.reading import Reading
+from ppdm_sql.classifiers.gaussian import Gaussian, gaussian_from_dict, gaussian_to_dict, learn_gaussian
 from ppdm_sql.classifiers.values import (
     MOST_ATTRIBUTES,
     NEVER,

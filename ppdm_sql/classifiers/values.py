@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.reading import Reading
+from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.choice import chosen, kept, scored
+from ppdm_sql.classifiers.best_score import chosen, kept, scored
 from ppdm_sql.classifiers.values import TIE, checked_row, first_best, fixed_log, literal, number, operand, value_key
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError

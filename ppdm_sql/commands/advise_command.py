@@ -64,7 +64,7 @@ def command(options: Options, /, file: str | None, as_json: bool, **asked: Any) 
 
 
 def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> Publish:
-    from ppdm_sql.evaluate.from_table import statement_for
+    from ppdm_sql.evaluate.table_policy import statement_for
 
     if file is not None:
         return read_statement(session, file, asked["release"])
@@ -97,19 +97,19 @@ def _show(found: Advice) -> None:
 
 
 def _json(found: Advice) -> dict[str, Any]:
-    from ppdm_sql.evaluate import told
+    from ppdm_sql.evaluate import output
 
     return {
         "statement": found.best.statement,
         "reason": found.reason,
-        "best": told.point_json(found.best),
-        "front": [told.point_json(point) for point in found.front],
+        "best": output.point_json(found.best),
+        "front": [output.point_json(point) for point in found.front],
         "beside": None if found.beside is None else {
             "releases": list(found.beside.releases), "holds": found.beside.holds, "told": found.beside.in_words,
-            "left_out": [told.point_json(point) for point in found.beside.left_out],
+            "left_out": [output.point_json(point) for point in found.beside.left_out],
         },
-        "evaluation": told.as_json(found.evaluation),
+        "evaluation": output.as_json(found.evaluation),
         "sample": None if found.sampled is None else {
-            "rows": found.sampled, "points": [told.point_json(point) for point in found.tried],
+            "rows": found.sampled, "points": [output.point_json(point) for point in found.tried],
         },
     }  # fmt: skip

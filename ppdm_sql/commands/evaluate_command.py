@@ -57,7 +57,7 @@ def command(options: Options, /, file: str, as_json: bool, **asked: object) -> i
     Exit status: 0 done, also when some points are refused; 2 the call or the policy is wrong; 3 stopped or failed.
     """
     from ppdm_sql.commands import show
-    from ppdm_sql.evaluate import told
+    from ppdm_sql.evaluate import output
 
     for name in ("csv_file", "svg_file"):
         _check_folder(asked[name])
@@ -74,11 +74,11 @@ def command(options: Options, /, file: str, as_json: bool, **asked: object) -> i
             again=bool(asked["again"]),
             told=watching,
         )
-    _write(asked["csv_file"], told.as_csv(found))
-    drawn = told.as_svg(found) if asked["svg_file"] else None
+    _write(asked["csv_file"], output.as_csv(found))
+    drawn = output.as_svg(found) if asked["svg_file"] else None
     _write(asked["svg_file"], drawn)
     if as_json:
-        show.print_json(told.as_json(found))
+        show.print_json(output.as_json(found))
     else:
         evaluation(found)
         if asked["svg_file"] and drawn is None:
@@ -156,7 +156,7 @@ def duration(seconds: float) -> str:
 def evaluation(found: Evaluation) -> None:
     """The points for people."""
     from ppdm_sql.commands import show
-    from ppdm_sql.evaluate.compared import in_words
+    from ppdm_sql.evaluate.compare import in_words
 
     show.console.print(f"[bold]{escape(str(found.name))}[/]: {many(found.rows, 'row')}; {how(found)}")
     points_table([*([found.baseline] if found.baseline is not None else []), *found.points], found)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ppdm_sql.commands.model_told import say
+from ppdm_sql.commands.model_messages import say
 from ppdm_sql.commands.options import COMMAS, Options, json_option, listed_columns, pass_options
 from ppdm_sql.policy.words import many
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import click
 
 from ppdm_sql.commands.model_audit import audit
-from ppdm_sql.commands.model_kept import drop, export, import_file, list_models, show_model
-from ppdm_sql.commands.model_work import install, predict, train
+from ppdm_sql.commands.model_manage import drop, export, import_file, list_models, show_model
+from ppdm_sql.commands.model_train import install, predict, train
 
 
 @click.group("model")

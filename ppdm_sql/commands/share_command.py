@@ -156,10 +156,10 @@ def learn(
     $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted --option min_leaf=200
     $ ppdm --db miner.duckdb share learn likely --from pooled --target readmitted --inducer naive_bayes
     """
+    from ppdm_sql.catalog.mark import is_pseudo
     from ppdm_sql.commands import show
     from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import SOURCE
-    from ppdm_sql.sharing.mark import is_pseudo
 
     with options.session() as session:
         engine = session.engine

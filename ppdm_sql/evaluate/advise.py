@@ -3,7 +3,7 @@
     the grid        every method for rows that fits this table, with the policy's k, twice and five times that
     the short list  at most three points that no other one beats in accuracy, loss and risk, one per method first
     the advice      of the points whose accuracy is within one standard error of the best, the one with the least loss;
-                    of those that can be published together with what is out from the same tables (beside.py)
+                    of those that can be published together with what is out from the same tables (current_releases.py)
 
 A policy's own requirements are the least that is tried: nothing weaker is ever advised.  On a sample the same k is
 harder to reach than on all rows, so that a sample misleads about figures and less about their order; the figures that
@@ -22,12 +22,12 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
-from ppdm_sql.evaluate.beside import Beside, out_already, publishable
+from ppdm_sql.evaluate.bench import Bench, Opened, chosen_learner, open_table
+from ppdm_sql.evaluate.current_releases import Beside, out_already, publishable
 from ppdm_sql.evaluate.grid import Point, points_of
 from ppdm_sql.evaluate.points import measured
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
-from ppdm_sql.evaluate.shared import Bench, Opened, chosen_learner, open_table
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.requirements import KAnonymity

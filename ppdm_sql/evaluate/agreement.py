@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
-from ppdm_sql.classifiers.choice import PREDICTED
+from ppdm_sql.classifiers.best_score import PREDICTED
 from ppdm_sql.classifiers.conjunctive_rules import ConjunctiveRules
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes
 from ppdm_sql.engines.base import Engine

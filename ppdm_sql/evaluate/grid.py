@@ -14,7 +14,7 @@ from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Policy, Publish, Statement
 from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.reread import requirement
+from ppdm_sql.policy.stored_requirements import requirement
 from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, shown
 from ppdm_sql.requirements import WORDS, KAnonymity, Requirement
 

@@ -4,10 +4,10 @@
     c45_spread      Quinlan's handling of missing values: a row with a suppressed cell goes down every branch
     naive_bayes     the project's own; NULL says nothing
     regression      a regression tree, for a target that is a number
-    logistic, svm, sk_naive_bayes, sk_tree   from scikit-learn (extra `evaluate`), see outside.py
+    logistic, svm, sk_naive_bayes, sk_tree   from scikit-learn (extra `evaluate`), see sklearn_learners.py
 
 Both relations have the same columns with the same kinds.  Where a release prints intervals or labels, the rows to
-test with have to be told in the same words first (words.py).  Rows to test with that have no class are not counted.
+test with have to be relabelled first (relabel.py).  Rows to test with that have no class are not counted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 from sqlglot import exp
 
 from ppdm_sql.classifiers import naive_bayes
-from ppdm_sql.classifiers.choice import PREDICTED
+from ppdm_sql.classifiers.best_score import PREDICTED
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate import outside, spread
+from ppdm_sql.evaluate import c45_learner, sklearn_learners
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
 from ppdm_sql.policy.words import did_you_mean, shown
 from ppdm_sql.statements.names import Name, aliased, column, lacks, own
@@ -34,7 +34,7 @@ from ppdm_sql.trees.predict import clear, predict
 from ppdm_sql.trees.tree import Attribute, Tree, Value
 
 OWN = ("c45", "cart", "c45_spread", "naive_bayes", "regression")
-OUTSIDE = outside.LEARNERS
+OUTSIDE = sklearn_learners.LEARNERS
 LEARNERS = (*OWN, *OUTSIDE)
 
 _TOLD, _NODES, _TEST = own("ppdm_told"), own("ppdm_told_nodes"), own("ppdm_told_test")
@@ -205,12 +205,12 @@ def _naive_bayes(task: _Task, learner: str) -> Score:
 
 
 def _c45_spread(task: _Task, learner: str) -> Score:
-    classes = spread.tell(task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options)
+    classes = c45_learner.tell(task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options)
     return _score(task.engine, classes)
 
 
 def _outside(task: _Task, learner: str) -> Score:
-    classes = outside.tell(
+    classes = sklearn_learners.tell(
         task.engine, task.train, task.test, task.attributes, task.target, _TOLD, learner, task.options
     )
     return _score(task.engine, classes)

@@ -24,8 +24,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.evaluate.displacement import coupled
 from ppdm_sql.evaluate.labels import MOMENTS, Values, loss_of_cell, never_named, printed
-from ppdm_sql.evaluate.moved import coupled
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement

@@ -15,9 +15,9 @@ from sqlglot import exp
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Sizes
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.evaluate.bench import Bench
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score, score_of_tree
-from ppdm_sql.evaluate.shared import Bench
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan
 from ppdm_sql.planning.measure_model import measure_model

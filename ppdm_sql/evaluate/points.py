@@ -29,13 +29,13 @@ from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.checks.risk import Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError
+from ppdm_sql.evaluate.bench import TRUTH, Bench, Fold
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.evaluate.model_points import judged_model, model_scores, risk_of_parts
+from ppdm_sql.evaluate.relabel import told_in_words
 from ppdm_sql.evaluate.risk import risk_of
-from ppdm_sql.evaluate.shared import TRUTH, Bench, Fold
-from ppdm_sql.evaluate.words import told_in_words
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ENTITY, Private, TablePlan

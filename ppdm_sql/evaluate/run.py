@@ -12,10 +12,10 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
+from ppdm_sql.evaluate.bench import Bench, Opened, chosen_learner, open_table
 from ppdm_sql.evaluate.grid import Point, points_of, read_grid, read_methods
 from ppdm_sql.evaluate.points import baseline, measured
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
-from ppdm_sql.evaluate.shared import Bench, Opened, chosen_learner, open_table
 from ppdm_sql.evaluate.workload import Query, read_workload, true_answers
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.kept import keeping

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.classifiers import naive_bayes
-from ppdm_sql.classifiers.choice import SHARE as SHARES
-from ppdm_sql.classifiers.choice import computed_once
+from ppdm_sql.classifiers.best_score import SHARE as SHARES
+from ppdm_sql.classifiers.best_score import computed_once
 from ppdm_sql.classifiers.domains import Bins, fitted_boundary
 from ppdm_sql.classifiers.naive_bayes import MOST_BINS, Counted, NaiveBayes, Part
 from ppdm_sql.classifiers.values import literal

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from ppdm_sql.classifiers.domains import Bins
-from ppdm_sql.classifiers.moments import Gaussian, mean_and_variance
+from ppdm_sql.classifiers.gaussian import Gaussian, mean_and_variance
 from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes, Part
 from ppdm_sql.policy.words import many
 from ppdm_sql.trees.show import figure, percent, range_words, rows_text, value_text, visible

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.store import ordered_json_text
-from ppdm_sql.classifiers.reading import MOST_ROWS
+from ppdm_sql.classifiers.document_reader import MOST_ROWS
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.models.kind import Chosen, Found, ModelKind

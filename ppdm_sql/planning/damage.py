@@ -6,7 +6,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.planning.manifest import typed
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 
 _FINDING = ("requirement", "column", "achieved", "holds", "breaching_classes", "breaching_rows")
 DAMAGED = "its rows in the catalog are damaged"

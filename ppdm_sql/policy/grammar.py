@@ -15,8 +15,9 @@ from typing import BinaryIO
 import sqlglot
 
 from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.policy.catalog_guard import note_catalog_access
 from ppdm_sql.policy.clause import read_clause
-from ppdm_sql.policy.guard import note_near_misses
+from ppdm_sql.policy.near_misses import note_near_misses
 from ppdm_sql.policy.policy import (
     DropRelease,
     Explain,
@@ -29,7 +30,6 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
-from ppdm_sql.policy.private import note_catalog_access
 from ppdm_sql.policy.query import Work, check_query
 from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets, read_name
 from ppdm_sql.policy.script import statements

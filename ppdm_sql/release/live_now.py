@@ -19,7 +19,7 @@ from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampere
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_json, nulls_as_value, typed
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
 from ppdm_sql.release.export import export

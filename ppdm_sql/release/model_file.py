@@ -19,7 +19,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError, Tampered
 from ppdm_sql.planning import manifest
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import shown
 from ppdm_sql.release.export import (
     certificate_path,

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from ppdm_sql import __version__
 from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.mark import MARK
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
@@ -34,7 +35,6 @@ from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.supersede import retire_pseudo
 from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.release.turn import publishing
-from ppdm_sql.sharing.mark import MARK
 from ppdm_sql.statements.names import own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress

@@ -14,7 +14,7 @@ from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.planning.damage import DAMAGED
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import FORMAT, finding_json, null_readings, nulls_as_value, typed
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.publish import check_rows

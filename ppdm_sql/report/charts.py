@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ppdm_sql.report.safe import shown
+from ppdm_sql.report.escape import shown
 from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embedded
 
 if TYPE_CHECKING:

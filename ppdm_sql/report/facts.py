@@ -21,12 +21,12 @@ from ppdm_sql.models import library
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import nulls_as_value, typed
 from ppdm_sql.planning.planner import Planner
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE
 from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.results import Verified
-from ppdm_sql.report.sizes import Before, Classes, classes_of, source_today
+from ppdm_sql.report.measure_sizes import Before, Classes, classes_of, source_today
 from ppdm_sql.requirements import Closeness
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree

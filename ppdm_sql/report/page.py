@@ -16,11 +16,11 @@ from importlib.resources import files
 import jinja2
 from markupsafe import Markup
 
-from ppdm_sql.report import cost, guarantees, hiding, told
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Page, Section
+from ppdm_sql.report.escape import finished
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.parts import Page, Section
-from ppdm_sql.report.safe import finished
+from ppdm_sql.report.sections import class_sizes, cost, guarantees, overview
 
 GENERATOR = "ppdm_sql report"
 
@@ -29,25 +29,25 @@ def page_of(facts: Facts, audience: Audience) -> Page:
     """What the page says to these readers; what they may not know is not in it at all."""
     sections = (
         guarantees.guarantees(facts, audience),
-        hiding.class_sizes(facts, audience),
-        hiding.chances(facts, audience),
+        class_sizes.class_sizes(facts, audience),
+        class_sizes.chances(facts, audience),
         cost.column_loss(facts, audience),
         cost.trade_off(facts, audience),
-        told.tree(facts, audience),
-        told.not_promised(facts, audience),
-        told.columns(facts, audience),
-        told.statement(facts, audience),
-        told.certificate(facts, audience),
+        overview.tree(facts, audience),
+        overview.not_promised(facts, audience),
+        overview.columns(facts, audience),
+        overview.statement(facts, audience),
+        overview.certificate(facts, audience),
     )
     return Page(
         name=facts.verified.name,
-        kind=told.kind_text(facts),
+        kind=overview.kind_text(facts),
         audience=audience.name,
         holds=facts.verified.holds,
-        verdict=told.verdict(facts),
-        problems=told.problems(facts, audience),
-        lines=told.lines(facts, audience),
-        tiles=told.tiles(facts, audience),
+        verdict=overview.verdict(facts),
+        problems=overview.problems(facts, audience),
+        lines=overview.lines(facts, audience),
+        tiles=overview.tiles(facts, audience),
         sections=tuple(_paired([section for section in sections if section is not None])),
         note=f"Counts below {audience.k} are given as “fewer than {audience.k}”." if audience.public else "",
     )

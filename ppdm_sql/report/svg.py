@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ppdm_sql.report.safe import shown
+from ppdm_sql.report.escape import shown
 
 _ELEMENTS = frozenset(("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc"))
 _ATTRIBUTES = frozenset(

@@ -16,9 +16,9 @@ from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place, write_private
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.escape import shown
 from ppdm_sql.report.facts import gather
 from ppdm_sql.report.page import GENERATOR, page_of, rendered
-from ppdm_sql.report.safe import shown
 from ppdm_sql.watching import Progress
 
 _HEAD = 4096  # bytes in which a report says what it is

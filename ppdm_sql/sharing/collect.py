@@ -17,6 +17,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.catalog.mark import MARK
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -25,7 +26,6 @@ from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched, s
 from ppdm_sql.pseudodata.generate import Order, choices, generate
 from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
 from ppdm_sql.sharing import manifest
-from ppdm_sql.sharing.mark import MARK
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.exchange import read

@@ -15,7 +15,7 @@ import numpy as np
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.trees.tree import Node, Tree
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdm_sql.classifiers import cells, conjunctive_rules, domains, moments, naive_bayes, values, votes
+from ppdm_sql.classifiers import cells, conjunctive_rules, domains, gaussian, naive_bayes, values, votes
 from ppdm_sql.models.kinds import KINDS
 from ppdm_sql.models.options import OneOf, Switch, defaults
 
@@ -36,7 +36,7 @@ def test_limits_and_defaults_are_those_of_the_code():
     assert f"`beam` best (1 to {conjunctive_rules.MOST_BEAM})" in WORDS
     assert f"within {values.TIE} units" in WORDS
     assert f"More than {domains.MOST_BRANCHES} categories" in WORDS
-    assert f"at least {moments.LEAST_VARIANCE.numerator}/{moments.LEAST_VARIANCE.denominator:,} of" in WORDS
+    assert f"at least {gaussian.LEAST_VARIANCE.numerator}/{gaussian.LEAST_VARIANCE.denominator:,} of" in WORDS
     assert values.MOST_WEIGHT == 512 * values.UNIT
     assert values.fixed_log(2.0**-20) == votes.FURTHEST
 

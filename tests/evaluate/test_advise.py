@@ -14,10 +14,10 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.evaluate import advise
 from ppdm_sql.evaluate.advise import near_best, pareto_front, reason_of, short_list, the_best
-from ppdm_sql.evaluate.beside import publishable
-from ppdm_sql.evaluate.from_table import statement_for
+from ppdm_sql.evaluate.bench import Opened
+from ppdm_sql.evaluate.current_releases import publishable
 from ppdm_sql.evaluate.protocol import Protocol
-from ppdm_sql.evaluate.shared import Opened
+from ppdm_sql.evaluate.table_policy import statement_for
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.session import Session

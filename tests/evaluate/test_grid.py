@@ -12,12 +12,13 @@ from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import NotAvailable, PolicyError
-from ppdm_sql.evaluate import points, run, shared
+from ppdm_sql.evaluate import bench as bench_module
+from ppdm_sql.evaluate import points, run
+from ppdm_sql.evaluate.bench import Bench, open_table
 from ppdm_sql.evaluate.grid import chosen, points_of, read_grid, read_methods
 from ppdm_sql.evaluate.learners import Score
 from ppdm_sql.evaluate.protocol import read_protocol
 from ppdm_sql.evaluate.run import Stopped, evaluate_policy
-from ppdm_sql.evaluate.shared import Bench, open_table
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Place, Publish
 from ppdm_sql.session import Session
@@ -309,11 +310,11 @@ def test_of_a_large_table_a_learner_sees_a_share(clinic, monkeypatch):
         seen.append((len(table_rows(engine, train)), len(table_rows(engine, test))))
         return Score(1, 1)
 
-    monkeypatch.setattr(shared, "learn_and_test", learn)
+    monkeypatch.setattr(bench_module, "learn_and_test", learn)
     grid(clinic, grid=("k=5",))
     assert seen == [(240, 120)] * 3
     seen.clear()
-    monkeypatch.setattr(shared, "MOST_LEARNED", 90)
+    monkeypatch.setattr(bench_module, "MOST_LEARNED", 90)
     found = grid(clinic, grid=("k=5",), again=True)
     assert seen == [(60, 120)] * 3  # a quarter of 240
     assert [point.rows for point in found.points] == [360, 360]

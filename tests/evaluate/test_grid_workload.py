@@ -12,8 +12,8 @@ from test_grid import SIMPLE, TYPES, clinic_query, grid, people, published
 from ppdm_sql.catalog import evaluations
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate import told
-from ppdm_sql.evaluate.compared import in_words
+from ppdm_sql.evaluate import output
+from ppdm_sql.evaluate.compare import in_words
 from ppdm_sql.evaluate.workload import mean_error, read_workload, workload_error
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import SCHEMA, Name
@@ -50,7 +50,7 @@ def test_the_errors_are_those_of_the_release_that_would_be_published(clinic, ask
         assert point.workload_error == float(mean_error(errors)) > 0
         assert point.workload_answered == sum(one.answered for one in errors) / 4
         session.drop("people_open")
-    rows = list(csv.DictReader(io.StringIO(told.as_csv(found))))
+    rows = list(csv.DictReader(io.StringIO(output.as_csv(found))))
     assert [row["workload_error"] for row in rows] == ["", *(str(point.workload_error) for point in found.points)]
     kept = evaluations.find_same(clinic, found.fingerprint)
     assert [one.workload_error for one in kept.points] == [one.workload_error for one in found.points]
@@ -124,7 +124,7 @@ def test_folds_are_kept_so_that_a_resumed_grid_tells_the_same(clinic):
     again = grid(clinic, text, grid=("k=5",), protocol="5x2", learner="naive_bayes")
     assert again.evaluation_id == found.evaluation_id
     assert in_words(again) == lines
-    shown = told.as_json(again)
+    shown = output.as_json(again)
     assert [len(shown["differences"]), shown["ranks"], len(shown["areas"])] == [1, None, 0]
     assert shown["points"][0]["folds"] == [float(one) for one in found.points[0].folds]
 

@@ -13,7 +13,7 @@ from evaluate_tables import COLUMNS, QUICK, TARGET, random_rows, store
 from ppdm_sql.classifiers import naive_bayes
 from ppdm_sql.classifiers.values import UNIT
 from ppdm_sql.errors import NotAvailable, PolicyError
-from ppdm_sql.evaluate import outside
+from ppdm_sql.evaluate import sklearn_learners
 from ppdm_sql.evaluate.learners import LEARNERS, Score, learn_and_test
 from ppdm_sql.evaluate.missing_c45 import learn
 from ppdm_sql.statements.names import Name
@@ -196,7 +196,7 @@ def test_scikit_learn_gets_the_rows_as_they_are(duckdb_engine, make_table):
 def test_without_scikit_learn_the_extra_is_named(duckdb_engine, make_table, monkeypatch):
     stored(duckdb_engine, make_table, 5)
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
-    for learner in outside.LEARNERS:
+    for learner in sklearn_learners.LEARNERS:
         with pytest.raises(NotAvailable, match=r'extra "evaluate"'):
             run(duckdb_engine, learner)
     assert run(duckdb_engine, "c45").rows

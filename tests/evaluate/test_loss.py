@@ -14,9 +14,9 @@ from releases import released
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.evaluate.displacement import coupled
 from ppdm_sql.evaluate.labels import Values
 from ppdm_sql.evaluate.loss import loss_of
-from ppdm_sql.evaluate.moved import coupled
 from ppdm_sql.evaluate.risk import risks_of
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import Source

@@ -8,7 +8,7 @@ import pytest
 
 from ppdm_sql.classifiers.conjunctive_rules import Between, ConjunctiveRules, Is, Missing, Rule
 from ppdm_sql.classifiers.domains import Bins, Categories
-from ppdm_sql.classifiers.moments import Gaussian
+from ppdm_sql.classifiers.gaussian import Gaussian
 from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sqlglot import exp
 
 import ppdm_sql
+from ppdm_sql.catalog.mark import is_pseudo
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.commands import cli
 from ppdm_sql.engines.base import Kind
@@ -22,7 +23,6 @@ from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.pseudodata.categories import Listed
 from ppdm_sql.sharing.collect import SOURCE, Shared, check_fit, model_files, pool, read_shared
 from ppdm_sql.sharing.manifest import public_groups
-from ppdm_sql.sharing.mark import is_pseudo
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree

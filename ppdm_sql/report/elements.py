@@ -11,7 +11,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from ppdm_sql.report.safe import isolated
+from ppdm_sql.report.escape import isolated
 
 Tone = Literal["", "good", "bad"]
 

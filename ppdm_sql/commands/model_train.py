@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ppdm_sql.commands.model_told import say, told, warn
+from ppdm_sql.commands.model_messages import say, told, warn
 from ppdm_sql.commands.options import (
     COMMAS,
     Options,

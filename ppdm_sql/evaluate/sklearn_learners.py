@@ -1,6 +1,6 @@
 """Learners from outside, scikit-learn's: what an analyst with common tools gets out of a release.
 
-Rows come encoded from the database (encoded.py), one line per distinct row with its weight.  Categories become one
+Rows come encoded from the database (encode_rows.py), one line per distinct row with its weight.  Categories become one
 column each (none of them for NULL), numbers are brought to mean 0 and deviation 1, and a missing number becomes the
 mean.  scikit-learn is imported when it is asked for; it comes with the extra `evaluate`.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import NotAvailable, PolicyError
-from ppdm_sql.evaluate.encoded import MISSING, Encoded, Encoder, Floats, Ints, encoder, load_told
+from ppdm_sql.evaluate.encode_rows import MISSING, Encoded, Encoder, Floats, Ints, encoder, load_told
 from ppdm_sql.statements.names import Name
 
 LEARNERS = ("logistic", "svm", "sk_naive_bayes", "sk_tree")

@@ -9,9 +9,9 @@ from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Bucket, histogram
 from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Cell, Figure, Section, prose, table
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.guarantees import GONE, share_text
-from ppdm_sql.report.parts import Cell, Figure, Section, prose, table
+from ppdm_sql.report.sections.guarantees import GONE, share_text
 
 # -- class sizes -------------------------------------------------------------------------------------------
 

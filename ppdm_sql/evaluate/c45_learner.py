@@ -9,7 +9,7 @@ import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.encoded import encoder, load_told
+from ppdm_sql.evaluate.encode_rows import encoder, load_told
 from ppdm_sql.evaluate.missing_c45 import learn
 from ppdm_sql.policy.words import shown
 from ppdm_sql.statements.names import Name

@@ -19,7 +19,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.classifiers.cells import CLASS, ROWS, VALUE, Cells
-from ppdm_sql.classifiers.reading import Reading
+from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.values import MOST_WEIGHT, UNIT, double, fetched, number
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.source.lines import number_line

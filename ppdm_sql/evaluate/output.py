@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.compared import areas, differences, ranked, series
+from ppdm_sql.evaluate.compare import areas, differences, ranked, series
 
 _WIDTH, _HEIGHT = 560, 320
 _CSV = (

@@ -13,8 +13,8 @@ from ppdm_sql.catalog.store import now
 from ppdm_sql.checks.risk import risk
 from ppdm_sql.planning.manifest import typed
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Cell, Code, Figure, Section, Tile, prose, table
 from ppdm_sql.report.facts import FILE, Facts
-from ppdm_sql.report.parts import Cell, Code, Figure, Section, Tile, prose, table
 from ppdm_sql.report.svg import embedded
 from ppdm_sql.trees.picture import as_svg
 from ppdm_sql.trees.show import as_text

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.learners import learn_and_test
-from ppdm_sql.evaluate.words import told_in_words
+from ppdm_sql.evaluate.relabel import told_in_words
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.statements.names import column, own
 

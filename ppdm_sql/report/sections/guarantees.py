@@ -6,11 +6,11 @@ from fractions import Fraction
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.manifest import achieved_text, nulls_as_value
-from ppdm_sql.policy.reread import requirements
+from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.results import FindingShown
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Cell, Section, prose, table
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.parts import Cell, Section, prose, table
 from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,

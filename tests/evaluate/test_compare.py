@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.compared import areas, differences, in_words, ranked
+from ppdm_sql.evaluate.compare import areas, differences, in_words, ranked
 from ppdm_sql.evaluate.significance import f_tail
 
 EVEN = (70, 72, 70, 71, 69, 71, 70, 70, 71, 70)  # right of 100, in the order of the folds

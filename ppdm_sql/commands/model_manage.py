@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ppdm_sql.commands.model_told import say, told, warn
+from ppdm_sql.commands.model_messages import say, told, warn
 from ppdm_sql.commands.options import Options, json_option, pass_options
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.evaluate.loss import ColumnLoss, Loss
 from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Cell, Figure, Section, Table, prose, table
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.parts import Cell, Figure, Section, Table, prose, table
 
 _MOST_COLUMNS = 20  # that are drawn; the table has them all
 
