@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo test test-wide test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -32,18 +32,26 @@ $(VENV)-peers/.done: requirements/peers.txt
 demo: $(VENV)/.core ## A hospital table, its risk, a policy, a verified release, an exported file
 	$(BIN)/ppdm demo
 
-test: $(VENV)/.test ## All tests on DuckDB and PostgreSQL
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not spark"
+# A test is in one of three sizes (tests/sizes.py): none of these targets repeats what another one runs.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test: $(VENV)/.test ## Every feature on DuckDB and PostgreSQL, with few random cases
+	$(PYTEST) -m "not spark and not wide"
+
+test-wide: $(VENV)/.test ## What make test leaves out: more cases, kills, full disks, the report in a browser
+	$(PYTEST) -m "wide and not spark"
+
+test-all: test test-wide test-spark ## Everything but make nightly
 
 # One test of each kind: Spark takes seconds for what other engines do in milliseconds.
-SPARK_TESTS ?= tests/engines/test_engine_values.py tests/release/test_publish.py::test_a_view_shows_a_private_table \
+SPARK_TESTS ?= tests/engines/test_engine_values.py tests/methods/test_every_method.py \
 	'tests/trees/test_engines_agree.py::test_the_tree_is_that_of_duckdb[spark-c45]'
 
 test-spark: $(VENV)/.spark ## A short cross-section of the tests on Spark (needs a JDK); SPARK_TESTS=tests runs all
 	PPDM_TEST_SPARK=1 $(BIN)/python -m pytest -m spark $(SPARK_TESTS)
 
 # Not part of CI: hours with these sizes.  NIGHTLY=tables runs one part; docs/testing.md explains all of it.
-NIGHTLY ?= tables agree disk kills
+NIGHTLY ?= tables agree disk kills tests
 TABLES ?= 10000
 KILLS ?= 500
 SIZES ?= 20
@@ -51,8 +59,10 @@ AGREE ?= 5000
 SEED ?= 1
 
 nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
-	$(BIN)/python -m tests.nightly $(NIGHTLY) --tables $(TABLES) --agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) \
-		--seed $(SEED) --workers $(WORKERS) --markdown nightly.md --json nightly.json
+	$(if $(filter-out tests,$(NIGHTLY)),$(BIN)/python -m tests.nightly $(filter-out tests,$(NIGHTLY)) --tables $(TABLES) \
+		--agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
+		--json nightly.json)
+	$(if $(filter tests,$(NIGHTLY)),$(PYTEST) -m "nightly and not spark")
 
 $(VENV)/.mutants: requirements/mutants.txt $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/mutants.txt

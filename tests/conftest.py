@@ -24,6 +24,10 @@ to it (roles named ppdm_test_... are dropped after the test), `spark_session` th
 DuckDB runs in memory.  PostgreSQL is a private server from the pgserver wheel, started once per process
 (under pytest-xdist: one for each worker), or the one PPDM_TEST_POSTGRES=postgresql://... names, in a scratch
 database.  Spark takes a minute and so is a job of its own: pytest -m spark, or PPDM_TEST_SPARK=1.
+
+Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
+marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
+the first four on DuckDB and the first on PostgreSQL: the others are marked `wide` here.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ import stat
 import tempfile
 import time
 import warnings
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -48,6 +53,9 @@ collect_ignore_glob = ["*conftest.py"]  # --doctest-modules would import them al
 ENGINES = ("duckdb", "postgres", "spark")
 PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
 
+USE_A_DATABASE = {"engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"}
+CASES, ON_POSTGRES = 4, 1  # of one test, in make test
+
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
 
@@ -57,13 +65,44 @@ def engine(request):
     return request.getfixturevalue(f"{request.param}_engine")
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(tryfirst=True)  # before -m selects by the marks
+def pytest_collection_modifyitems(config, items):
+    _expect_known_gaps(items)
+    _widen_further_cases(items)
+    if not _is_asked_for(config, "nightly"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+
+
+def _running_on(item):
+    return item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+
+
+def _expect_known_gaps(items):
     """A gap is a strict xfail on its engine: the test fails when the gap closes."""
     for item in items:
-        running = getattr(item, "callspec", None) and item.callspec.params.get("engine")
         for mark in item.iter_markers("lacks"):
-            if running in mark.args:
+            if _running_on(item) in mark.args:
                 item.add_marker(pytest.mark.xfail(reason=mark.kwargs["reason"], strict=True))
+
+
+def _widen_further_cases(items):
+    """Leaves the further cases of a test that needs a database to make test-all."""
+    met = Counter()
+    for item in items:
+        sized = item.get_closest_marker("wide") or item.get_closest_marker("nightly")
+        if sized or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
+            continue
+        engine = _running_on(item)
+        test = (item.path, item.originalname, engine)
+        met[test] += 1
+        if met[test] > (ON_POSTGRES if engine == "postgres" else CASES):
+            item.add_marker(pytest.mark.wide)
+
+
+def _is_asked_for(config, mark):
+    marks = config.getoption("markexpr")
+    return mark in marks and f"not {mark}" not in marks
 
 
 # -- DuckDB ----------------------------------------------------------------------------------------------
@@ -208,8 +247,7 @@ def _drop_everything(admin):
 
 
 def _spark_is_asked_for(config):
-    marks = config.getoption("markexpr")
-    return os.environ.get("PPDM_TEST_SPARK") == "1" or ("spark" in marks and "not spark" not in marks)
+    return os.environ.get("PPDM_TEST_SPARK") == "1" or _is_asked_for(config, "spark")
 
 
 @pytest.fixture(scope="session")

@@ -62,7 +62,6 @@ def shell(tmp_path):
     process.wait(timeout=60)
 
 
-@pytest.mark.slow
 def test_the_commands_of_the_readme_do_what_it_says(shell):
     steps = console_steps(README)
     assert len(steps) > 10
@@ -77,7 +76,6 @@ def test_the_comparison_can_fail():
     assert not alike("a\n", "a\nb\n")
 
 
-@pytest.mark.slow
 def test_the_python_of_the_readme_runs(shell, tmp_path):
     (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     shell("ppdm demo --dir . > demo.txt")
@@ -85,9 +83,13 @@ def test_the_python_of_the_readme_runs(shell, tmp_path):
     assert shell("python read.py").startswith("k = 10 10\n")
 
 
-def test_the_readme_names_the_test_command_that_continuous_integration_runs():
-    assert "make test" in README
-    assert "make test" in (ROOT / ".ci" / "run").read_text()
+def test_continuous_integration_runs_the_commands_of_the_readme():
+    steps = re.findall(r"^ *make ([\w-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text()
+    (whole,) = re.findall(r"^test-all: (.*?) ##", makefile, re.MULTILINE)
+    assert re.search(r"^make test ", README, re.MULTILINE)
+    assert "make test-all" in README
+    assert [step for step in steps if step.startswith("test")] == whole.split()
 
 
 def test_every_page_the_readme_links_to_is_there():

@@ -13,6 +13,7 @@ from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.statements.names import Name
 from tests import oracles
 from tests.attacks.conftest import policy
+from tests.sizes import seeds
 
 WORDS = ["a", "b", "A", " a", "a ", "é", "e\u0301", "*", "**", "NULL", "", "[1, 2)", "other", "{a, b}", None]
 REQUIREMENTS = ["k = 2", "k = 3", "k = 5", "k = 3, distinct_l = 2", "k = 2, simple_l = 1.5", "k = 2, entropy_l = 1.2",
@@ -43,14 +44,12 @@ def printed_classes(session, quasi: int) -> dict[tuple[str, ...], list[object]]:
     return classes
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", range(4))
-def test_every_published_class_keeps_every_promise(memory, block):
+@seeds(small=8, full=40, nightly=160, block=40)
+def test_every_published_class_keeps_every_promise(memory, seeds):
     """Random tables and policies; each release re-measured by the naive definitions; most are published."""
     published = 0
-    tables = 40
-    for number in range(tables):
-        draw = random.Random(f"linking {block} {number}")
+    for seed in seeds:
+        draw = random.Random(f"linking {seed}")
         required = draw.choice(REQUIREMENTS)
         memory.engine.load(Name("t"), random_table(draw), temporary=True)
         quasi = draw.choice([("n", "f", "w"), ("n", "w", "f"), ("w", "n", "f")])
@@ -64,8 +63,8 @@ def test_every_published_class_keeps_every_promise(memory, block):
         everything = [value for values in classes.values() for value in values]
         for asked in required.split(", ") if "(" not in required else [required.split(", ")[0], required[7:]]:
             for values in classes.values():
-                assert keeps(asked, values, everything), (required, number)
-    assert published >= 0.6 * tables
+                assert keeps(asked, values, everything), (required, seed)
+    assert published >= 0.6 * len(seeds)
 
 
 def keeps(asked: str, values: list[object], everything: list[object]) -> bool:

@@ -48,7 +48,6 @@ def random_columns(draw: random.Random) -> dict:
     return made
 
 
-@pytest.mark.slow
 def test_every_published_class_keeps_every_promise(memory):
     """A01: the printed rows are counted; NULL apart from every text."""
     published = 0

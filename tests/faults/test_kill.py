@@ -81,7 +81,7 @@ def setup(database: Path) -> None:
         session.execute(PEOPLE)
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_forty_kills_spread_over_a_publication(tmp_path):
     database, report = tmp_path / "clinic.duckdb", tmp_path / "report.json"
     assert finished(in_child(lambda: setup(database))) == 0
@@ -112,7 +112,7 @@ def test_forty_kills_spread_over_a_publication(tmp_path):
     assert not left
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_kills_during_an_export_leave_no_half_file(tmp_path):
     database = tmp_path / "clinic.duckdb"
     out = tmp_path / "out"

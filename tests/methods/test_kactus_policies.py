@@ -21,9 +21,10 @@ from ppdm_sql.session import Session
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name
 from ppdm_sql.watching import silent
+from tests.sizes import seeds
 
 pytestmark = pytest.mark.duckdb
-BLOCKS, TABLES, POLICIES = 4, 9, 10
+POLICIES = 10
 SECRET = 'the "secret"'
 
 
@@ -118,13 +119,13 @@ def planned(engine: DuckDBEngine, policy: Asked) -> tuple[list[str], list[tuple]
     return list(plan.published), [row[: len(plan.published)] for row in engine.fetch(plan.query)], plan.suppressed_rows
 
 
-@pytest.mark.parametrize("block", range(BLOCKS))
-def test_random_policies(tmp_path, block):
-    """90 policies over 9 tables; the first of each table is published by a session, with its ledger and its judge."""
+@seeds(small=2, full=9, nightly=36, block=9)
+def test_random_policies(tmp_path, seeds):
+    """Ten policies over each table; the first of each table is published by a session, with its ledger and its judge."""
     told: Counter = Counter()
     with DuckDBEngine.open(":memory:") as engine:
         session = Session(engine, out=tmp_path, show_values=False, progress=silent)
-        for number in range(block * TABLES, (block + 1) * TABLES):
+        for number in seeds:
             case, name = table_of(number), f"t{number}"
             stored(engine, case, name)
             for place in range(POLICIES):
@@ -144,7 +145,7 @@ def test_random_policies(tmp_path, block):
                 told["published", policy.method] += 1
                 told.update(type(one).__name__ for one in policy.required)
     for method in ("kactus", "kactus2"):
-        assert told["asked", method] == TABLES * POLICIES / 2
+        assert told["asked", method] == len(seeds) * POLICIES / 2
         assert told["published", method] >= 0.6 * told["asked", method]
     for requirement in (SimpleDiversity, RecursiveDiversity, EntropyDiversity, Closeness):
-        assert told[requirement.__name__] >= 4
+        assert told[requirement.__name__] >= len(seeds) / 3

@@ -30,8 +30,8 @@ from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.trees.tree import Attribute, Cut, Groups
 from ppdm_sql.watching import silent
+from tests.sizes import seeds
 
-TABLES = 40
 _KEY = "ppdm_key0"
 
 
@@ -161,10 +161,10 @@ def test_the_mortgage_example_has_two_groups_of_three(engine, make_table):
 
 
 @pytest.mark.duckdb
-@pytest.mark.parametrize("part", range(2))
-def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, part):
+@seeds(small=12, full=40, nightly=100)
+def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, seeds):
     split = 0
-    for seed in range(part * TABLES // 2, (part + 1) * TABLES // 2):
+    for seed in seeds:
         case = random_case(seed)
         try:
             found = published(case, duckdb_engine, make_table)
@@ -172,7 +172,7 @@ def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, pa
             continue
         check(found)
         split += len(found.groups) > 1
-    assert split > 8
+    assert split > len(seeds) / 3
 
 
 @pytest.mark.duckdb

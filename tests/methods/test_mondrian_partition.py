@@ -15,8 +15,7 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART
 from ppdm_sql.requirements import KAnonymity
-
-CHUNK, CHUNKS = 20, 15
+from tests.sizes import seeds
 
 
 def marker_of(case: Case) -> str:
@@ -33,11 +32,11 @@ def small_engine():
 
 
 @pytest.mark.duckdb
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_random_tables(small_engine, chunk):
-    """300 tables; each is partitioned and printed as the naive one does it, and keeps every promise."""
+@seeds(small=20, full=100, nightly=300, block=40)
+def test_random_tables(small_engine, seeds):
+    """Each table is partitioned and printed as the naive one does it, and keeps every promise."""
     ran = 0
-    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+    for seed in seeds:
         case = random_case(seed)
         table = case.naive()
         if not table.fine(list(range(len(case.rows)))):
@@ -48,7 +47,7 @@ def test_random_tables(small_engine, chunk):
         check_against_naive(case, table, outcome)
         check_promises(case, table, outcome)
         ran += 1
-    assert ran > CHUNK // 3
+    assert ran > len(seeds) // 3
 
 
 def check_against_naive(case, table, outcome):

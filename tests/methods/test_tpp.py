@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -25,8 +24,7 @@ from ppdm_sql.requirements import (
 from ppdm_sql.trees.inducers import settings
 from ppdm_sql.trees.nested import nested
 from ppdm_sql.verify.same_model import tree_differences
-
-CASES = int(os.environ.get("PPDM_TPP_CASES", "6"))  # per block; PPDM_TPP_CASES=100 for a long look
+from tests.sizes import each_seed, seeds
 
 
 def table(columns: str, kinds: str, *rows: tuple, **more) -> Case:
@@ -64,18 +62,18 @@ def small(seed, **kinds):
 
 
 @pytest.mark.duckdb
-@pytest.mark.slow
 @pytest.mark.parametrize("kinds", ["numbers", "mixed", "categories"])
-def test_every_tree_comes_out_of_its_release(duckdb_engine, kinds):
+@seeds(small=3, full=6, nightly=100)
+def test_every_tree_comes_out_of_its_release(duckdb_engine, kinds, seeds):
     expansions = Counter()
-    for number in range(CASES):
+    for number in seeds:
         plan = check_case(duckdb_engine, small(f"{kinds} {number}", kinds=kinds))
         expansions[plan.patterns[0]["leaves"] > 1] += 1
-    assert expansions[True] > CASES // 2
+    assert expansions[True] > len(seeds) / 3
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("seed", range(3))
+@each_seed(small=1, full=3)
 def test_every_tree_comes_out_of_its_release_on_postgres(postgres_engine, seed):
     check_case(postgres_engine, small(f"mixed {seed}"))
 

@@ -29,7 +29,7 @@ def publish_wide(method: str, columns: int = COLUMNS) -> tuple[ppdm_sql.Publishe
     return release, statements
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 def test_kactus2_with_300_quasi_identifiers_is_published():
     release, statements = publish_wide("kactus2")
     assert release.rows == ROWS

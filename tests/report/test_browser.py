@@ -12,7 +12,10 @@ from test_page import POINTS, tried
 
 from ppdm_sql.session import connect
 
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its chromedriver")
+pytestmark = [
+    pytest.mark.wide,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its chromedriver"),
+]
 
 SCRIPT = """
 const shown = element => getComputedStyle(element).backgroundColor;

@@ -20,6 +20,7 @@ from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Groups, Node, Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.spans import reached_nodes
+from tests.sizes import each_seed
 
 Spec = tuple  # (attribute, {value: child}), or "leaf"
 
@@ -119,7 +120,7 @@ def judged_sizes(engine, tree, name, public) -> list[int]:
     return sorted(int(row[0]) for row in engine.fetch(counted))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(small=6, full=40)
 def test_random_trees_by_the_definition(duckdb_engine, make_table, seed):
     """Span = the set of (leaf, class) that some private values can lead to; people are grouped by it."""
     draw = random.Random(seed)

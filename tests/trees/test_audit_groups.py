@@ -18,6 +18,7 @@ from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree
+from tests.sizes import each_seed
 
 
 def test_the_mortgage_example_tells_two_groups_of_three(engine, make_table):
@@ -33,7 +34,7 @@ def test_the_mortgage_example_tells_two_groups_of_three(engine, make_table):
     assert audit(engine, tree, name, public=["marital"]).groups == ()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(small=6, full=30)
 def test_random_groups_are_those_of_the_definition(duckdb_engine, make_table, seed):
     """One or two trees, tried with every private combination: the same groups with the same classes, each once."""
     draw = random.Random(seed)

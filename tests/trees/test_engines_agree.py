@@ -61,7 +61,7 @@ def adult(part: str) -> tuple[dict[str, str], list[tuple]]:
 
 
 @needs_data
-@pytest.mark.slow
+@pytest.mark.wide
 @pytest.mark.duckdb
 @pytest.mark.parametrize(("inducer", "least", "most_leaves"), [("c45", 0.853, 840), ("cart", 0.857, 60)])
 def test_adult_is_learned_as_well_as_by_the_best(duckdb_engine, make_table, inducer, least, most_leaves):
@@ -79,7 +79,7 @@ def test_adult_is_learned_as_well_as_by_the_best(duckdb_engine, make_table, indu
 
 
 @needs_data
-@pytest.mark.slow
+@pytest.mark.wide
 def test_adult_gives_the_same_tree_everywhere(engine, make_table):
     """On Spark this takes minutes: make test-spark leaves it out."""
     types, training = adult("train")

@@ -1,11 +1,8 @@
-"""Trees grown from counts against trees grown from rows, node for node, on random tables.
-
-PPDM_TEST_TREES=5000 looks at so many tables.
-"""
+"""Trees grown from counts against trees grown from rows, node for node, on random tables."""
 
 from __future__ import annotations
 
-import os
+import itertools
 import random
 from collections import Counter
 
@@ -15,9 +12,7 @@ from tree_cases import Case, check_same, random_case
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
-
-CHUNK = 25
-CASES = int(os.environ.get("PPDM_TEST_TREES", "100"))
+from tests.sizes import seeds
 
 # Tables on which the rule book, read in another way, gives another tree; among the first ones there is hardly any.
 TELLING = {
@@ -53,17 +48,17 @@ def check(engine, make_table, case: Case) -> int:
 
 
 @pytest.mark.duckdb
-@pytest.mark.parametrize("chunk", range(CASES // CHUNK))
-def test_random_tables(small_engine, make_table, chunk):
+@seeds(small=15, full=60, nightly=2000, block=50)
+def test_random_tables(small_engine, make_table, seeds):
     """What is checked is not only single leaves."""
     nodes = []
-    for seed in range(chunk * CHUNK, (chunk + 1) * CHUNK):
+    for seed in seeds:
         try:
             nodes.append(check(small_engine, make_table, random_case(seed)))
         except Exception as error:
             error.add_note(f"random_case({seed})")
             raise
-    assert sum(number > 1 for number in nodes) > CHUNK // 3
+    assert sum(number > 1 for number in nodes) > len(seeds) // 3
 
 
 @pytest.mark.duckdb
@@ -93,9 +88,9 @@ def test_one_great_response_does_not_flatten_the_others(small_engine, make_table
 
 
 @pytest.mark.postgres
-def test_random_tables_on_postgres(postgres_engine, make_table):
-    """Every tenth of the same tables."""
-    for seed in range(0, CASES, 10):
+@seeds(small=2, full=8, nightly=100)
+def test_random_tables_on_postgres(postgres_engine, make_table, seeds):
+    for seed in seeds:
         try:
             check(postgres_engine, make_table, random_case(seed))
         except Exception as error:
@@ -115,7 +110,7 @@ def test_the_order_of_the_rows_makes_no_difference(small_engine, make_table):
 def test_the_cases_meet_every_rule():
     """The tables would test nothing if some kind of split, some pruning or some tie never came up."""
     met = Counter()
-    for seed in [*range(100), *(seed for seeds in TELLING.values() for seed in seeds)]:
+    for seed in [*range(100), *itertools.chain.from_iterable(TELLING.values())]:
         met.update(traits(random_case(seed)))
     wanted = {
         *(f"{inducer} splits" for inducer in ("id3", "c45", "cart", "regression")),

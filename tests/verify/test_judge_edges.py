@@ -24,6 +24,7 @@ from ppdm_sql.requirements import (
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, measuring_statements, null_matches_all_k
 from tests import oracles
+from tests.sizes import each_seed
 
 SQL = Path(__file__).resolve().parents[2] / "sql" / "verify"
 HALF = Fraction(1, 2)
@@ -241,7 +242,7 @@ def test_a_raw_star_and_a_suppressed_value_are_one_class(engine, make_table):
 
 
 @pytest.mark.duckdb
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(small=4, full=20)
 def test_null_matches_all_in_every_pattern_of_five_columns(duckdb_engine, make_table, seed):
     rng = random.Random(seed)
     names = [f"q{i}" for i in range(5)]

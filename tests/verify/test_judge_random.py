@@ -23,9 +23,9 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.verify.relation import SensitiveColumn, judge, null_matches_all_k
 from tests import oracles
+from tests.sizes import seeds
 from tests.verify.random_tables import RandomTable, random_table
 
-PER_TEST = 5
 KINDS = {"INTEGER": Kind.INTEGER, "BIGINT": Kind.INTEGER, "DOUBLE": Kind.FLOAT, "DATE": Kind.DATE}
 
 
@@ -38,16 +38,16 @@ class Expected:
 
 
 @pytest.mark.duckdb
-@pytest.mark.parametrize("batch", range(100))
-def test_the_judge_says_what_the_definitions_say_on_500_tables(duckdb_engine, make_table, batch):
-    for seed in range(batch * PER_TEST, (batch + 1) * PER_TEST):
+@seeds(small=20, full=100, nightly=500, block=20)
+def test_the_judge_says_what_the_definitions_say(duckdb_engine, make_table, seeds):
+    for seed in seeds:
         compare(duckdb_engine, make_table, seed)
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("batch", range(12))
-def test_the_judge_says_it_on_postgresql_too(postgres_engine, make_table, batch):
-    for seed in range(batch * PER_TEST, (batch + 1) * PER_TEST):
+@seeds(small=4, full=20, nightly=60, block=20)
+def test_the_judge_says_it_on_postgresql_too(postgres_engine, make_table, seeds):
+    for seed in seeds:
         compare(postgres_engine, make_table, seed, name=f"random_{seed}")
 
 
@@ -64,7 +64,7 @@ def test_the_judge_says_it_however_the_engine_runs_it(make_table, settings):
     connection = duckdb.connect(":memory:", config={"threads": settings.get("threads", 2)})
     if not settings.get("optimizer", True):
         connection.execute("PRAGMA disable_optimizer")
-    for seed in range(500, 510):
+    for seed in range(500, 504):
         compare(DuckDBEngine(connection), make_table, seed)
 
 
