@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,6 @@ from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
 from ppdm_sql.planning.damage import is_damaged, refuse_damaged
-from ppdm_sql.planning.live_limits import is_live
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
@@ -43,18 +42,12 @@ from ppdm_sql.policy.policy import (
     Verify,
 )
 from ppdm_sql.release.drop import drop
-from ppdm_sql.release.export import check_recordable, export
-from ppdm_sql.release.live_now import export_live, recheck_live
-from ppdm_sql.release.model import publish_model
-from ppdm_sql.release.model_file import export_model, recheck_model
+from ppdm_sql.release.export import check_recordable
+from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.passing import pass_on
-from ppdm_sql.release.planned import planned
-from ppdm_sql.release.preflight import Preflight, check_method
-from ppdm_sql.release.pseudo import publish_pseudo
-from ppdm_sql.release.pseudo_planned import planned_pseudo
-from ppdm_sql.release.publish import publish
-from ppdm_sql.release.recheck import recheck, recheck_damaged
-from ppdm_sql.release.recorded import recorded
+from ppdm_sql.release.preflight import Preflight
+from ppdm_sql.release.publication import run_publication
+from ppdm_sql.release.recheck import recheck_damaged
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name
@@ -136,7 +129,7 @@ class Session:
         match statement:
             case PassThrough():
                 return self._pass_through(statement)
-            case Publish():
+            case Publish() | PseudoData():
                 return self._publish(statement)
             case Refresh():
                 return self._refresh(statement)
@@ -148,8 +141,6 @@ class Session:
                 return self.drop(self.engine.name(statement.name))
             case Explain():
                 return self._explain(statement)
-            case PseudoData():
-                return self._pseudo(statement)
             case _:
                 raise PolicyError(f"run takes one statement, as a text or of parse(), not {type(statement).__name__}")
 
@@ -182,6 +173,15 @@ class Session:
         """What one CREATE ... WITH ANONYMIZATION would publish; writes nothing."""
         return self._plan(self._one_publish(statement) if isinstance(statement, str) else statement)
 
+    def plan_all(self, statements: Sequence[Statement]) -> Iterator[Planned]:
+        """What each publication among the statements of a file would publish; writes nothing."""
+        coming: set[Name] = set()
+        for statement in statements:
+            if isinstance(statement, Publish | PseudoData):
+                yield self._plan(statement, coming)
+                if kind_of_statement(statement).keeps_model:
+                    coming.add(self.engine.name(statement.name))
+
     def check(self, statement: Publish | str) -> Measures:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
         if isinstance(statement, str):
@@ -209,41 +209,27 @@ class Session:
 
     # -- publishing --------------------------------------------------------------------------------
 
-    def _publish(self, statement: Publish) -> Published:
-        check_method(statement)
-        return self._recorded(statement, lambda run_id: self._published(statement, run_id))
-
-    def _pseudo(self, statement: PseudoData) -> Published:
-        return self._recorded(statement, lambda run_id: publish_pseudo(self.engine, statement, run_id, self._progress))
-
-    def _recorded(self, statement: Publish | PseudoData, work: Callable[[str], ReleaseRecord]) -> Published:
+    def _publish(self, statement: Publish | PseudoData) -> Published:
+        kind_of_statement(statement).check(statement)
         self.engine.check_builtins()
-        return Published.of(self.engine, recorded(self.engine, statement, work, self._progress))
-
-    def _published(self, statement: Publish, run_id: str) -> ReleaseRecord:
-        if statement.kind == "MODEL":
-            return publish_model(self.engine, self._planner.model(statement, run_id), self._progress)
-        return publish(self.engine, self._planner.table(statement, run_id), self._progress)
+        return Published.of(self.engine, run_publication(self._planner, statement))
 
     def _refresh(self, statement: Refresh) -> Published:
         record = self._current(self.engine.name(statement.name))
         first = self.parse(record.policy_text)[0]
-        if isinstance(first, PseudoData):  # rows made anew, from the model as it is now
-            return self._pseudo(replace(first, replace=True))
-        assert isinstance(first, Publish)
+        assert isinstance(first, Publish | PseudoData)  # nothing else was recorded
         place = replace(first.place, file=record.roles.get("file"))
         return self._publish(replace(first, replace=True, place=place))
 
-    def _plan(self, statement: Publish) -> Planned:
-        check_method(statement)
+    def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = ()) -> Planned:
+        kind = kind_of_statement(statement)
+        kind.check(statement)
         self.engine.check_builtins()
-        return planned(self._planner, statement)
+        return kind.plan(self._planner, statement, coming)
 
     def _explain(self, statement: Explain) -> Planned:
-        if isinstance(statement.statement, Publish):
+        if isinstance(statement.statement, Publish | PseudoData):
             return self._plan(statement.statement)
-        if isinstance(statement.statement, PseudoData):
-            return planned_pseudo(self.engine, statement.statement)
         return Planned.in_words(self.engine, statement.statement)
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------
@@ -298,18 +284,15 @@ class Session:
         record = self._found(_name(name))
         if is_damaged(record):
             return recheck_damaged(self.engine, record)
-        if record.kind == "MODEL":
-            return recheck_model(self.engine, record)
-        return recheck_live(self.engine, record) if is_live(record) else recheck(self.engine, record)
+        return kind_of(record).verify(self.engine, record)
 
     def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
         """Writes a release into a new file, re-measured there before it gets its name."""
         check_recordable(self.engine)
         record = self._current(_name(name))
-        if record.kind == "MODEL":
-            return export_model(self.engine, record, str(path), dict(options or {}), out=self._out)
-        written = export_live if is_live(record) else export
-        return written(self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress)
+        return kind_of(record).export(
+            self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress
+        )
 
     def report(self, name: Name | str, path: str | Path, *, readers: str = "internal", force: bool = False) -> Reported:
         """Writes one HTML page about a release, for internal or public readers; the release is measured for it."""

@@ -1,11 +1,13 @@
 """What ppdm_sql was asked to do and how it went, in transactions of its own.
 
 A publication that is refused rolls back everything it wrote; that it was tried must outlive it.
-Therefore both functions open a transaction, and refuse to run inside one.
+Therefore what writes here opens a transaction, and refuses to run inside one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, get_args
@@ -13,6 +15,7 @@ from typing import Literal, get_args
 from ppdm_sql import __version__
 from ppdm_sql.catalog.store import append, new_id, next_number, now
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached, SchemaDrifted
 from ppdm_sql.statements.load import statement
 
 RunEnd = Literal["published", "done", "refused", "failed"]
@@ -49,6 +52,25 @@ def finish_run(engine: Engine, run_id: str, state: RunEnd, exit_code: int, messa
         raise ValueError(f"a run cannot end as {state!r}")
     with engine.transaction():
         _add_event(engine, run_id, state, exit_code, message, now())
+
+
+@contextmanager
+def recorded_run(engine: Engine, text: str, file: str | None = None) -> Iterator[str]:
+    """Notes a run and, when the block ends, how it went; gives the id of the run.
+
+    That a publication was refused stays on record, although its own transaction is gone.
+    """
+    run_id = start_run(engine, text, file)
+    try:
+        yield run_id
+    except BaseException as error:
+        refused = isinstance(error, RequirementBreached | SchemaDrifted | PolicyError)
+        code = error.exit_code if isinstance(error, PpdmError) else PpdmError.exit_code
+        message = str(error) if isinstance(error, PpdmError) else type(error).__name__
+        with suppress(PpdmError):  # a full disk or a lost connection: the first error is the one that counts
+            finish_run(engine, run_id, "refused" if refused else "failed", code, message)
+        raise
+    finish_run(engine, run_id, "published", 0)
 
 
 def recent(engine: Engine, limit: int = 20) -> list[RunRecord]:

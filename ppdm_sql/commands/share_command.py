@@ -49,7 +49,7 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
     from ppdm_sql.release.export import check_recordable, mapped_errors
 
     with options.session(out=out) as session:
-        if session.release(name).record.kind != "MODEL":
+        if not session.release(name).kind.keeps_model:
             raise PolicyError(f"{name} is no model: share publish hands over what CREATE MODEL published")
         check_recordable(session.engine)
         with mapped_errors(Path(out)):

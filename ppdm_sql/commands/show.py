@@ -63,13 +63,11 @@ def result(outcome: Result) -> None:
 
 
 def published(release: Published) -> None:
-    if release.pseudo_model is not None:
-        console.print(f"published [bold]{escape(release.name)}[/]: {_pseudo(release.rows, release.pseudo_model)}")
+    console.print(f"published [bold]{escape(release.name)}[/]: {escape(release.content_text)}")
+    if not release.kind.describes_people:
         return
-    console.print(f"published [bold]{escape(release.name)}[/]: {many(release.rows, 'row')} in "
-                  f"{many(release.classes, 'class', 'classes')}")  # fmt: skip
-    if release.one_leaf is not None:
-        console.print(release.one_leaf, style="yellow")
+    if release.hint is not None:
+        console.print(release.hint, style="yellow")
     if release.withdrawn:
         console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
     _swapped(release)
@@ -78,12 +76,8 @@ def published(release: Published) -> None:
 
 
 def verified(outcome: Verified) -> None:
-    verdict = "[green]holds[/]" if outcome.holds else "[red]does NOT hold[/]"
-    rows = f"{many(outcome.rows, 'row')} in {many(outcome.classes, 'class', 'classes')}, {outcome.measured}"
-    if outcome.pseudo_model is not None:
-        verdict = "[green]is as it was published[/]" if outcome.holds else "[red]is NOT as it was published[/]"
-        rows = _pseudo(outcome.rows, outcome.pseudo_model)
-    console.print(f"[bold]{escape(outcome.name)}[/] {verdict}: {rows}")
+    tone = "green" if outcome.holds else "red"
+    console.print(f"[bold]{escape(outcome.name)}[/] [{tone}]{outcome.verdict}[/]: {escape(outcome.content_text)}")
     for problem in outcome.problems:
         console.print(f"  [red]{escape(problem)}[/]")
     _notes(outcome.notes)
@@ -93,10 +87,7 @@ def verified(outcome: Verified) -> None:
 
 def exported(done: Exported) -> None:
     """The file, and every other one that was written with it."""
-    what = f"{done.bytes:,} bytes, to the byte the model that was measured"
-    if not done.is_model:
-        what = f"{many(done.rows, 'row')}, {done.bytes:,} bytes, measured again in the file"
-    console.print(f"exported {escape(done.name)} to {escape(done.path)}: {what}")
+    console.print(f"exported {escape(done.name)} to {escape(done.path)}: {done.content_text}")
     for number, file in enumerate(done.beside):
         console.print(f"  {'and      ' if number else 'beside it'} {escape(file)}")
 
@@ -229,11 +220,10 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     record, content = found.record, found.manifest
     console.print(f"[bold]{escape(found.name)}[/], published {content['release']['published_at']} by "
                   f"{escape(record.algorithm)}, seed {record.seed}")  # fmt: skip
-    if found.pseudo_model is not None:
-        console.print(_pseudo(found.rows, found.pseudo_model))
+    if not found.kind.describes_people:
+        console.print(escape(found.content_text))
     else:
-        console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'class', 'classes')}, "
-                      f"{many(int(record.suppressed_rows or 0), 'row')} left out")  # fmt: skip
+        console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _swapped(found)
         findings(found.findings)
         _notes(found.null_readings)
@@ -244,17 +234,11 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
     for told_jointly in joint_breaches(content):
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
-    sources = [f"model {found.pseudo_model}"] if found.pseudo_model is not None else record.sources
-    console.print(f"made from {escape(', '.join(sources))}; rows {record.content_hash}")
+    console.print(f"made from {escape(found.origins_text)}; rows {record.content_hash}")
     if readers:
         told = f"{roles_text(readers)} can read it, or could, and may have a copy: it counts as exported"
         console.print(escape(told))
     console.print(found.ways_to_read, markup=False)
-
-
-def _pseudo(rows: int, model: str) -> str:
-    told = f"{many(rows, 'pseudo-row')} made from model {escape(model)}"
-    return f"{told}; they describe nobody, and nothing is promised of them"
 
 
 def _swapped(found: Published) -> None:

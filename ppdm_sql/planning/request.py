@@ -33,6 +33,14 @@ class Request:
     target: Target
 
     @property
+    def name(self) -> Name:
+        return self.target.name
+
+    @property
+    def former(self) -> ReleaseRecord | None:
+        return self.target.former
+
+    @property
     def risks(self) -> tuple[Risk, ...]:
         return residual_risks.residual(self.statement.policy, self.own_risks)
 

@@ -8,11 +8,10 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.results import Dropped
-from ppdm_sql.release.supersede import pseudo_data_of
 from ppdm_sql.release.turn import still_current
-from ppdm_sql.release.withdraw import withdraw
 
 
 def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
@@ -21,9 +20,9 @@ def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
         record = still_current(engine, record)
         readers = note_readers(engine, record)
         exports = sum(event.event == "exported" for event in releases.events(engine, record.release_id))
-        made = pseudo_data_of(engine, record) if record.kind == "MODEL" else []
+        made = kind_of(record).copies(engine, record)
         _refuse_orphans(record, made)
-        withdraw(engine, record)
+        kind_of(record).withdraw(engine, record)
         if made and not exports:  # replaced, or dropped after it was exported: somebody may have it
             detail = f"as pseudo-data {', '.join(shown_name(one) for one in made)}"
             releases.add_event(engine, record.release_id, "exported", detail)

@@ -33,11 +33,10 @@ from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.options import unknown_option
 from ppdm_sql.release import writers
-from ppdm_sql.release.pseudo import comment_on
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
-from ppdm_sql.release.supersede import note_export_of_model
 from ppdm_sql.release.turn import still_current
 from ppdm_sql.statements.handed_over import has_control
 from ppdm_sql.statements.names import Name, aliased, column
@@ -93,7 +92,7 @@ def export(
     with private_folder(order.path) as work:
         built = work / order.path.name
         batches = _rows(engine, record, order, rows or record.name)
-        writers.write(order.format, built, record.relation_name, batches, comment=_comment(record))
+        writers.write(order.format, built, record.relation_name, batches, comment=kind_of(record).comment(record))
         done = _describe(engine, record, order, built)
         put_in_place(
             work,
@@ -170,11 +169,6 @@ def manifest_path(path: Path) -> Path:
 
 def certificate_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.certificate.sql")
-
-
-def _comment(record: ReleaseRecord) -> str | None:
-    """Pseudo-rows say in an exported database, too, that they are."""
-    return comment_on(record) if "pseudo_data" in record.manifest else None
 
 
 # -- rows --------------------------------------------------------------------------------------------------
@@ -331,4 +325,6 @@ def note_export(engine: Engine, record: ReleaseRecord, path: Path) -> None:
         still_current(engine, record)
         note_readers(engine, record)
         releases.add_event(engine, record.release_id, "exported", path.name)
-        note_export_of_model(engine, record, path.name)
+        for one in kind_of(record).originals(engine, record):
+            detail = f"as pseudo-data {shown_name(record)}: {path.name}"
+            releases.add_event(engine, one.release_id, "exported", detail)

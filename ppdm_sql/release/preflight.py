@@ -22,9 +22,7 @@ from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, Sch
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
 from ppdm_sql.planning.damage import refuse_damaged
-from ppdm_sql.planning.live_limits import check_live
 from ppdm_sql.planning.planner import Planner, as_drift, folder_of
-from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
 from ppdm_sql.policy.options import at, place_option
@@ -43,8 +41,10 @@ from ppdm_sql.policy.policy import (
     Verify,
 )
 from ppdm_sql.policy.words import nearest
-from ppdm_sql.release import export, model_file
-from ppdm_sql.release.pseudo import read_order, released_model
+from ppdm_sql.release import export
+from ppdm_sql.release.kinds.base import ReleaseKind
+from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
+from ppdm_sql.release.pseudo import released_model
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.hierarchy import load_hierarchy
@@ -58,8 +58,8 @@ class _Earlier:
     """A release that an earlier statement of the file publishes or takes back."""
 
     name: Name
-    kind: str
     place: Place
+    kind: ReleaseKind | None = None  # None: it is taken back
 
 
 @dataclass
@@ -73,6 +73,10 @@ class _File:
     published: list[_Earlier] = field(default_factory=list)
     dropped: list[_Earlier] = field(default_factory=list)
     exported: dict[Path, Name] = field(default_factory=dict)
+
+    @property
+    def models(self) -> list[_Earlier]:
+        return [one for one in self.published if one.kind is not None and one.kind.keeps_model]
 
     def changes(self, names: frozenset[str]) -> bool:
         return self.anything or not names.isdisjoint(self.touched)
@@ -148,14 +152,13 @@ class Preflight:
                 file.filled |= effects.rows
             case Publish() | PseudoData():
                 name = self.engine.name(statement.name)
-                kind = statement.kind if isinstance(statement, Publish) else "TABLE"
-                file.published.append(_Earlier(name, kind, statement.place))
+                file.published.append(_Earlier(name, statement.place, kind_of_statement(statement)))
                 file.dropped = [one for one in file.dropped if one.name != name]
                 file.touched.add(name.last.casefold())
                 file.supersedes |= isinstance(statement, Publish) and statement.policy.supersedes
             case DropRelease():
                 name = self.engine.name(statement.name)
-                file.dropped.append(_Earlier(name, "", statement.place))
+                file.dropped.append(_Earlier(name, statement.place))
                 file.published = [one for one in file.published if one.name != name]
                 file.touched.add(name.last.casefold())
 
@@ -182,7 +185,7 @@ class Preflight:
     # -- releases to come --------------------------------------------------------------------------
 
     def _publish(self, statement: Publish, *, is_first: bool) -> None:
-        check_method(statement)
+        kind_of_statement(statement).check(statement)
         former = self._name(statement)
         self._preserved_models(statement)
         read = self._tables(statement)
@@ -232,7 +235,7 @@ class Preflight:
 
     def _preserved_models(self, statement: Publish) -> None:
         for one in statement.policy.preserve:
-            coming = {earlier.name.last.casefold() for earlier in self.file.published if earlier.kind == "MODEL"}
+            coming = {earlier.name.last.casefold() for earlier in self.file.models}
             if not is_model(one) or one.name.text.casefold() in coming or self.file.anything:
                 continue
             with self._collected(one.place or statement.place):
@@ -240,8 +243,7 @@ class Preflight:
 
     def _name(self, statement: Publish | PseudoData) -> ReleaseRecord | None:
         """The release that has the name now; refuses a name that cannot be published under."""
-        name = self.engine.name(statement.name)
-        kind = statement.kind if isinstance(statement, Publish) else "TABLE"
+        name, kind = self.engine.name(statement.name), kind_of_statement(statement)
         earlier = next((one for one in self.file.published if one.name == name), None)
         if earlier is not None:
             self._refuse_twice(statement, earlier, kind)
@@ -250,13 +252,11 @@ class Preflight:
             return None
         if not self._catalog_is_current():
             return None
-        if isinstance(statement, Publish) and kind == "MODEL":
-            return find_former(self.engine, statement)[1]
-        return find_target(self.engine, statement, release_id="").former
+        return kind.find_former(self.engine, statement)
 
-    def _refuse_twice(self, statement: Publish | PseudoData, earlier: _Earlier, kind: str) -> None:
+    def _refuse_twice(self, statement: Publish | PseudoData, earlier: _Earlier, kind: ReleaseKind) -> None:
         where = f"the statement at {earlier.place.line}:{earlier.place.column}"
-        if (kind == "MODEL") != (earlier.kind == "MODEL"):
+        if earlier.kind is None or kind.has_rows != earlier.kind.has_rows:
             raise PolicyError(at(statement.place, f'{where} publishes "{earlier.name}" as another kind of release'))
         if not statement.replace:
             told = f'{where} publishes "{earlier.name}" already: choose another name, or CREATE OR REPLACE'
@@ -264,12 +264,12 @@ class Preflight:
 
     def _pseudo(self, statement: PseudoData) -> None:
         try:
-            read_order(statement)
+            kind_of_statement(statement).check(statement)
         except PolicyError as error:
             raise place_option(error, statement.option_places, statement.place) from error
         self._name(statement)
         name = self.engine.name(statement.model)
-        if any(one.name == name and one.kind == "MODEL" for one in self.file.published):
+        if any(one.name == name for one in self.file.models):
             return
         self._refuse_dropped(name, statement.place)
         if not migrate.is_there(self.engine):
@@ -318,37 +318,26 @@ class Preflight:
     def _export(self, statement: Export) -> None:
         name = self.engine.name(statement.name)
         record = self._existing(statement)
-        coming = next((one for one in self.file.published if one.name.last == name.last), None)
-        is_model = coming.kind == "MODEL" if coming else record is not None and record.kind == "MODEL"
-        if coming is None and record is None:  # not known before it runs
-            return
-        if self.out is None:
+        coming = next((one.kind for one in self.file.published if one.name.last == name.last), None)
+        kind = coming or (None if record is None else kind_of(record))
+        if kind is None or self.out is None:  # not known before it runs, or not to be exported
             return
         export.check_recordable(self.engine)
         if record is not None:
             refuse_damaged(record)
         try:
-            path = self._file_of(statement, is_model=is_model)
-            self._refuse_file(path, name, record, is_model=is_model)
+            files = kind.export_files(statement.path, statement.options, self.out)
+            self._refuse_files(files, name, record)
         except PolicyError as error:
             raise place_option(error, statement.option_places, statement.path_place or statement.place) from error
-        self.file.exported[path] = name
+        self.file.exported[files[0]] = name
 
-    def _file_of(self, statement: Export, *, is_model: bool) -> Path:
-        assert self.out is not None
-        if is_model:
-            return model_file.read_model_place(statement.path, statement.options, self.out)
-        return export.read_order(statement.path, statement.options, self.out).path
-
-    def _refuse_file(self, path: Path, name: Name, record: ReleaseRecord | None, *, is_model: bool) -> None:
+    def _refuse_files(self, files: Sequence[Path], name: Name, record: ReleaseRecord | None) -> None:
         """Refuses a file that is there and is not an export of this release, now or by then."""
-        if path in self.file.exported:
-            if self.file.exported[path] != name:
-                raise PolicyError(f"an earlier statement exports {self.file.exported[path]} to this file")
+        if files[0] in self.file.exported:
+            if self.file.exported[files[0]] != name:
+                raise PolicyError(f"an earlier statement exports {self.file.exported[files[0]]} to this file")
             return
-        ways = [export.manifest_path, export.certificate_path]
-        ways += [model_file.script_path, model_file.audit_path] if is_model else []
-        files = [path, *(way(path) for way in ways)]
         there = migrate.is_there(self.engine) and self._catalog_is_current()
         history = [] if record is not None or not there else releases.history(self.engine, name)
         for known in [*([record] if record is not None else []), *history[:1]]:
@@ -362,13 +351,3 @@ class Preflight:
         """A catalog of an earlier version is migrated by the first statement that writes."""
         states = migrate.status(self.engine) if migrate.is_there(self.engine) else []
         return all(one.state == "applied" for one in states)
-
-
-def check_method(statement: Publish) -> None:
-    """Refuses what the language knows and this version cannot do."""
-    if statement.kind == "MODEL":
-        registry.model_method(statement.policy.algorithm, statement.place)
-        return
-    if statement.live:
-        check_live(statement)
-    registry.table_method(statement.policy.algorithm, statement.place)

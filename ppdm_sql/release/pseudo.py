@@ -30,6 +30,7 @@ from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import Made, Order, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.model import problems_of
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.supersede import retire_pseudo
@@ -153,7 +154,7 @@ def comment_on(record: ReleaseRecord) -> str:
 def released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
     name = engine.name(statement.model)
     found = releases.current(engine, name)
-    if found is None or found.kind != "MODEL":
+    if found is None or not kind_of(found).keeps_model:
         raise PolicyError(
             f'there is no released model "{name}": pseudo-data is made from a model that CREATE MODEL ... WITH '
             "ANONYMIZATION published"

@@ -14,21 +14,21 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PpdmError, RequirementBreached
+from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning import composition, joint, manifest, people
 from ppdm_sql.planning.measure_table import Measured, leaf_levels, measure_stored
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, build_stage, key_columns, published_query
+from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.release import live, supersede
+from ppdm_sql.release import supersede
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.release.turn import publishing, refuse_vanished
@@ -36,18 +36,19 @@ from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name
-from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement
 from ppdm_sql.watching import Progress
 
+if TYPE_CHECKING:
+    from ppdm_sql.release.kinds.stored import StoredRelease
 
-def publish(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
+
+def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Progress) -> ReleaseRecord:
     """Makes the release readable under its name, or raises and leaves everything as it was."""
     build_stage(engine, request.plan)
     try:
         with publishing(engine):
-            return _store(engine, _with_target_of_now(engine, request), progress)
+            return _store(engine, _with_target_of_now(engine, request), kind, progress)
     except BaseException:
         if not engine.has_transactions:
             engine.drop_table(request.target.storage)
@@ -63,54 +64,28 @@ def _with_target_of_now(engine: Engine, request: Request) -> Request:
     return replace(request, target=target)
 
 
-def _store(engine: Engine, request: Request, progress: Progress) -> ReleaseRecord:
+def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Progress) -> ReleaseRecord:
     target, policy = request.target, request.statement.policy
     readers = _readers(engine, request)
     if target.former is not None:
         note_readers(engine, target.former)  # rights go with the relation
     clear_name(engine, target)
     progress("writing", 0, None)
-    stored = _build_live(engine, request) if target.is_live else _build_table(engine, request)
+    stored = kind.store(engine, request)
     measured = measure_stored(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement, request.source)
     composition.refuse_joint(str(target.name), policy, measured.joint)
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
-    if target.is_live:
-        _show_live(engine, request, measured)
-    elif target.is_view:
-        columns = published_query(engine, target.storage, request.plan.published, policy.seed)
-        columns.set("order", None)
-        engine.create_view(target.name, columns, replace=True)
+    kind.show(engine, request, measured)
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
-    record = _record(engine, request, measured)
+    record = _record(engine, request, kind, measured)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     if readers:
         engine.grant_select(target.name, readers)
-    if target.is_live:
-        live.let_read(engine, request.release_id, readers)
+    kind.let_read(engine, request, readers)
     clear_storage(engine, target)
     note_readers(engine, record)
     return record
-
-
-def _build_table(engine: Engine, request: Request) -> Name:
-    storage, policy = request.target.storage, request.statement.policy
-    engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
-    return storage
-
-
-def _build_live(engine: Engine, request: Request) -> Name:
-    recoding, statement = request.plan.live, request.statement
-    assert recoding is not None  # live.check_live refused other methods
-    return live.build_rows(engine, request.release_id, statement.query, request.source, statement.policy, recoding)
-
-
-def _show_live(engine: Engine, request: Request, measured: Measured) -> None:
-    """The view people read; it must show what the plan said, by rules that know nothing of the plan's rows."""
-    published, name = request.plan.published, request.target.name
-    live.build_view(engine, name, request.release_id, published, request.statement.policy.seed)
-    if {measured.content_hash} != {content_hash(engine, one, published) for one in (STAGE, name)}:
-        raise PpdmError("the view does not show the planned rows; nothing was published")
 
 
 # -- refusing --------------------------------------------------------------------------------------------
@@ -147,7 +122,7 @@ def _readers(engine: Engine, request: Request) -> list[str]:
     return list(dict.fromkeys([*named, *kept]))
 
 
-def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseRecord:
+def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Measured) -> ReleaseRecord:
     policy = request.statement.policy
     at = now()
     content = manifest.manifest(
@@ -167,10 +142,9 @@ def _record(engine: Engine, request: Request, measured: Measured) -> ReleaseReco
     )
     if request.plan.patterns:
         content["patterns"] = list(request.plan.patterns)
-    if request.target.is_live:
+    if not kind.rows_stay:
         content["live"] = True
-    parts = live.fingerprint(engine, request.target.name, request.release_id) if request.target.is_live else None
-    record = _release_record(request, measured, content, at, parts)
+    record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)
     return record

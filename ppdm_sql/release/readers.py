@@ -5,19 +5,19 @@ from __future__ import annotations
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.release.supersede import models_of
+from ppdm_sql.release.kinds.registry import kind_of
 
 
 def note_readers(engine: Engine, record: ReleaseRecord) -> list[str]:
     """Notes every role that can read a release now, or could since it was looked at last; gives all that are known."""
     if not engine.has_grants:
         return []
-    relation = None if record.kind == "MODEL" else record.name
-    seen = engine.past_readers(relation, record.release_id)
+    kind = kind_of(record)
+    seen = engine.past_readers(kind.relation(record), record.release_id)
     if seen:
         releases.add_readers(engine, record.release_id, seen)
-        for model in models_of(engine, record):
-            releases.add_readers(engine, model.release_id, seen)
+        for original in kind.originals(engine, record):
+            releases.add_readers(engine, original.release_id, seen)
     return releases.readers(engine, record.release_id)
 
 

@@ -12,7 +12,6 @@ from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.plan import ONE_LEAF
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_json, null_readings, recorded_readings, typed
@@ -23,6 +22,8 @@ from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
 from ppdm_sql.policy.words import many, roles_text
 from ppdm_sql.release.in_html import as_block, as_list, as_table
+from ppdm_sql.release.kinds.base import ReleaseKind, pseudo_rows_text, rows_text
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.supersede import withdrawn_by
 from ppdm_sql.statements.names import Name, column
 
@@ -104,30 +105,33 @@ class Published:
         return [name for name in superseded if name != self.record.relation_name]
 
     @property
-    def is_model(self) -> bool:
-        return self.record.kind == "MODEL"
+    def kind(self) -> ReleaseKind:
+        return kind_of(self.record)
 
     @property
     def ways_to_read(self) -> str:
-        """In words for a model, which no query reads; the query for everything else."""
-        if not self.is_model:
-            return f"read it with: {self.sql}"
-        shown = self.record.relation_name
-        return (
-            f"read it with: ppdm model show {shown}, apply it with: ppdm model predict {shown} --from TABLE --into "
-            "NEW_TABLE, hand it over with: EXPORT"
-        )
+        """In words for a release without rows, which no query reads; the query for everything else."""
+        return self.kind.ways_to_read(self.record, self.sql if self.kind.has_rows else "")
 
     @property
-    def one_leaf(self) -> str | None:
+    def hint(self) -> str | None:
         """Of a model that asks nothing: why it is so."""
-        asks_nothing = self.is_model and self.manifest["figures"].get("leaves") == 1
-        return ONE_LEAF if asks_nothing else None
+        return self.kind.hint(self.record)
+
+    @property
+    def content_text(self) -> str:
+        """What the release holds, in words."""
+        return self.kind.content_text(self.record)
+
+    @property
+    def origins_text(self) -> str:
+        """What the release was made from."""
+        return self.kind.origins_text(self.record)
 
     @property
     def query(self) -> exp.Select:
         """A query for the published columns, one by one; a model has none."""
-        if self.is_model:
+        if not self.kind.has_rows:
             raise PolicyError(f'release "{self.name}" is a model, not a table: {self.ways_to_read}')
         picked = exp.Select(expressions=[column(name) for name in typed(self.record.columns)])
         return picked.from_(self.record.name.table())
@@ -157,10 +161,7 @@ class Published:
         }
 
     def _repr_html_(self) -> str:
-        if self.pseudo_model is not None:
-            return as_block(self.name, f"{self.rows:,} pseudo-rows made from model {self.pseudo_model}")
-        size = f"{many(self.rows, 'row')} in {many(self.classes, 'class', 'classes')}"
-        return as_block(self.name, size, as_table(self.findings))
+        return as_block(self.name, self.content_text, as_table(self.findings))
 
 
 def pseudo_model(manifest: Mapping[str, Any]) -> str | None:
@@ -191,6 +192,20 @@ class Verified:
     @property
     def holds(self) -> bool:
         return not self.problems and all(finding.holds for finding in self.findings)
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in words: nothing is promised of pseudo-rows that could hold."""
+        if self.pseudo_model is not None:
+            return "is as it was published" if self.holds else "is NOT as it was published"
+        return "holds" if self.holds else "does NOT hold"
+
+    @property
+    def content_text(self) -> str:
+        """What was verified, in words."""
+        if self.pseudo_model is not None:
+            return pseudo_rows_text(self.rows, self.pseudo_model)
+        return f"{rows_text(self.rows, self.classes)}, {self.measured}"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -257,17 +272,9 @@ class Planned:
         return all(finding.holds for finding in self.findings) and all(item["holds"] for item in self.joint)
 
     @classmethod
-    def of(cls, request: Request, measured: Measured) -> Planned:
-        return cls._measured(str(request.target.name), request, measured)
-
-    @classmethod
-    def of_model(cls, request: ModelRequest, measured: MeasuredModel) -> Planned:
-        return cls._measured(str(request.name), request, measured)
-
-    @classmethod
-    def _measured(cls, name: str, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
+    def of(cls, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
         return cls(
-            name=name,
+            name=str(request.name),
             steps=request.plan.steps,
             statements=(),
             rows=measured.judgement.rows,
@@ -321,8 +328,7 @@ class Planned:
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
         limits += [f"SUPERSEDES would withdraw: {', '.join(self.withdraws)}"] if self.withdraws else []
         words = "would be published" if self.holds else "would be refused"
-        size = f"{many(self.rows, 'row')} in {many(self.classes, 'class', 'classes')}"
-        words = f"{words}: {size}" if self.findings else "(a plan)"
+        words = f"{words}: {rows_text(self.rows, self.classes)}" if self.findings else "(a plan)"
         steps = as_list(self.steps, numbered=True)
         return as_block(self.name, words, steps, as_table(self.findings), as_list([*self.notes, *joint, *limits]))
 
@@ -358,8 +364,11 @@ class Exported:
         return tuple(file for file in (self.manifest, self.certificate, self.script, self.audit) if file is not None)
 
     @property
-    def is_model(self) -> bool:
-        return self.script is not None
+    def content_text(self) -> str:
+        """What was written, in words."""
+        if self.script is not None:
+            return f"{self.bytes:,} bytes, to the byte the model that was measured"
+        return f"{many(self.rows, 'row')}, {self.bytes:,} bytes, measured again in the file"
 
     def as_json(self) -> dict[str, Any]:
         told = {key: value for key, value in vars(self).items() if key != "name" and value is not None}

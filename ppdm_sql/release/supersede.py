@@ -10,7 +10,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning import joint
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.withdraw import is_overlaid, withdraw
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.tables import relations_read
 from ppdm_sql.statements.names import Name
@@ -27,7 +27,7 @@ def refuse_superseding(engine: Engine, publish: Publish, source: Source, former:
             raise PolicyError(
                 f'SUPERSEDES would take "{other.name}" away, which the query reads: name the tables behind it instead'
             )
-        if is_overlaid(engine, other):
+        if kind_of(other).is_overlaid(engine, other):
             raise PolicyError(
                 f'SUPERSEDES would take "{other.name}" away, but what has that name now is not the release: rename it, '
                 "or DROP RELEASE takes both"
@@ -42,7 +42,7 @@ def withdrawn_by(
         return []
     own = None if former is None else former.release_id
     found = releases.live_from(engine, tables)
-    made = [one for model in found if model.kind == "MODEL" for one in pseudo_data_of(engine, model)]
+    made = [copy for one in found for copy in kind_of(one).copies(engine, one)]
     there = {one.release_id: one for one in (*found, *made) if one.state == "live" and one.release_id != own}
     # A release of the same name is one that somebody else publishes at the same time: one of the two will win.
     return [one for one in there.values() if one.name.last != name.last or name.schema not in (None, one.name.schema)]
@@ -85,9 +85,9 @@ def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> No
 
 def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, is_former: bool) -> None:
     """Takes another release away for good; what had the name of the new one makes room for it by itself."""
-    if other.kind == "MODEL" and other.content_hash != record.content_hash:
-        for made in pseudo_data_of(engine, other):
-            _take_away(engine, made, record)
+    if other.content_hash != record.content_hash:
+        for copy in kind_of(other).copies(engine, other):
+            _take_away(engine, copy, record)
     if is_former:
         releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
     else:
@@ -98,7 +98,7 @@ def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, i
 def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:
     if other.state == "live":
         # Before the event: without transactions, what is noted as gone must not be there any more.
-        withdraw(engine, other)
+        kind_of(other).withdraw(engine, other)
     releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
 
 
@@ -106,11 +106,6 @@ def _says_the_same(engine: Engine, former: ReleaseRecord, record: ReleaseRecord)
     if former.content_hash != record.content_hash:
         return False
     return joint.say_the_same(engine, former, record)
-
-
-# -- pseudo-data and its model -----------------------------------------------------------------------------
-#
-# Pseudo-rows give the cuts and the shares of their tree back: while somebody may hold them, he may hold the model.
 
 
 def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None) -> None:
@@ -124,28 +119,3 @@ def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord |
         _hand_on(engine, former, record)
     else:
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
-
-
-def pseudo_data_of(engine: Engine, model: ReleaseRecord) -> list[ReleaseRecord]:
-    """The pseudo-data still out that was made from a model, or from one that is, to the byte, the same."""
-    return [made for made in releases.pseudo_data_out(engine) if _is_made_from(made, model)]
-
-
-def _is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:
-    told = made.manifest["pseudo_data"]
-    return model.release_id == told["model_release"] or bool(model.content_hash == told["model_hash"])
-
-
-def models_of(engine: Engine, made: ReleaseRecord) -> list[ReleaseRecord]:
-    """The models that pseudo-data gives back to whoever holds it; none for other releases."""
-    if "pseudo_data" not in made.manifest:
-        return []
-    model = releases.by_id(engine, made.manifest["pseudo_data"]["model_release"])
-    known = [] if model is None else releases.history(engine, model.name)
-    return [one for one in known if one.kind == "MODEL" and one.state != "superseded" and _is_made_from(made, one)]
-
-
-def note_export_of_model(engine: Engine, made: ReleaseRecord, detail: str) -> None:
-    """Notes with the model of exported pseudo-data that it was handed over; nothing for other releases."""
-    for one in models_of(engine, made):
-        releases.add_event(engine, one.release_id, "exported", f"as pseudo-data {joint.shown_name(made)}: {detail}")

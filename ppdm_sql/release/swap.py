@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.planning.live_limits import is_live
 from ppdm_sql.planning.target import STORAGE, Target
-from ppdm_sql.release import live
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.statements.names import SCHEMA, Name
 
 
@@ -23,10 +22,8 @@ def clear_name(engine: Engine, target: Target) -> None:
 
 def clear_storage(engine: Engine, target: Target) -> None:
     """The table behind a former view, or the rules of a live one, once nothing shows them any more."""
-    if target.former is not None and target.former.storage:
-        engine.drop_table(Name(SCHEMA, target.former.storage))
-    if target.former is not None and is_live(target.former):
-        live.drop_parts(engine, target.former.release_id)
+    if target.former is not None:
+        kind_of(target.former).clear_behind(engine, target.former)
 
 
 def sweep_leftovers(engine: Engine) -> None:

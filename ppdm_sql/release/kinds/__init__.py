@@ -1,0 +1,1 @@
+"""The kinds of releases: one file each, found through registry.py."""

@@ -1,0 +1,116 @@
+"""A table, or a view over a private table: the rows as they were published."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods import registry
+from ppdm_sql.planning.measure_table import Measured
+from ppdm_sql.planning.planner import Planner
+from ppdm_sql.planning.request import Request
+from ppdm_sql.planning.staging import STAGE, published_query
+from ppdm_sql.planning.target import find_target
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.export import certificate_path, export, manifest_path, read_order
+from ppdm_sql.release.kinds.base import Publication, ReleaseKind
+from ppdm_sql.release.preview import preview_table
+from ppdm_sql.release.publish import publish
+from ppdm_sql.release.recheck import recheck
+from ppdm_sql.release.results import Exported, Planned, Verified
+from ppdm_sql.statements.names import SCHEMA, Name
+from ppdm_sql.watching import Progress
+
+
+class StoredRelease(ReleaseKind):
+    """Rows in a table of their own."""
+
+    def takes(self, statement: Publication) -> bool:
+        return isinstance(statement, Publish) and statement.kind in ("TABLE", "VIEW")
+
+    def describes(self, record: ReleaseRecord) -> bool:
+        return record.kind in ("TABLE", "VIEW")
+
+    # -- publishing --------------------------------------------------------------------------------
+
+    def check(self, statement: Publication) -> None:
+        assert isinstance(statement, Publish)
+        registry.table_method(statement.policy.algorithm, statement.place)
+
+    def find_former(self, engine: Engine, statement: Publication) -> ReleaseRecord | None:
+        return find_target(engine, statement, release_id="").former
+
+    def plan(self, planner: Planner, statement: Publication, coming: Collection[Name] = ()) -> Planned:
+        assert isinstance(statement, Publish)
+        return preview_table(planner, statement)
+
+    def publish(self, planner: Planner, statement: Publication, run_id: str) -> ReleaseRecord:
+        assert isinstance(statement, Publish)
+        return publish(planner.engine, planner.table(statement, run_id), self, planner.progress)
+
+    def store(self, engine: Engine, request: Request) -> Name:
+        """Stores the staged rows; gives the relation that is measured."""
+        storage, policy = request.target.storage, request.statement.policy
+        engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+        return storage
+
+    def show(self, engine: Engine, request: Request, measured: Measured) -> None:
+        """Gives what was stored and measured its name, where it is stored under another one."""
+        target = request.target
+        if target.is_view:
+            columns = published_query(engine, target.storage, request.plan.published, request.statement.policy.seed)
+            columns.set("order", None)
+            engine.create_view(target.name, columns, replace=True)
+
+    def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
+        """Grants what readers need besides the relation itself."""
+
+    def fingerprint(self, engine: Engine, request: Request) -> Mapping[str, str] | None:
+        """What the parts behind the release say, for kinds that have some."""
+        return None
+
+    # -- a release that is there -------------------------------------------------------------------
+
+    def verify(self, engine: Engine, record: ReleaseRecord) -> Verified:
+        return recheck(engine, record)
+
+    def export_files(self, path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
+        file = read_order(path, options, out).path
+        return [file, manifest_path(file), certificate_path(file)]
+
+    def export(
+        self,
+        engine: Engine,
+        record: ReleaseRecord,
+        path: str,
+        options: Mapping[str, Any],
+        *,
+        out: Path,
+        progress: Progress,
+    ) -> Exported:
+        return export(engine, record, path, options, out=out, progress=progress)
+
+    def withdraw(self, engine: Engine, record: ReleaseRecord) -> None:
+        if engine.relation_kind(record.name) == "view":
+            engine.drop_view(record.name)
+        else:
+            engine.drop_table(record.name)
+        self.clear_behind(engine, record)
+
+    def clear_behind(self, engine: Engine, record: ReleaseRecord) -> None:
+        if record.storage:
+            engine.drop_table(Name(SCHEMA, record.storage))
+
+    def is_overlaid(self, engine: Engine, record: ReleaseRecord) -> bool:
+        if engine.relation_kind(record.name) is None:
+            return False
+        return record.release_id not in (engine.comment_on(record.name) or "")
+
+    def ways_to_read(self, record: ReleaseRecord, query: str) -> str:
+        return f"read it with: {query}"
+
+
+KIND = StoredRelease()

@@ -1,0 +1,63 @@
+"""What a statement would publish: made and measured on working tables, with every SQL statement that ran for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.measure_model import measure_model
+from ppdm_sql.planning.measure_table import preview
+from ppdm_sql.planning.planner import Planner
+from ppdm_sql.planning.request import ModelRequest, Request
+from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.results import Planned
+from ppdm_sql.release.supersede import refuse_superseding, withdrawn_by
+
+
+def preview_table(planner: Planner, statement: Publish) -> Planned:
+    """A table or view as it would be, and what was run to know it."""
+    with _statements_run(planner.engine) as statements:
+        request = planner.table(statement, run_id="")
+        found = Planned.of(request, preview(planner.engine, request, planner.progress))
+        withdraws = _withdraws(planner.engine, statement, request)
+    planner.progress("done", 1, 1)
+    return replace(found, withdraws=withdraws, statements=tuple(statements))
+
+
+def preview_model(planner: Planner, statement: Publish) -> Planned:
+    """The same for a model."""
+    with _statements_run(planner.engine) as statements:
+        request = planner.model(statement, run_id="")
+        found = Planned.of(request, measure_model(planner.engine, request, planner.progress))
+        withdraws = _withdraws(planner.engine, statement, request)
+    planner.progress("done", 1, 1)
+    return replace(found, withdraws=withdraws, statements=tuple(statements))
+
+
+def _withdraws(engine: Engine, statement: Publish, request: Request | ModelRequest) -> tuple[str, ...]:
+    """What SUPERSEDES would take away; refuses what it could not."""
+    if not statement.policy.supersedes:
+        return ()
+    refuse_superseding(engine, statement, request.source, request.former)
+    gone = withdrawn_by(engine, engine.name(statement.name), request.source.tables, request.former)
+    return tuple(shown_name(one) for one in gone)
+
+
+@contextmanager
+def _statements_run(engine: Engine) -> Iterator[list[str]]:
+    """The statements that run meanwhile; who listened before still does."""
+    before, heard = engine.on_statement, list[str]()
+
+    def both(sql: str) -> None:
+        heard.append(sql)
+        if before is not None:
+            before(sql)
+
+    engine.on_statement = both
+    try:
+        yield heard
+    finally:
+        engine.on_statement = before
