@@ -24,6 +24,8 @@ from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.kinds.base import ReleaseKind
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.measure_sizes import Before, Classes, classes_of, source_today
@@ -53,8 +55,8 @@ class Facts:
         return self.record.manifest
 
     @property
-    def is_model(self) -> bool:
-        return self.record.kind == "MODEL"
+    def kind(self) -> ReleaseKind:
+        return kind_of(self.record)
 
     @property
     def pseudo(self) -> Mapping[str, Any] | None:
@@ -72,21 +74,22 @@ def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified]
     """Measures a release, and its source as it is today."""
     progress("verifying", 0, None)
     verified = _verified(record, verify)
-    intact, pseudo = not verified.problems, record.manifest.get("pseudo_data")
+    intact, kind = not verified.problems, kind_of(record)
     progress("measuring", 0, None)
-    classes = None if pseudo else _classes(engine, record, intact=intact)
-    before = None if pseudo else source_today(engine, record, classes.counted if classes else "rows")
+    classes = _classes(engine, record, intact=intact) if kind.describes_people else None
+    counted = classes.counted if classes else "rows"
+    before = source_today(engine, record, counted) if kind.describes_people else None
     return Facts(
         record=record,
         verified=verified,
         classes=classes,
         before=before,
-        loss=_loss(engine, record, before) if before and record.kind != "MODEL" and intact else None,
+        loss=_loss(engine, record, before) if before and kind.has_rows and intact else None,
         evaluation=evaluations.latest_for(engine, record.name),
-        tree=library.load(engine, record.relation_name).tree if record.kind == "MODEL" and intact else None,
-        certificate=_certificate(engine, record) if record.kind != "MODEL" and intact else None,
+        tree=library.load(engine, record.relation_name).tree if kind.keeps_model and intact else None,
+        certificate=_certificate(engine, record) if kind.has_rows and intact else None,
         exports=tuple(item for item in releases.events(engine, record.release_id) if item.event == "exported"),
-        k=record.k_promised if not pseudo else _k_of_model(engine, pseudo),
+        k=kind.promised_k(engine, record),
     )
 
 
@@ -112,11 +115,6 @@ def _loss(engine: Engine, record: ReleaseRecord, before: Before) -> Loss | None:
         return loss_of(engine, before.source, before.source.relation, record.name, hierarchies)
     except PpdmError:
         return None
-
-
-def _k_of_model(engine: Engine, pseudo: Mapping[str, Any]) -> int | None:
-    model = releases.by_id(engine, pseudo["model_release"])
-    return model.k_promised if model else None
 
 
 def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:

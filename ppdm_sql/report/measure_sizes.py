@@ -26,6 +26,7 @@ from ppdm_sql.planning.manifest import nulls_as_value
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.requirements import Closeness, Requirement
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
@@ -62,12 +63,13 @@ class Before:
 def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Classes | None:
     """The classes of a release; None where nobody can tell them any more."""
     by_person = record.roles["entity"] is not None
-    stays = unchanged and not record.manifest.get("live")  # a live view moves on from what was linked
-    if stays and (by_person or record.kind == "MODEL"):
+    kind = kind_of(record)
+    stays = unchanged and kind.rows_stay  # a live view moves on from what was linked
+    if stays and (by_person or not kind.has_rows):
         linked = _linked(engine, record, by_person=by_person)
         if linked is not None:
             return linked
-    if record.kind == "MODEL":
+    if not kind.has_rows:
         return None
     infos = {info.name: info for info in engine.columns(record.name)}
     quasi = record.roles["quasi"]

@@ -15,6 +15,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.policy import PseudoData, Publish
 from ppdm_sql.policy.words import many
+from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.statements.names import Name
 from ppdm_sql.watching import Progress
 
@@ -36,6 +37,7 @@ def pseudo_rows_text(rows: int, model: str) -> str:
 class ReleaseKind(ABC):
     """One kind of release."""
 
+    report_words: ClassVar[ReportWords]
     has_rows: ClassVar[bool] = True  # people query a relation; without rows it is kept in the catalog alone
     keeps_model: ClassVar[bool] = False  # it is one of the catalog's models, which pseudo-data can be made from
     describes_people: ClassVar[bool] = True  # requirements are measured on it
@@ -123,6 +125,10 @@ class ReleaseKind(ABC):
     # -- words -------------------------------------------------------------------------------------
 
     @abstractmethod
+    def title(self, record: ReleaseRecord) -> str:
+        """What a report calls the release: table, view, model."""
+
+    @abstractmethod
     def ways_to_read(self, record: ReleaseRecord, query: str) -> str:
         """How people read the release; query: the SELECT of its columns, rendered."""
 
@@ -133,6 +139,10 @@ class ReleaseKind(ABC):
     def origins_text(self, record: ReleaseRecord) -> str:
         """What the release was made from."""
         return ", ".join(record.sources)
+
+    def promised_k(self, engine: Engine, record: ReleaseRecord) -> int | None:
+        """The k that was promised of people; a public report hides smaller counts."""
+        return record.k_promised
 
     def hint(self, record: ReleaseRecord) -> str | None:
         """What to say of a release that holds nothing of use."""

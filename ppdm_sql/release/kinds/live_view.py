@@ -16,7 +16,8 @@ from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release import live
 from ppdm_sql.release.kinds.base import Publication
-from ppdm_sql.release.kinds.stored import StoredRelease
+from ppdm_sql.release.kinds.report_words import ReportWords
+from ppdm_sql.release.kinds.stored import CLASS_OF_ROWS, StoredRelease
 from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.results import Exported, Verified
 from ppdm_sql.statements.names import Name
@@ -27,6 +28,12 @@ from ppdm_sql.watching import Progress
 class LiveView(StoredRelease):
     """No stored rows: rules in schema ppdm, and views over the source."""
 
+    report_words = ReportWords(
+        verdict="{name} holds: what it shows now meets everything that was asked.",
+        measured="Measured again for this page, on the rows that the view shows now, by code that shares nothing with "
+        "the code that made it.",
+        class_meaning=CLASS_OF_ROWS,
+    )
     rows_stay = False
 
     def takes(self, statement: Publication) -> bool:
@@ -80,6 +87,9 @@ class LiveView(StoredRelease):
     def clear_behind(self, engine: Engine, record: ReleaseRecord) -> None:
         super().clear_behind(engine, record)
         live.drop_parts(engine, record.release_id)
+
+    def title(self, record: ReleaseRecord) -> str:
+        return "live view"
 
 
 KIND = LiveView()

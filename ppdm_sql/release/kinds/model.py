@@ -16,6 +16,7 @@ from ppdm_sql.planning.target import find_former
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.export import certificate_path, manifest_path
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
+from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.model_file import audit_path, export_model, read_model_place, recheck_model, script_path
 from ppdm_sql.release.preview import preview_model
@@ -28,6 +29,16 @@ from ppdm_sql.watching import Progress
 class ModelRelease(ReleaseKind):
     """A tree that was published."""
 
+    report_words = ReportWords(
+        verdict="{name} holds: it is the model that was measured, and it met everything that was asked.",
+        measured="A model is measured by the groups of people it lets somebody form. That was counted when it was "
+        "published; for this page it was checked that the model is, to the byte, the one that was measured.",
+        rows="rows learned from",
+        classes="groups it can tell",
+        class_meaning="A class is everybody the model cannot tell apart, for somebody who knows the quasi-identifiers "
+        "of people.",
+        alike="that the model cannot tell apart",
+    )
     has_rows = False
     keeps_model = True
 
@@ -91,6 +102,9 @@ class ModelRelease(ReleaseKind):
         return pseudo_data_of(engine, record)
 
     # -- words -------------------------------------------------------------------------------------
+
+    def title(self, record: ReleaseRecord) -> str:
+        return "model"
 
     def ways_to_read(self, record: ReleaseRecord, query: str) -> str:
         name = record.relation_name

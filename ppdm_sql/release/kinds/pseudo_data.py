@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.release.kinds.base import Publication, pseudo_rows_text
+from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.kinds.stored import StoredRelease
 from ppdm_sql.release.pseudo import comment_on, publish_pseudo, read_order
 from ppdm_sql.release.pseudo_links import models_of
@@ -20,6 +22,10 @@ from ppdm_sql.statements.names import Name
 class PseudoDataRelease(StoredRelease):
     """Rows that describe nobody; verified, exported and withdrawn as every stored table."""
 
+    report_words = ReportWords(
+        verdict="{name} is what was made: its rows describe nobody, and promise no more than its model.",
+        other_columns="pseudo",
+    )
     describes_people = False
 
     def takes(self, statement: Publication) -> bool:
@@ -47,6 +53,13 @@ class PseudoDataRelease(StoredRelease):
         return models_of(engine, record)
 
     # -- words -------------------------------------------------------------------------------------
+
+    def title(self, record: ReleaseRecord) -> str:
+        return "pseudo-data, describes nobody"
+
+    def promised_k(self, engine: Engine, record: ReleaseRecord) -> int | None:
+        model = releases.by_id(engine, record.manifest["pseudo_data"]["model_release"])
+        return None if model is None else model.k_promised
 
     def content_text(self, record: ReleaseRecord) -> str:
         return pseudo_rows_text(int(record.rows or 0), str(pseudo_model(record.manifest)))

@@ -17,6 +17,7 @@ from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.export import certificate_path, export, manifest_path, read_order
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
+from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.preview import preview_table
 from ppdm_sql.release.publish import publish
 from ppdm_sql.release.recheck import recheck
@@ -24,9 +25,18 @@ from ppdm_sql.release.results import Exported, Planned, Verified
 from ppdm_sql.statements.names import SCHEMA, Name
 from ppdm_sql.watching import Progress
 
+CLASS_OF_ROWS = "A class is what reads alike in every quasi-identifier: the rows among which somebody is hidden."
+
 
 class StoredRelease(ReleaseKind):
     """Rows in a table of their own."""
+
+    report_words = ReportWords(
+        verdict="{name} holds: its rows are those that were published, and meet everything that was asked.",
+        measured="Measured again for this page, on the rows as they are stored, by code that shares nothing with the "
+        "code that made them.",
+        class_meaning=CLASS_OF_ROWS,
+    )
 
     def takes(self, statement: Publication) -> bool:
         return isinstance(statement, Publish) and statement.kind in ("TABLE", "VIEW")
@@ -108,6 +118,9 @@ class StoredRelease(ReleaseKind):
         if engine.relation_kind(record.name) is None:
             return False
         return record.release_id not in (engine.comment_on(record.name) or "")
+
+    def title(self, record: ReleaseRecord) -> str:
+        return record.kind.lower()
 
     def ways_to_read(self, record: ReleaseRecord, query: str) -> str:
         return f"read it with: {query}"

@@ -26,7 +26,7 @@ def class_sizes(facts: Facts, audience: Audience) -> Section | None:
     longest = now if len(now) >= len(before) else before
     buckets = [(bucket.low, bucket.high) for bucket in longest]
     rows = [_size_row(place, size, now, before, audience) for place, size in enumerate(buckets)]
-    words = f"{_WHAT[facts.is_model]} Sizes are counted in {who}."
+    words = f"{facts.kind.report_words.class_meaning} Sizes are counted in {who}."
     head = ["class size", *(["rows of the source"] if before else []), "rows of the release", "classes of the release"]
     told = table("Rows by the size of their class", head, rows, range(1, len(head)))
     drawn = charts.grouped_bars(
@@ -36,12 +36,6 @@ def class_sizes(facts: Facts, audience: Audience) -> Section | None:
     )  # fmt: skip
     caption = "Rows by the size of their class" + (", in the source and in the release" if before else "")
     return Section("sizes", "How many look alike", (prose(words),), (Figure(caption, drawn, told),))
-
-
-_WHAT = {
-    False: "A class is what reads alike in every quasi-identifier: the rows among which somebody is hidden.",
-    True: "A class is everybody the model cannot tell apart, for somebody who knows the quasi-identifiers of people.",
-}
 
 
 def size_text(low: int, high: int | None) -> str:

@@ -70,7 +70,7 @@ def _loss_rows(
 
 def trade_off(facts: Facts, audience: Audience) -> Section | None:
     """What a learner keeps under each requirement that was tried."""
-    if facts.pseudo is not None:
+    if not facts.kind.describes_people:
         return None
     found, title = facts.evaluation, "What the protection costs a learner"
     if found is None or not found.points:

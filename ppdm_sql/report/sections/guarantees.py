@@ -28,16 +28,16 @@ GONE = "The source can no longer be read as the statement reads it, so this cann
 
 def guarantees(facts: Facts, audience: Audience) -> Section:
     """What was asked, how the source stands, and what the release achieves."""
-    if facts.pseudo is not None:
+    if not facts.kind.describes_people:
         return _of_the_model(facts, audience)
     rows = [_guarantee(facts, audience, finding) for finding in facts.verified.findings]
-    paragraphs = [prose(_HOW["model" if facts.is_model else "live" if facts.manifest.get("live") else "stored"])]
-    if facts.record.roles["entity"] is not None and not facts.is_model and not facts.manifest.get("live"):
+    paragraphs = [prose(facts.kind.report_words.measured)]
+    if facts.record.roles["entity"] is not None and facts.kind.has_rows and facts.kind.rows_stay:
         paragraphs.append(prose(_PERSONS))
     paragraphs += [prose("{told}.", told=told) for told in _null_readings(facts, audience)]
     if facts.before is not None:
         paragraphs.append(prose(f"The source was measured as it is today, with {_rows_today(facts, audience)}."))
-    elif not facts.is_model or rows:
+    elif facts.kind.has_rows or rows:
         paragraphs.append(prose(GONE))
     found = table("Requirements", ("asked", "source", "release", "verdict"), rows)
     return Section("guarantees", "What was asked and what was achieved", tuple(paragraphs), tables=(found,))
@@ -56,14 +56,6 @@ def _null_readings(facts: Facts, audience: Audience) -> list[str]:
     ]
 
 
-_HOW = {
-    "stored": "Measured again for this page, on the rows as they are stored, by code that shares nothing with the code "
-    "that made them.",
-    "live": "Measured again for this page, on the rows that the view shows now, by code that shares nothing with the "
-    "code that made it.",
-    "model": "A model is measured by the groups of people it lets somebody form. That was counted when it was "
-    "published; for this page it was checked that the model is, to the byte, the one that was measured.",
-}
 _PERSONS = (
     "Here k counts people, whom the stored rows do not name. It stands as it was measured when the release was "
     "published, for as long as the rows are the same; the sizes below are counted from the catalog's private links."
@@ -78,8 +70,7 @@ def _rows_today(facts: Facts, audience: Audience) -> str:
 
 def _guarantee(facts: Facts, audience: Audience, finding: FindingShown) -> tuple[Cell, ...]:
     who = "people" if facts.record.roles["entity"] is not None else "rows"
-    alike = "that the model cannot tell apart" if facts.is_model else "that read alike"
-    meaning = _meaning(finding.requirement, f"{who} {alike}")
+    meaning = _meaning(finding.requirement, f"{who} {facts.kind.report_words.alike}")
     where = f"{meaning} (column {finding.column})" if finding.column else meaning
     known = facts.before.of(finding.requirement, finding.column) if facts.before else None
     was = "–" if known is None else _achieved(finding.requirement, achieved_text(known.achieved), audience)

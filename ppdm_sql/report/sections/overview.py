@@ -26,9 +26,7 @@ _LONGEST_TREE = 400  # lines of the tree as a text
 
 
 def kind_text(facts: Facts) -> str:
-    if facts.pseudo is not None:
-        return "pseudo-data, describes nobody"
-    return "live view" if facts.manifest.get("live") else facts.record.kind.lower()
+    return facts.kind.title(facts.record)
 
 
 def verdict(facts: Facts) -> Markup:
@@ -37,18 +35,7 @@ def verdict(facts: Facts) -> Markup:
     if not found.holds:
         what = "is not what was published" if found.problems else "breaks what was asked of it"
         return prose(f"{{name}} does NOT hold: it {what}. Do not hand it over.", name=name)
-    if facts.pseudo is not None:
-        return prose(
-            "{name} is what was made: its rows describe nobody, and promise no more than its model.", name=name
-        )
-    if facts.is_model:
-        return prose(
-            "{name} holds: it is the model that was measured, and it met everything that was asked.", name=name
-        )
-    rows = (
-        "what it shows now meets" if facts.manifest.get("live") else "its rows are those that were published, and meet"
-    )
-    return prose(f"{{name}} holds: {rows} everything that was asked.", name=name)
+    return prose(facts.kind.report_words.verdict, name=name)
 
 
 def problems(facts: Facts, audience: Audience) -> tuple[str, ...]:
@@ -67,8 +54,7 @@ def lines(facts: Facts, audience: Audience) -> tuple[tuple[str, str], ...]:
         ("readers", _READERS[audience.public]),
     ]
     if not audience.public:
-        model = f"model {facts.pseudo['model']}" if facts.pseudo is not None else ""
-        found.insert(1, ("made from", model or ", ".join(facts.record.sources)))
+        found.insert(1, ("made from", facts.kind.origins_text(facts.record)))
     return tuple(found)
 
 
@@ -83,11 +69,11 @@ def tiles(facts: Facts, audience: Audience) -> tuple[Tile, ...]:
 
 
 def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
-    found, record = facts.verified, facts.record
-    yield Tile("rows learned from" if facts.is_model else "rows", audience.count(found.rows))
-    if facts.pseudo is not None:
+    found, record, words = facts.verified, facts.record, facts.kind.report_words
+    yield Tile(words.rows, audience.count(found.rows))
+    if not facts.kind.describes_people:
         return
-    yield Tile("groups it can tell" if facts.is_model else "classes", audience.count(found.classes))
+    yield Tile(words.classes, audience.count(found.classes))
     if facts.classes is not None and facts.classes.sizes.k is not None:
         who = "people" if facts.classes.counted == "persons" else "rows"
         comparable = (facts.classes.counted == "persons") == (record.roles["entity"] is not None)
@@ -129,20 +115,20 @@ def columns(facts: Facts, audience: Audience) -> Section:
         ("quasi-identifier", policy["quasi_identifiers"]),
         ("sensitive", policy["sensitive"]),
         ("target", [policy["target"]] if policy["target"] else []),
-        ("pseudo" if facts.pseudo is not None else "insensitive", policy["insensitive"]),
+        (facts.kind.report_words.other_columns, policy["insensitive"]),
         *((("identifier", roles["identifiers"]), ("entity", [roles["entity"]] if roles["entity"] else []))
           if not audience.public else ()),
     ):  # fmt: skip
         for name in names:
             given.setdefault(name, []).append(role)
     published = typed(facts.manifest["columns"])
-    types = None if facts.is_model else published
+    types = published if facts.kind.has_rows else None
     rows: list[tuple[Cell | str, ...]] = [
         (Cell(name), ", ".join(given.get(name, [])), *([types.get(name, "not published")] if types is not None else []))
         for name in [*published, *(name for name in given if name not in published)]
     ]
     used = {role for found in given.values() for role in found}
-    head = ("column", "role") if facts.is_model else ("column", "role", "type")
+    head = ("column", "role", "type") if facts.kind.has_rows else ("column", "role")
     told = table("Columns and their roles", head, rows)
     terms = tuple((role, what) for role, what in _ROLES.items() if role in used)
     return Section("columns", "Which column is what", tables=(told,), terms=terms)
@@ -153,7 +139,7 @@ def columns(facts: Facts, audience: Audience) -> Section:
 
 def tree(facts: Facts, audience: Audience) -> Section | None:
     """A published model as a picture with its counts."""
-    if not facts.is_model:
+    if not facts.kind.keeps_model:
         return None
     title = "The model"
     if audience.public:
@@ -237,7 +223,7 @@ def certificate(facts: Facts, audience: Audience) -> Section:
     if used:
         tables.append(table("Statements that measured it", ("asked", "statement, and its sha256"), used))
     codes: tuple[Code, ...] = ()
-    if facts.is_model:
+    if not facts.kind.has_rows:
         words = prose("The sha256 of the exported model file is the content hash: <code>sha256sum model.json</code>.")
     elif facts.certificate is None:
         words = prose("There is no certificate: what is stored is not what was published.")
