@@ -27,7 +27,8 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
-the first four on DuckDB and the first on PostgreSQL: the others are marked `wide` here.
+the first two.  Of the tests of one file that run on every engine, it takes the first three on PostgreSQL.  The others
+are marked `wide` here.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ ENGINES = ("duckdb", "postgres", "spark")
 PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
 
 USE_A_DATABASE = {"engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"}
-CASES, ON_POSTGRES = 4, 1  # of one test, in make test
+CASES = 2  # of one test, in make test
+ON_POSTGRES = 3  # of all tests of one file that run on every engine, in make test
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
@@ -93,10 +95,10 @@ def _widen_further_cases(items):
         sized = item.get_closest_marker("wide") or item.get_closest_marker("nightly")
         if sized or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
             continue
-        engine = _running_on(item)
-        test = (item.path, item.originalname, engine)
-        met[test] += 1
-        if met[test] > (ON_POSTGRES if engine == "postgres" else CASES):
+        again = _running_on(item) == "postgres"  # the same on another engine
+        key = (item.path, None if again else item.originalname)
+        met[key] += 1
+        if met[key] > (ON_POSTGRES if again else CASES):
             item.add_marker(pytest.mark.wide)
 
 

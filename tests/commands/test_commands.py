@@ -11,6 +11,8 @@ import sys
 import duckdb
 import pytest
 
+from ppdm_sql.session import Session
+
 DB = ("--db", "clinic.duckdb")
 
 
@@ -135,6 +137,7 @@ def test_plan_works_on_a_read_only_database(ppdm, clinic):
     assert "read-only" in refused.err
 
 
+@pytest.mark.wide
 def test_the_demo_runs(ppdm, tmp_path):
     done = ppdm("demo")
     assert (done.code, done.err) == (0, "")
@@ -181,14 +184,25 @@ def test_help_and_import_load_nothing_heavy():
     assert not {"pyspark", "psycopg", "altair", "sklearn"} & set(shown.split())
 
 
-def test_an_internal_error_shows_its_kind_and_nothing_else(ppdm, clinic, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import ppdm_sql.session as s\ndef broken(*a, **k): raise ValueError('canary 4711')\ns.Session.releases = broken\n"
-    )
-    done = ppdm(*DB, "list", PYTHONPATH=str(tmp_path))
+def test_an_internal_error_shows_its_kind_and_nothing_else(ppdm, clinic, monkeypatch):
+    def broken(*_, **__):
+        raise ValueError("canary 4711")
+
+    monkeypatch.setattr(Session, "releases", broken)
+    done = ppdm(*DB, "list")
     assert done.code == 3
     assert "ValueError" in done.err
     assert "canary" not in done.err + done.out
+
+
+def test_a_process_of_its_own_ends_in_the_same_way(ppdm_process, clinic):
+    """The other tests call the entry point within their own process."""
+    assert ppdm_process(*DB, "check", "policy.sql").code == 1
+    run = ppdm_process(*DB, "run", "policy.sql", "--json")
+    assert (run.code, run.err) == (0, "")
+    assert run.json["results"][0]["release"] == "people_open"
+    assert ppdm_process(*DB, "rnu", "policy.sql").code == 2
+    assert ppdm_process("--db", "typo.duckdb", "list").code == 3
 
 
 def test_json_errors_parse_too(ppdm, clinic):

@@ -30,13 +30,13 @@ GRID = ("--grid", "k=2,3,4,5,6,7,8,9", "--learner", "none")
 
 
 @pytest.fixture
-def interrupted(ppdm, clinic, tmp_path):
+def interrupted(ppdm_process, clinic, tmp_path):
     (tmp_path / "hook").mkdir()
     (tmp_path / "hook" / "sitecustomize.py").write_text(HOOK)
 
     def run(at: str, *arguments: str, code: str = ONCE):
         folders = os.pathsep.join([str(tmp_path / "hook"), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return ppdm(*arguments, PYTHONPATH=folders, PPDM_TEST_AT=at, PPDM_TEST_CODE=code)
+        return ppdm_process(*arguments, PYTHONPATH=folders, PPDM_TEST_AT=at, PPDM_TEST_CODE=code)
 
     return run
 

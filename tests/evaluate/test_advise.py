@@ -171,6 +171,7 @@ def mondrian(k: int, name: str = "people_open", more: str = "", quasi: str = 'ag
         ALGORITHM mondrian REQUIRE k = {k} QUASI IDENTIFIER ({quasi}) INSENSITIVE (paid) {more})"""
 
 
+@pytest.mark.wide
 def test_advice_is_judged_together_with_what_is_out_already(session):
     """Classes of 30 inside classes of 60 tell nothing new."""
     session.publish(mondrian(60, "others"))
@@ -181,6 +182,7 @@ def test_advice_is_judged_together_with_what_is_out_already(session):
     session.publish(found.best.statement.removesuffix(";"))
 
 
+@pytest.mark.wide
 def test_what_would_be_refused_beside_others_is_left_out(session):
     """The classes of a tree cut through those of mondrian: beside them the second choice is the one to publish."""
     session.publish(mondrian(60, "others"))
@@ -195,6 +197,7 @@ def test_what_would_be_refused_beside_others_is_left_out(session):
     session.publish(stated[1])
 
 
+@pytest.mark.wide
 def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
     session.publish(mondrian(60, "others", quasi="age"))
     found = session.advise(mondrian(30))

@@ -90,6 +90,7 @@ def test_a_grid_for_people_then_at_once_for_machines(ppdm, tmp_path):
     assert "kactus2" in drawing
 
 
+@pytest.mark.wide
 def test_the_analysts_queries_and_what_is_chance(ppdm):
     Path("asked.sql").write_text("SELECT COUNT(*) FROM data;\nSELECT AVG(age) FROM data;")
     Path("towns.sql").write_text(POLICY.replace("(age, town)", "(town) IDENTIFIER (age)"))
@@ -172,6 +173,7 @@ def test_advice_prints_the_statement_and_why(ppdm):
     assert "no method can publish this table as required" in err
 
 
+@pytest.mark.wide
 def test_advice_for_machines(ppdm):
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--json")
     found = json.loads(out)

@@ -209,6 +209,7 @@ def test_nothing_is_published_and_no_working_table_is_left(clinic):
     assert kept.baseline.accuracy == found.baseline.accuracy
 
 
+@pytest.mark.wide
 def test_sharing_changes_no_figure(clinic):
     """The second k of a method finds look-ups, codes and trees of the first; alone it makes its own."""
     text = SIMPLE.replace("ALGORITHM mondrian", "ALGORITHM tpp").replace("SEED 4", "ACCEPT RISK (boundaries) SEED 4")
@@ -219,6 +220,7 @@ def test_sharing_changes_no_figure(clinic):
     assert all(point.status == "measured" and point.accuracy > 0.5 for point in together.points)
 
 
+@pytest.mark.wide
 def test_a_method_does_not_see_the_targets_it_is_tested_on(duckdb_engine, make_table):
     """The target is a coin: nobody can be right more often than every second time, unless it was looked at."""
     draw = random.Random(3)
@@ -272,6 +274,7 @@ def test_a_target_of_numbers_is_predicted_as_one(clinic):
     assert found.points[0].score == found.points[0].r_squared
 
 
+@pytest.mark.wide
 def test_every_fold_counts(clinic, monkeypatch):
     asked = []
     scored = points.Bench.score
@@ -285,6 +288,7 @@ def test_every_fold_counts(clinic, monkeypatch):
     assert sum(one.rows for one in raw) == 360
 
 
+@pytest.mark.wide
 def test_five_times_two_halves(clinic):
     """Every row is once in each half of every repeat, and the halves of two repeats are not the same."""
     opened = open_table(clinic, published(SIMPLE))
@@ -302,6 +306,7 @@ def test_five_times_two_halves(clinic):
     bench.clear()
 
 
+@pytest.mark.wide
 def test_of_a_large_table_a_learner_sees_a_share(clinic, monkeypatch):
     """The release is that of all training rows, and every test row counts; what is learned from is a part of it."""
     seen = []
@@ -324,6 +329,7 @@ def table_rows(engine, name) -> list[tuple[object, ...]]:
     return engine.fetch(exp.select("*").from_(name.table()))
 
 
+@pytest.mark.wide
 def test_persons_are_counted_and_stay_together(duckdb_engine, make_table):
     rows = [(number // 3, *row) for number, row in enumerate(people(300))]
     make_table(duckdb_engine, "people", {"who": "INTEGER", **TYPES}, rows)
@@ -347,6 +353,7 @@ def test_a_model_is_a_point_too(clinic):
     assert point.statement.startswith("CREATE OR REPLACE MODEL people_open AS")
 
 
+@pytest.mark.wide
 def test_a_table_of_kadet_is_measured_as_a_table_and_taught_as_its_model(clinic):
     text = SIMPLE.replace("people\n", 'people WHERE "home town" IS NOT NULL\n').replace(", simple_l = 1.1", "")
     text = text.replace("ALGORITHM mondrian", "ALGORITHM kadet").replace("SENSITIVE (illness)", "INSENSITIVE (illness)")

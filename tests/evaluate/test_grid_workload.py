@@ -102,6 +102,7 @@ def test_a_mistake_is_told_before_anything_is_begun(clinic, asked, text, why):
     assert clinic.relation_kind(Name(SCHEMA, "evaluation")) is None
 
 
+@pytest.mark.wide
 def test_other_queries_are_measured_anew(clinic, asked):
     ids = {grid(clinic, methods=("mondrian",), grid=("k=8",), learner="none").evaluation_id}
     for text in (QUERIES, QUERIES + "\n-- again\n", QUERIES + "SELECT MAX(paid) FROM data"):
@@ -110,6 +111,7 @@ def test_other_queries_are_measured_anew(clinic, asked):
     assert len(ids) == 3  # a comment asks nothing
 
 
+@pytest.mark.wide
 def test_folds_are_kept_so_that_a_resumed_grid_tells_the_same(clinic):
     clinic.pass_through("DELETE FROM people WHERE age > 50")
     text = SIMPLE.replace(", simple_l = 1.1", "").replace('(age, "home town", sex)', "(sex) INSENSITIVE (age)")

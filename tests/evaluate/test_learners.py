@@ -98,6 +98,7 @@ def test_a_regression_tree_is_tested_by_what_it_leaves_open(engine, make_table):
     assert found.r_squared > 0.9
 
 
+@pytest.mark.wide
 def test_every_learner_learns_something_and_the_same_on_every_engine(duckdb_engine, postgres_engine, make_table):
     found = []
     for engine in (duckdb_engine, postgres_engine):

@@ -100,8 +100,21 @@ def ran(text: str, folder: Path, name: str) -> list[object]:
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory) -> dict[str, str]:
-    return exported(PLAIN, tmp_path_factory.mktemp("plain"))
+def plain_folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("plain")
+    exported(PLAIN, folder)
+    return folder
+
+
+@pytest.fixture
+def plain(plain_folder) -> dict[str, str]:
+    return {file.name: file.read_bytes().decode() for file in plain_folder.iterdir() if file.suffix == ".sql"}
+
+
+@pytest.fixture
+def folder(plain_folder, tmp_path) -> Path:
+    """The files with plain names, to be changed."""
+    return Path(shutil.copytree(plain_folder, tmp_path / "files"))
 
 
 @pytest.fixture(scope="module", params=HOSTILE.values(), ids=HOSTILE)
@@ -174,38 +187,35 @@ def test_the_line_to_copy_names_one_file(file, tmp_path):
 
 
 @pytest.mark.parametrize("file", ["o.csv", "m.json"])
-def test_an_edited_companion_file_is_noticed(file, tmp_path):
-    exported(PLAIN, tmp_path)
-    assert recheck_file(tmp_path / file).holds
-    ends = json.loads((tmp_path / f"{file}.manifest.json").read_text("utf-8"))["export"]["companions"]
+def test_an_edited_companion_file_is_noticed(file, folder):
+    assert recheck_file(folder / file).holds
+    ends = json.loads((folder / f"{file}.manifest.json").read_text("utf-8"))["export"]["companions"]
     assert set(ends) == ({".certificate.sql"} if file == "o.csv" else {".certificate.sql", ".sql", ".audit.sql"})
     for end in ends:
-        beside = tmp_path / f"{file}{end}"
+        beside = folder / f"{file}{end}"
         kept = beside.read_bytes()
         beside.write_bytes(kept.replace(b"'BREACHED'", b"'holds'") + b"\n")
-        found = recheck_file(tmp_path / file)
+        found = recheck_file(folder / file)
         assert found.problems == (f"{beside.name} is not the one that was exported with it",)
         assert not found.holds
         beside.unlink()  # a file can be handed over without it
-        assert recheck_file(tmp_path / file).holds
+        assert recheck_file(folder / file).holds
         beside.write_bytes(kept)
 
 
-def test_a_manifest_of_an_earlier_version_has_no_hashes_of_companions(tmp_path):
-    exported(PLAIN, tmp_path)
+def test_a_manifest_of_an_earlier_version_has_no_hashes_of_companions(folder):
     for file in ("o.csv", "o.duckdb", "m.json"):
-        beside = tmp_path / f"{file}.manifest.json"
+        beside = folder / f"{file}.manifest.json"
         content = json.loads(beside.read_text("utf-8"))
         del content["export"]["companions"]
         beside.write_text(json.dumps(content))
-        assert recheck_file(tmp_path / file).holds
+        assert recheck_file(folder / file).holds
 
 
 @pytest.mark.parametrize("ends", [{"/../../secret": "0"}, ["x"], "x", None, {".certificate.sql": 7}])
-def test_a_manifest_reaches_no_other_file_through_its_companions(ends, tmp_path):
-    exported(PLAIN, tmp_path)
-    beside = tmp_path / "o.csv.manifest.json"
+def test_a_manifest_reaches_no_other_file_through_its_companions(ends, folder):
+    beside = folder / "o.csv.manifest.json"
     content = json.loads(beside.read_text("utf-8"))
     content["export"]["companions"] = ends
     beside.write_text(json.dumps(content))
-    assert recheck_file(tmp_path / "o.csv").holds is (ends != {".certificate.sql": 7})
+    assert recheck_file(folder / "o.csv").holds is (ends != {".certificate.sql": 7})

@@ -19,6 +19,7 @@ from ppdm_sql.planning.people import Keys
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
 from tests.release.conftest import COLUMNS, people, policy
+from tests.sizes import seeds
 
 
 def other(text: str = "", **replaced: str) -> str:
@@ -238,7 +239,8 @@ def person_and_rest(row):
 
 
 @pytest.mark.parametrize("key", [person_and_rest, person])
-def test_joint_classes_are_those_of_the_definition(engine, make_table, key):
+@seeds(small=8, full=40, nightly=400)
+def test_joint_classes_are_those_of_the_definition(engine, make_table, key, seeds):
     migrate.ensure(engine)
     nobody = engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0]
     keys = Keys(("who", "rest") if key is person_and_rest else ("who", "mine"), ("who",), some_rows=True)
@@ -246,8 +248,8 @@ def test_joint_classes_are_those_of_the_definition(engine, make_table, key):
         release_id="0", k_promised=3, name=Name("other"), kind="TABLE", manifest={}, key_columns=("who", "rest"),
         roles={"entity": "who", "person_columns": ["who"]},
     )  # fmt: skip
-    draw = random.Random(11)
-    for turn in range(40):
+    for turn in seeds:
+        draw = random.Random(turn)
         by_key = key is person_and_rest and turn % 2 == 0
         left, right = linked(draw, by_key=by_key), linked(draw, by_key=by_key)
         for relation, rows, temporary in ((STAGE, left, True), (Name("ppdm", "ppdm_all"), right, False)):

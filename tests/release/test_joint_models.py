@@ -12,6 +12,7 @@ from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
+from tests.sizes import seeds
 
 COLUMNS = {"who": "INTEGER", "sex": "TEXT", "town": "TEXT", "age": "INTEGER", "job": "TEXT", "ill": "TEXT"}
 ROLES = {
@@ -105,10 +106,11 @@ def test_the_same_questions_again_are_no_new_knowledge(engine, opened):
 
 
 @pytest.mark.duckdb
-def test_whatever_is_published_keeps_k_persons_per_tuple_of_spans(duckdb_engine, opened):
+@seeds(small=2, full=5, nightly=40)
+def test_whatever_is_published_keeps_k_persons_per_tuple_of_spans(duckdb_engine, opened, seeds):
     """Three trees in turn on random visits: all that are out together leave k persons in every tuple of spans."""
     refused = together = 0
-    for seed in range(8):
+    for seed in seeds:
         rows = visits(seed, people=90)
         session = opened(duckdb_engine, rows)
         out = []
@@ -125,8 +127,8 @@ def test_whatever_is_published_keeps_k_persons_per_tuple_of_spans(duckdb_engine,
         for name, _ in out:
             session.drop(name)
         duckdb_engine.drop_table(Name("visits"))
-    assert refused > 3
-    assert together > 1
+    assert refused > 0
+    assert together > 0
 
 
 @pytest.mark.duckdb
