@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import ErrorLevel, exp
 
+from ppdm_sql.engines.columns import ColumnInfo as ColumnInfo
+from ppdm_sql.engines.columns import Kind as Kind
+from ppdm_sql.engines.columns import without_labels as without_labels
 from ppdm_sql.engines.unsteady import UNSTEADY
+from ppdm_sql.engines.workspace import Workspace, open_workspace
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
+from ppdm_sql.statements.load import used_params
 from ppdm_sql.statements.names import Name, Word, identifier
 from ppdm_sql.statements.texts import texts_of
 
@@ -26,39 +29,6 @@ logger = logging.getLogger("ppdm_sql")
 
 Row = tuple[Any, ...]
 Rows = list[Row]
-
-
-class Kind(Enum):
-    """What a column's values are, as far as anonymization cares."""
-
-    INTEGER = "integer"
-    DECIMAL = "decimal"
-    FLOAT = "float"
-    TEXT = "text"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    UUID = "uuid"
-    UNSUPPORTED = "unsupported"
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether a range of values means something: numbers and moments, not words."""
-        return self in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP)
-
-
-@dataclass(frozen=True)
-class ColumnInfo:
-    """A column of a relation: its exact name, its kind and its type in the engine's own words."""
-
-    name: str
-    kind: Kind
-    declared: str
-
-    @property
-    def shape(self) -> str:
-        """The declared type for messages: without what an ENUM lists."""
-        return without_labels(self.declared)
 
 
 @dataclass(frozen=True)
@@ -97,7 +67,9 @@ class Engine(ABC):
     def __init__(self) -> None:
         self.on_statement: Callable[[str], None] | None = None  # for --show-sql
         self._secrets: set[str] = set()
+        self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
+        self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -324,9 +296,27 @@ class Engine(ABC):
         """
         return list(tables)
 
+    def workspace(self, shares: Collection[Name] = ()) -> AbstractContextManager[Workspace]:
+        """Working tables until the end of a block.  shares: relations of which what is made once is kept so long."""
+        return open_workspace(self, shares)
+
+    def _is_new(self, name: Name) -> bool:
+        """Whether a workspace gave out this name and nothing has it yet; from now on something may."""
+        is_new = name in self.unmade
+        self.unmade.discard(name)
+        return is_new
+
+    def drop_working(self, tables: Sequence[Name], views: Sequence[Name]) -> None:
+        """Drops the working tables and views that were made."""
+        for view in views:
+            self.drop_view(view)
+        for table in tables:
+            if not self._is_new(table):
+                self.drop_table(table, temporary=True)
+
     def create_table(self, name: Name, query: exp.Query, *, temporary: bool = False, **params: Any) -> None:
         """CREATE TABLE ... AS.  A working table (temporary) replaces the one of the same name."""
-        if temporary and not self.replaces_tables:
+        if temporary and not self._is_new(name) and not self.replaces_tables:
             self.drop_table(name, temporary=True)
         self.execute(
             exp.Create(
@@ -424,20 +414,3 @@ class Engine(ABC):
 
 def temporary_property() -> exp.Properties:
     return exp.Properties(expressions=[exp.TemporaryProperty()])
-
-
-def used_params(tree: exp.Expr, params: dict[str, Any]) -> dict[str, Any]:
-    """Only the parameters that occur: an engine refuses one too many as it refuses one too few."""
-    if not params:
-        return {}
-    names = {hole.name for hole in tree.find_all(exp.Parameter, exp.Placeholder)}
-    return {name: value for name, value in params.items() if name in names}
-
-
-def without_labels(text: str) -> str:
-    """A message about types without what an ENUM lists: those are values.
-
-    >>> without_labels("No function matches 'sum(ENUM('flu', 'it''s hiv'))'. You might need to add casts.")
-    "No function matches 'sum(ENUM)'. You might need to add casts."
-    """
-    return re.sub(r"ENUM\('(?:[^']|'')*'(?:, *'(?:[^']|'')*')*\)", "ENUM", text)

@@ -370,6 +370,8 @@ class DuckDBEngine(Engine):
     def close(self) -> None:
         if self._owned:
             self._connection.close()
+        else:
+            self.work.close_after_failure()
         if self._temp is not None:
             wipe(self._temp)
 

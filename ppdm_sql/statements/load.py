@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import Any
 
 from sqlglot import exp, parse_one
 
@@ -42,6 +43,14 @@ def statement(
         if not group.expressions:  # no quasi-identifier: one class holds every row
             group.pop()
     return tree
+
+
+def used_params(tree: exp.Expr, params: dict[str, Any]) -> dict[str, Any]:
+    """Only the parameters that occur: an engine refuses one too many as it refuses one too few."""
+    if not params:
+        return {}
+    names = {hole.name for hole in tree.find_all(exp.Parameter, exp.Placeholder)}
+    return {name: value for name, value in params.items() if name in names}
 
 
 def _replace_relation(table: exp.Table, real: exp.Expr) -> None:

@@ -1,15 +1,4 @@
-"""PostgreSQL through psycopg 3.
-
-Names.  A function or operator in any schema of the search path that somebody else can write into is
-code that runs as the DBA (CVE-2018-1058, CVE-2026-2360).  The session therefore works with
-search_path = pg_catalog, pg_temp: nothing but PostgreSQL's own functions and operators can be found.
-Relations the user names without a schema are looked up along the user's own path, as PostgreSQL would,
-and written into the statement with their schema.  Only text the user wrote (pass_through, view_of_text)
-runs under the user's path, and a SET search_path in it lasts.
-
-Settings.  What a statement means and how a value is written is pinned (session.PINNED): when a connection is
-taken over, after every text of the user, when a transaction begins, and once more before it commits.
-"""
+"""PostgreSQL through psycopg 3; names and settings are those of session.py."""
 
 from __future__ import annotations
 
@@ -121,9 +110,7 @@ class PostgresEngine(Engine):
             place = self._creation_schema() if is_new(table) else places.get(table.name)
             if place is not None:
                 table.set("db", identifier(place))
-        for literal in list(tree.find_all(exp.Literal)):
-            if literal.is_string and "\\" in literal.this:  # as E'..' it means the same whatever the settings are
-                literal.replace(exp.ByteString(this=literal.this))
+        statements.write_backslashes(tree)
         for asked in list(tree.find_all(exp.CurrentSchema)):  # the user's, not the one this session works in
             asked.replace(exp.Literal.string(self._creation_schema()))
         return super().render(tree)
@@ -330,7 +317,7 @@ class PostgresEngine(Engine):
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         table = plain_table(table)
-        if temporary:
+        if temporary and not self._is_new(name):
             self.drop_table(name, temporary=True)
         with self._all_or_nothing():
             self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
@@ -345,7 +332,8 @@ class PostgresEngine(Engine):
 
     def view_of_text(self, name: Name, query: str) -> None:
         # CREATE OR REPLACE would insist on the old view's columns.
-        self.execute(exp.Drop(tables=[statements.temporary_name(name)], kind="VIEW", exists=True))
+        if not self._is_new(name):
+            self.execute(exp.Drop(tables=[statements.temporary_name(name)], kind="VIEW", exists=True))
         created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
@@ -409,6 +397,12 @@ class PostgresEngine(Engine):
         target = statements.temporary_name(name) if temporary and name.schema is None else name.table()
         self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
 
+    def drop_working(self, tables: Sequence[Name], views: Sequence[Name]) -> None:
+        super().drop_working((), views)
+        made = [statements.temporary_name(table) for table in tables if not self._is_new(table)]
+        if made:
+            self.execute(exp.Drop(tables=made, kind="TABLE", exists=True))
+
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
         """Nobody else by way of PUBLIC; USAGE on the schema stays the DBA's to give."""
         known = {row[0] for row in self._looked_up("catalog/roles_postgres", names=list(roles))} | {"public"}
@@ -451,3 +445,5 @@ class PostgresEngine(Engine):
     def close(self) -> None:
         if self._owned:
             self._connection.close()
+        else:
+            self.work.close_after_failure()

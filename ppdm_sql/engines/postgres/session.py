@@ -1,4 +1,15 @@
-"""Opening a connection without telling the password, and PostgreSQL's errors without telling values."""
+"""Opening a connection without telling the password, and PostgreSQL's errors without telling values.
+
+Names.  A function or operator in any schema of the search path that somebody else can write into is
+code that runs as the DBA (CVE-2018-1058, CVE-2026-2360).  The session therefore works with
+search_path = pg_catalog, pg_temp: nothing but PostgreSQL's own functions and operators can be found.
+Relations the user names without a schema are looked up along the user's own path, as PostgreSQL would,
+and written into the statement with their schema.  Only text the user wrote (pass_through, view_of_text)
+runs under the user's path, and a SET search_path in it lasts.
+
+Settings.  What a statement means and how a value is written is pinned (PINNED): when a connection is
+taken over, after every text of the user, when a transaction begins, and once more before it commits.
+"""
 
 from __future__ import annotations
 

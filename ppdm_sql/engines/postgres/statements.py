@@ -52,6 +52,13 @@ def hash_of_utf8(text: exp.Expr, part: int) -> exp.Expr:
     return exp.cast(bits, "BIGINT")
 
 
+def write_backslashes(tree: exp.Expr) -> None:
+    """Texts with a backslash as E'..': so they mean the same whatever the settings are."""
+    for literal in list(tree.find_all(exp.Literal)):
+        if literal.is_string and "\\" in literal.this:
+            literal.replace(exp.ByteString(this=literal.this))
+
+
 def driver_text(sql: str, params: Mapping[str, Any]) -> bytes:
     """The statement for psycopg, which reads every % of a statement with parameters as a placeholder.
 

@@ -27,7 +27,7 @@ from pyspark.sql import types
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property, used_params
+from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
 from ppdm_sql.engines.spark.errors import explanation
 from ppdm_sql.engines.spark.session import FAILURES, SparkPlace, check_stored_name, start
 from ppdm_sql.engines.spark.types import (
@@ -40,7 +40,8 @@ from ppdm_sql.engines.spark.types import (
     without_zones,
 )
 from ppdm_sql.errors import EngineError
-from ppdm_sql.statements.names import PREFIX, Name, identifier, own
+from ppdm_sql.statements.load import used_params
+from ppdm_sql.statements.names import PREFIX, Name, identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +55,6 @@ for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
 logging.getLogger("py4j").setLevel(logging.CRITICAL)
 
 _SETTINGS = {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"}
-_LOADED = own("ppdm_loaded")
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -214,6 +214,7 @@ class SparkEngine(Engine):
 
     def _register(self, name: Name, frame: DataFrame) -> None:
         frame.createOrReplaceTempView(_quoted(name))
+        self.unmade.discard(name)
         self._working.add(name)
 
     def _make_way(self, name: Name) -> None:
@@ -232,10 +233,13 @@ class SparkEngine(Engine):
         self._check_names((*name.parts, *table.column_names))
         with self._explained("load"):
             frame = self._session.createDataFrame(table, schema=schema)
-            self._register(name if temporary else _LOADED, frame)
-        if not temporary:
-            self.create_table(name, exp.select("*").from_(_LOADED.table()))
-            self.drop_table(_LOADED, temporary=True)
+            if temporary:
+                self._register(name, frame)
+                return
+        with self.workspace() as work, self._explained("load"):
+            loaded = work.name("loaded")
+            self._register(loaded, frame)
+            self.create_table(name, exp.select("*").from_(loaded.table()))
 
     def view_of_text(self, name: Name, query: str) -> None:
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())

@@ -1,0 +1,49 @@
+"""The columns of a relation: what kind of values each holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """What a column's values are, as far as anonymization cares."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOAT = "float"
+    TEXT = "text"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    UUID = "uuid"
+    UNSUPPORTED = "unsupported"
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a range of values means something: numbers and moments, not words."""
+        return self in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """A column of a relation: its exact name, its kind and its type in the engine's own words."""
+
+    name: str
+    kind: Kind
+    declared: str
+
+    @property
+    def shape(self) -> str:
+        """The declared type for messages: without what an ENUM lists."""
+        return without_labels(self.declared)
+
+
+def without_labels(text: str) -> str:
+    """A message about types without what an ENUM lists: those are values.
+
+    >>> without_labels("No function matches 'sum(ENUM('flu', 'it''s hiv'))'. You might need to add casts.")
+    "No function matches 'sum(ENUM)'. You might need to add casts."
+    """
+    return re.sub(r"ENUM\('(?:[^']|'')*'(?:, *'(?:[^']|'')*')*\)", "ENUM", text)
