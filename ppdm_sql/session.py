@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import Evaluation
@@ -63,6 +64,9 @@ if TYPE_CHECKING:
 
 Told = Callable[[Statement, Result], None]
 
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
 
 def connect(
     database: str | Path | duckdb.DuckDBPyConnection,
@@ -78,6 +82,19 @@ def connect(
     """
     engine = open_engine(str(database) if isinstance(database, Path) else database, **options)
     return Session(engine, out=Path(out) if out else Path.cwd(), show_values=show_values, progress=progress or silent)
+
+
+def _in_workspace(
+    method: Callable[Concatenate[Session, Given], Answer],
+) -> Callable[Concatenate[Session, Given], Answer]:
+    """A method of the session whose working tables are dropped at its end."""
+
+    @wraps(method)
+    def call(session: Session, /, *given: Given.args, **named: Given.kwargs) -> Answer:
+        with session.engine.workspace():
+            return method(session, *given, **named)
+
+    return call
 
 
 class Session:
@@ -122,6 +139,7 @@ class Session:
                 told(statement, result)
         return results
 
+    @_in_workspace
     def run(self, statement: Statement | str) -> Result:
         """Runs one statement, of parse() or as a text; execute() runs a text of several."""
         if isinstance(statement, str):
@@ -151,6 +169,7 @@ class Session:
         self.check_ahead(statements)
         return statements[0]
 
+    @_in_workspace
     def check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
         """Refuses everything that can be known to be wrong before the first statement runs."""
         if statements and not isinstance(statements[0], PassThrough):  # ordinary SQL may drop what is in the way
@@ -165,6 +184,7 @@ class Session:
                 self.engine, error, statement.text, statement.place, show_values=self._planner.show_values
             ) from error
 
+    @_in_workspace
     def publish(self, text: str) -> Published:
         """Runs one CREATE ... WITH ANONYMIZATION."""
         return self._publish(self._one_publish(text))
@@ -182,6 +202,7 @@ class Session:
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
 
+    @_in_workspace
     def check(self, statement: Publish | str) -> Measures:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
         if isinstance(statement, str):
@@ -221,6 +242,7 @@ class Session:
         place = replace(first.place, file=record.roles.get("file"))
         return self._publish(replace(first, replace=True, place=place))
 
+    @_in_workspace
     def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = ()) -> Planned:
         kind = kind_of_statement(statement)
         kind.check(statement)
@@ -234,6 +256,7 @@ class Session:
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------
 
+    @_in_workspace
     def evaluate(
         self,
         statement: Publish | str,
@@ -257,6 +280,7 @@ class Session:
             again=again, told=told or nobody, show_values=self._planner.show_values,
         )  # fmt: skip
 
+    @_in_workspace
     def advise(
         self,
         statement: Publish | str,
@@ -279,6 +303,7 @@ class Session:
 
     # -- releases ----------------------------------------------------------------------------------
 
+    @_in_workspace
     def verify(self, name: Name | str) -> Verified:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
         record = self._found(_name(name))
@@ -286,6 +311,7 @@ class Session:
             return recheck_damaged(self.engine, record)
         return kind_of(record).verify(self.engine, record)
 
+    @_in_workspace
     def export(self, name: Name | str, path: str | Path, options: Mapping[str, Any] | None = None) -> Exported:
         """Writes a release into a new file, re-measured there before it gets its name."""
         check_recordable(self.engine)
@@ -294,6 +320,7 @@ class Session:
             self.engine, record, str(path), dict(options or {}), out=self._out, progress=self._progress
         )
 
+    @_in_workspace
     def report(self, name: Name | str, path: str | Path, *, readers: str = "internal", force: bool = False) -> Reported:
         """Writes one HTML page about a release, for internal or public readers; the release is measured for it."""
         from ppdm_sql.report.write import report  # charts and templates take their time to load
@@ -304,6 +331,7 @@ class Session:
             force=force, progress=self._progress,
         )  # fmt: skip
 
+    @_in_workspace
     def drop(self, name: Name | str) -> Dropped:
         self.engine.check_writable()
         return drop(self.engine, self._found(_name(name)))
@@ -318,6 +346,7 @@ class Session:
 
     # -- models ------------------------------------------------------------------------------------
 
+    @_in_workspace
     def train(
         self,
         name: str,
@@ -347,6 +376,7 @@ class Session:
     def models(self) -> list[ModelRecord]:
         return library.listed(self.engine)
 
+    @_in_workspace
     def predict(self, model: Model | str, source: str, into: str, keep: Sequence[str] | None = None) -> Predicted:
         """Writes what a model says of every row into a new table."""
         found = self.model(model) if isinstance(model, str) else model
@@ -355,6 +385,7 @@ class Session:
         finally:
             self._progress("done", 1, 1)
 
+    @_in_workspace
     def audit(
         self,
         model: Model | str | Sequence[Model | str],

@@ -14,7 +14,7 @@ promises is not measured here but when it is published.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise, product
 from statistics import fmean, stdev
@@ -31,7 +31,6 @@ from ppdm_sql.methods.plan import Private, TablePlan
 from ppdm_sql.methods.shared.discretize import KNOWN
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.source.kept import keeping
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, aliased, column, own
 from ppdm_sql.trees.comparing import from_on
@@ -142,7 +141,7 @@ def experiment(
         for part in range(what.parts):
             train_and_test(engine, _DEALT, part, train=_TRAIN, test=_TEST, columns=[*what.columns, ROW])
             raw.append(bench.accuracy(_TRAIN, _TEST))
-            with keeping(engine, [_TRAIN]):
+            with engine.workspace([_TRAIN]):
                 for method, k in product(methods, grid):
                     progress(step, done, total)
                     found[str(method)].by_k[k].append(bench.measured(method, k))
@@ -208,7 +207,7 @@ class _Bench:
         )
         policy = Policy(method.algorithm, (KAnonymity(k),), roles, options=method.options)
         infos = [info for info in self.engine.columns(rows) if info.name in words]
-        source = replace(resolve(infos, policy, ("paper",)), relation=rows)
+        source = resolve(rows, infos, policy, ("paper",))
         run = kactus.kactus2 if method.algorithm == "kactus2" else kactus.kactus
         plan = run(self.engine, source, policy, {}, Private(), silent)
         self.engine.create_table(into, plan.query, temporary=True)

@@ -6,7 +6,6 @@ All attributes are public, the income is private, as in the paper; test rows are
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def _anonymous(
     lines: list[tuple[str, ...]] = []
     for borders in _BORDERS[form]:
         policy = Policy("kadet", tuple(asked), roles, options={"form": form, "borders": borders})
-        source = replace(resolve(infos, policy, ("adult",)), relation=_TRAIN)
+        source = resolve(_TRAIN, infos, policy, ("adult",))
         named = form if borders == "values" else f"{form}, pinned borders"
         try:
             plan = kadet(engine, source, policy, hierarchies, silent)

@@ -9,7 +9,7 @@ ppdm_paper_said_*                   row and class as a model tells it, or as it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from sqlglot import exp
@@ -32,7 +32,7 @@ from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, aliased, column, own
 from ppdm_sql.trees.expression import CLASS
 from ppdm_sql.trees.inducers import induce, settings
-from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import silent
 
@@ -110,7 +110,7 @@ def anonymous(engine: Engine, task: Task, relation: Name, method: str, asked: Re
     options = {**_OPTIONS[method], "min_leaf": Fraction(leaf)}
     policy = Policy(method, (asked,), Roles(quasi=quasi, sensitive=(target,), target=target), options=options)
     infos = [info for info in engine.columns(relation) if info.name in task.names]
-    source = replace(resolve(infos, policy, (task.name,)), relation=relation)
+    source = resolve(relation, infos, policy, (task.name,))
     try:
         tree = _METHODS[method](engine, source, policy, {}, silent).tree
     except RequirementBreached:
@@ -147,8 +147,8 @@ def make_pool(engine: Engine, task: Task, trees: Sequence[Tree], way: Way, seed:
 def said(engine: Engine, tree: Tree, word: str) -> Name:
     """What a tree tells of every test row."""
     into = own(f"ppdm_paper_said_{word}")
-    _store(engine, predict(engine, tree, TEST, [ROW]), CLASS, into)
-    clear(engine, tree)
+    with engine.workspace():
+        _store(engine, predict(engine, tree, TEST, [ROW]), CLASS, into)
     return into
 
 
@@ -180,9 +180,8 @@ def voted(engine: Engine, task: Task, trees: Sequence[Tree]) -> Name:
     members = [f"ppdm_v{place}" for place in range(len(trees))]
     for place, (name, tree) in enumerate(zip(members, trees, strict=True)):
         ballot = own(f"{_VOTES.last}_{place}")
-        told = predict(engine, tree, TEST, [ROW])
-        engine.create_table(ballot, told, temporary=True)
-        clear(engine, tree)
+        with engine.workspace():
+            engine.create_table(ballot, predict(engine, tree, TEST, [ROW]), temporary=True)
         same = exp.EQ(this=column(ROW, f"b{place}"), expression=column(ROW, "r"))
         query = query.join(ballot.table(f"b{place}"), on=same)
         query = query.select(aliased(column(CLASS, f"b{place}"), name))

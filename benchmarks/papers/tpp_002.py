@@ -6,7 +6,7 @@ column the occupation.  No requirement is asked, so that the K and L of every si
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -119,5 +119,5 @@ def _plan(engine: Engine, leaves: int, criterion: str) -> TablePlan:
         options={"max_leaves": Fraction(leaves)},
         preserve=(Inducer(Word("cart"), {"criterion": criterion, "min_leaf": Fraction(1)}),),
     )
-    source = replace(resolve(engine.columns(_SOURCE), policy, ("adult",)), relation=_SOURCE)
+    source = resolve(_SOURCE, engine.columns(_SOURCE), policy, ("adult",))
     return tpp(engine, source, policy, {}, Private(), silent)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import Bench, bench, nested, printed
+from ppdm_sql.checks.class_table import nested, printed
 from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
 from ppdm_sql.checks.measure import Sensitive
@@ -31,7 +31,7 @@ from ppdm_sql.requirements import (
     Requirement,
     SimpleDiversity,
 )
-from ppdm_sql.source.encode import CODE, VALUE, canonical
+from ppdm_sql.source.encode import CODE, VALUE, canonical, make_lookup
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 
@@ -53,10 +53,10 @@ def breaches(
     An empty relation has no class, hence no breach; that it satisfies nothing is for measure() to say.
     """
     asked = _settled(requirement, sensitive)
-    with bench(engine) as tables:
+    with engine.workspace():
         hierarchy = None
         if isinstance(asked, Closeness) and asked.distance == "hierarchical" and sensitive is not None:
-            hierarchy = _level_lines(tables, relation, sensitive)
+            hierarchy = _level_lines(engine, relation, sensitive)
         query, params = breach_query(
             engine, relation, asked, quasi=quasi, sensitive=sensitive, entity=entity, hierarchy=hierarchy
         )
@@ -157,18 +157,18 @@ def _put_relation(query: exp.Query, standin: str, real: exp.Expr) -> None:
             found.replace(real.copy())
 
 
-def _level_lines(tables: Bench, relation: Name, sensitive: Sensitive) -> Name:
+def _level_lines(engine: Engine, relation: Name, sensitive: Sensitive) -> Name:
     """The hierarchy of the values there are, as lines (value, level, node)."""
     assert sensitive.hierarchy is not None
-    lookup = tables.lookup(relation, sensitive.info)
-    values = [row[0] for row in lookup.values(tables.engine)]
+    lookup = make_lookup(engine, relation, sensitive.info)
+    values = [row[0] for row in lookup.values(engine)]
     nodes = hierarchy_levels(sensitive.hierarchy, values, lookup.null_code)
     level, code = (part.ravel().astype(np.int32) for part in np.indices(nodes.shape))
-    coded = tables.load("ppdm_check_lines", {CODE: code, "ppdm_level": level, "ppdm_node": nodes.ravel()})
+    coded = engine.work.load("lines", {CODE: code, "ppdm_level": level, "ppdm_node": nodes.ravel()}, analyze=True)
     query = exp.Select(expressions=[column(VALUE, "v"), column("ppdm_level", "n"), column("ppdm_node", "n")])
     same = exp.EQ(this=column(CODE, "v"), expression=column(CODE, "n"))
     query = query.from_(coded.table("n")).join(lookup.table.table("v"), on=same, join_type="left")
-    return tables.make("ppdm_check_hierarchy", query)
+    return engine.work.table("hierarchy", query, analyze=True)
 
 
 def _in_doubt_but_holds(row: Row, l: Fraction) -> bool:

@@ -11,87 +11,20 @@ count as one: that is the careful side, because it makes a class less diverse.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import EngineError
 from ppdm_sql.source.encode import CODE, ROWS, Lookup, canonical, joined_lookups, make_lookup
-from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import Name, aliased, column, identifier
 
 KEY_LIMIT = 2**62
-FIRST_LOOKUP = 7000  # numbers of look-up tables that no algorithm uses: it may be in the middle of its work
 SIZE, KNOWN, DISTINCT, HEAD = "ppdm_size", "ppdm_known", "ppdm_distinct", "ppdm_head"
 LOWEST, ENTROPY = "ppdm_lowest", "ppdm_entropy"
 ENTITY, ENTITIES, CLASSES = "ppdm_entity", "ppdm_entities", "ppdm_classes"
-
-
-class Bench:
-    """The working tables of one measurement, which go when it is done, and the statements that measured."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self.statements: list[str] = []
-        self._made: list[Name] = []
-        self._lookups = 0
-
-    def make(self, name: str, query: exp.Query) -> Name:
-        """A working table from a query, with statistics where the planner wants them."""
-        table = own(name)
-        self.engine.create_table(table, query, temporary=True)
-        return self._kept(table)
-
-    def load(self, name: str, columns: Mapping[str, NDArray[Any]]) -> Name:
-        """A small working table from Python; how an engine loads it is no part of what was measured."""
-        import pyarrow as pa
-
-        table, heard = own(name), len(self.statements)
-        self.engine.load(table, pa.table({column: pa.array(values) for column, values in columns.items()}))
-        del self.statements[heard:]
-        return self._kept(table)
-
-    def lookup(self, relation: Name, info: ColumnInfo) -> Lookup:
-        found = make_lookup(self.engine, relation, info, FIRST_LOOKUP + self._lookups)
-        self._lookups += 1
-        self._made.append(found.table)
-        return found
-
-    def _kept(self, table: Name) -> Name:
-        self._made.append(table)
-        self.engine.analyze(table)
-        return table
-
-    def clear(self) -> None:
-        for table in dict.fromkeys(self._made):
-            self.engine.drop_table(table, temporary=True)
-
-
-@contextmanager
-def bench(engine: Engine) -> Iterator[Bench]:
-    """A bench that is cleared in the end; whoever listens to the statements goes on listening."""
-    tables, before = Bench(engine), engine.on_statement
-
-    def hear(sql: str) -> None:
-        tables.statements.append(sql)
-        if before is not None:
-            before(sql)
-
-    engine.on_statement = hear
-    try:
-        yield tables
-    except BaseException:
-        with suppress(EngineError):  # the first error is the one to tell
-            tables.clear()
-        raise
-    else:
-        tables.clear()
-    finally:
-        engine.on_statement = before
 
 
 # -- keys --------------------------------------------------------------------------------------------
@@ -195,22 +128,24 @@ class Cells:
         return query if self.unknown is None else query.where(_is_known(self.unknown, "c"))
 
 
-def coded(tables: Bench, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
+def coded(engine: Engine, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
     """Codes for every quasi-identifier, and the key they make."""
-    return Coded(relation, packed([tables.lookup(relation, printed(info)) for info in quasi]))
+    return Coded(relation, packed([make_lookup(engine, relation, printed(info)) for info in quasi]))
 
 
 def make_cells(
-    tables: Bench, source: Coded, sensitive: ColumnInfo, *, nulls_as_value: bool, entropy: bool = False
+    engine: Engine, source: Coded, sensitive: ColumnInfo, *, nulls_as_value: bool, entropy: bool = False
 ) -> Cells:
     """The two aggregations for one sensitive column; entropy only where it is asked for."""
-    lookup = tables.lookup(source.relation, sensitive)
-    engine, keys = tables.engine, source.key.columns
+    lookup = make_lookup(engine, source.relation, sensitive)
+    keys = source.key.columns
     inner = _with_keys(engine, source, extra=lookup)
-    cells = tables.make("ppdm_check_cells", _grouped(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]))
+    cells = engine.work.table(
+        "cells", _grouped(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]), analyze=True
+    )
     unknown = None if nulls_as_value else lookup.null_code
     figures = _class_figures(unknown, entropy=entropy)
-    classes = tables.make("ppdm_check_classes", _grouped(exp.Select().from_(cells.table()), keys, figures))
+    classes = engine.work.table("classes", _grouped(exp.Select().from_(cells.table()), keys, figures), analyze=True)
     _check_complete(engine, classes, [*keys, LOWEST])
     return Cells(source.key, lookup, cells, classes, unknown)
 
@@ -240,12 +175,12 @@ def _or_zero(expression: exp.Expr) -> exp.Expr:
     return exp.Coalesce(this=expression, expressions=[exp.Literal.number(0)])
 
 
-def make_classes(tables: Bench, source: Coded, entity: ColumnInfo | None = None) -> Name:
+def make_classes(engine: Engine, source: Coded, entity: ColumnInfo | None = None) -> Name:
     """Classes without a sensitive column: (key columns, ppdm_size[, ppdm_entities]).
 
     A row of which nobody knows the person (NULL) adds to the size and to no number of persons.
     """
-    engine, keys = tables.engine, source.key.columns
+    keys = source.key.columns
     if entity is None:
         query = _grouped(_with_keys(engine, source), keys, [aliased(exp.Count(this=exp.Star()), SIZE)])
     else:
@@ -256,7 +191,7 @@ def make_classes(tables: Bench, source: Coded, entity: ColumnInfo | None = None)
             aliased(exp.Count(this=column(ENTITY)), ENTITIES),
         ]
         query = _grouped(exp.Select().from_(nested(people, "ppdm_people")), keys, figures)
-    table = tables.make("ppdm_check_groups", query)
+    table = engine.work.table("classes", query, analyze=True)
     _check_complete(engine, table, keys)
     return table
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Bench, Cells, nested, whole
+from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Cells, nested, whole
 from ppdm_sql.checks.exact_compare import Integers, Numbers, at_most, largest
 from ppdm_sql.checks.outcome import Figure, Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
@@ -85,14 +85,14 @@ class Far:
 
 
 def closeness_outcomes(
-    tables: Bench, distance: str, requirements: Sequence[Closeness], cells: Cells, reference: Reference
+    engine: Engine, distance: str, requirements: Sequence[Closeness], cells: Cells, reference: Reference
 ) -> list[Outcome]:
     """How far the farthest class of one sensitive column is, against every t that is asked for one distance."""
     unit = reference.rows * reference.steps
     farthest: Figure = None
-    nothing = _without_values(tables.engine, cells)
+    nothing = _without_values(engine, cells)
     breaching = [[nothing] for _ in requirements]
-    for found in _distances(tables, distance, cells, reference):
+    for found in _distances(engine, distance, cells, reference):
         if not found.size.size:
             continue
         farthest = max(farthest or Fraction(0), largest(found.far, found.known) / unit)
@@ -118,15 +118,15 @@ def _without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
     return found[CLASSES].astype(np.int64), found[SIZE].astype(np.int64)
 
 
-def _distances(tables: Bench, distance: str, cells: Cells, reference: Reference) -> Iterator[Far]:
+def _distances(engine: Engine, distance: str, cells: Cells, reference: Reference) -> Iterator[Far]:
     if not reference.rows:  # no value is known anywhere
         return
     ordered = distance == "ordered"
-    yield _single_valued(tables.engine, cells, alone_ordered(reference) if ordered else alone(reference))
+    yield _single_valued(engine, cells, alone_ordered(reference) if ordered else alone(reference))
     if ordered:
-        yield from _carried(tables.engine, cells, reference)
+        yield from _carried(engine, cells, reference)
     else:
-        yield from _not_shared(tables, cells, reference)
+        yield from _not_shared(engine, cells, reference)
 
 
 # -- the whole table ---------------------------------------------------------------------------------
@@ -210,11 +210,11 @@ def _product(one: Integers, other: Integers) -> Numbers:
 # -- equal and hierarchical --------------------------------------------------------------------------
 
 
-def _not_shared(tables: Bench, cells: Cells, reference: Reference) -> Iterator[Far]:
+def _not_shared(engine: Engine, cells: Cells, reference: Reference) -> Iterator[Far]:
     """Classes with several values, in the database: what a class and the table do not have in common."""
     if reference.steps * reference.rows**2 >= _WORD:
         raise EngineError(f"closeness is not measured over {reference.rows:,} rows: the sums need more than 64 bits")
-    tree = _load_tree(tables, reference)
+    tree = _load_tree(engine, reference)
     keys = cells.key.columns
     source = _node_counts(cells, tree) if len(reference.levels) > 1 else _value_counts(cells, tree)
     common = exp.Least(
@@ -229,7 +229,7 @@ def _not_shared(tables: Bench, cells: Cells, reference: Reference) -> Iterator[F
     by = [*(size.copy() for size in sizes), column(_FAR)]
     alike = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), CLASSES)])
     alike = alike.from_(nested(by_class, "ppdm_distances")).group_by(*(part.copy() for part in by))
-    for batch in tables.engine.batches(alike, _BATCH):
+    for batch in engine.batches(alike, _BATCH):
         found = [part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns]
         yield Far(size=found[0], known=found[-3], far=found[-2], classes=found[-1])
 
@@ -239,7 +239,7 @@ def _sizes(cells: Cells) -> list[str]:
     return list(dict.fromkeys([SIZE, cells.known]))
 
 
-def _load_tree(tables: Bench, reference: Reference) -> Name:
+def _load_tree(engine: Engine, reference: Reference) -> Name:
     """(code, node, total): every code beside its node on every level, nodes of all levels numbered apart."""
     levels, codes = reference.levels.shape
     first = np.concatenate([[0], np.cumsum(reference.levels.max(axis=1, initial=0) + 1)])[:-1]
@@ -248,7 +248,7 @@ def _load_tree(tables: Bench, reference: Reference) -> Name:
         _NODE: (reference.levels + first[:, np.newaxis]).ravel().astype(np.int32),
         _TOTAL: node_totals(reference).ravel(),
     }
-    return tables.load("ppdm_check_tree", columns)
+    return engine.work.load("levels", columns, analyze=True)
 
 
 def _value_counts(cells: Cells, tree: Name) -> exp.Select:

@@ -7,11 +7,12 @@ column, one from cells to classes; everything else reads those two.  Nothing but
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ppdm_sql.checks.class_table import Bench, Cells, Coded, bench, coded, make_cells, make_classes
+from ppdm_sql.checks.class_table import Cells, Coded, coded, make_cells, make_classes
 from ppdm_sql.checks.closeness import closeness_outcomes, distance_of, make_reference
 from ppdm_sql.checks.diversity import diversity_outcome, profile
 from ppdm_sql.checks.nulls import smallest_match
@@ -19,6 +20,7 @@ from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Bucket, Sizes, histogram, k_outcome, sizes_by_columns, sizes_of_classes
 from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.engines.workspace import renumbered
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -86,8 +88,8 @@ def measure(
 ) -> Measures:
     """Measures a relation as it stands; it changes nothing but its own working tables, which it drops."""
     asked = _resolved(sensitive, requirements)
-    with bench(engine) as tables:
-        work = _Work(tables, relation, quasi, entity)
+    with engine.workspace(), _statements_of(engine) as statements:
+        work = _Work(engine, relation, quasi, entity)
         found = {item.info.name: work.about(item, asked[item.info.name]) for item in sensitive}
         sizes, k_null = work.sizes()
         outcomes = _in_order(requirements, sensitive, found, sizes)
@@ -99,8 +101,26 @@ def measure(
         k_null_matches_all=k_null,
         risk=risk(sizes),
         histogram=histogram(sizes),
-        statements=hashlib.sha256("\n".join(tables.statements).encode()).hexdigest(),
+        statements=hashlib.sha256(renumbered("\n".join(statements)).encode()).hexdigest(),
     )
+
+
+@contextmanager
+def _statements_of(engine: Engine) -> Iterator[list[str]]:
+    """The statements that the engine runs inside; whoever listens to them goes on listening."""
+    statements: list[str] = []
+    before = engine.on_statement
+
+    def hear(sql: str) -> None:
+        statements.append(sql)
+        if before is not None:
+            before(sql)
+
+    engine.on_statement = hear
+    try:
+        yield statements
+    finally:
+        engine.on_statement = before
 
 
 def _resolved(sensitive: Sequence[Sensitive], requirements: Sequence[Requirement]) -> dict[str, list[Requirement]]:
@@ -122,8 +142,8 @@ def _resolved(sensitive: Sequence[Sensitive], requirements: Sequence[Requirement
 class _Work:
     """One measurement: look-up tables and classes are made when first needed."""
 
-    def __init__(self, tables: Bench, relation: Name, quasi: Sequence[ColumnInfo], entity: ColumnInfo | None) -> None:
-        self._tables, self._relation, self._quasi, self._entity = tables, relation, quasi, entity
+    def __init__(self, engine: Engine, relation: Name, quasi: Sequence[ColumnInfo], entity: ColumnInfo | None) -> None:
+        self._engine, self._relation, self._quasi, self._entity = engine, relation, quasi, entity
         self._coded: Coded | None = None
         self._sizes: Sizes | None = None
         self._k_null: int | None = None
@@ -132,10 +152,10 @@ class _Work:
         """The outcomes for one sensitive column."""
         if not asked:
             return []
-        engine = self._tables.engine
+        engine = self._engine
         entropies = list(dict.fromkeys(each.l for each in asked if isinstance(each, EntropyDiversity)))
         cells = make_cells(
-            self._tables, self._codes(), item.info, nulls_as_value=item.nulls_as_value, entropy=bool(entropies)
+            self._engine, self._codes(), item.info, nulls_as_value=item.nulls_as_value, entropy=bool(entropies)
         )
         if self._entity is None and self._sizes is None:
             self._take_sizes(sizes_of_classes(engine, cells.classes), cells.classes)
@@ -155,8 +175,8 @@ class _Work:
         for distance in dict.fromkeys(each.distance or "equal" for each in asked):
             alike = [each for each in asked if each.distance == distance]
             rows = self.sizes()[0].total_rows
-            reference = make_reference(self._tables.engine, cells, rows, distance, hierarchy)
-            outcomes = closeness_outcomes(self._tables, distance, alike, cells, reference)
+            reference = make_reference(self._engine, cells, rows, distance, hierarchy)
+            outcomes = closeness_outcomes(self._engine, distance, alike, cells, reference)
             found.update(zip(alike, outcomes, strict=True))
         return found
 
@@ -168,23 +188,23 @@ class _Work:
         return self._sizes, self._k_null
 
     def _measure_sizes(self) -> None:
-        engine = self._tables.engine
+        engine = self._engine
         if self._entity is not None:
-            classes = make_classes(self._tables, self._codes(), self._entity)
+            classes = make_classes(self._engine, self._codes(), self._entity)
             self._sizes = sizes_of_classes(engine, classes, by_entity=True)
             return
         sizes, has_nulls = sizes_by_columns(engine, self._relation, self._quasi)
-        self._take_sizes(sizes, make_classes(self._tables, self._codes()) if has_nulls else None)
+        self._take_sizes(sizes, make_classes(self._engine, self._codes()) if has_nulls else None)
 
     def _take_sizes(self, sizes: Sizes, classes: Name | None) -> None:
         self._sizes, self._k_null = sizes, sizes.k
         holes = classes is not None and any(d.lookup.null_code is not None for d in self._codes().key.digits)
         if holes and classes is not None:
-            self._k_null = smallest_match(self._tables, self._codes().key, classes, sizes.total_classes)
+            self._k_null = smallest_match(self._engine, self._codes().key, classes, sizes.total_classes)
 
     def _codes(self) -> Coded:
         if self._coded is None:
-            self._coded = coded(self._tables, self._relation, self._quasi)
+            self._coded = coded(self._engine, self._relation, self._quasi)
         return self._coded
 
 

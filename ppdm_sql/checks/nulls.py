@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import SIZE, Bench, Digit, Key, nested, times
+from ppdm_sql.checks.class_table import SIZE, Digit, Key, nested, times
 from ppdm_sql.checks.exact_compare import Integers
+from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.names import Name, aliased, column
 
 MOST_PATTERNS = 64
@@ -33,19 +34,18 @@ class _Holes:
         return [(bit, digit) for bit, digit in enumerate(self.digits) if digit.key == number]
 
 
-def smallest_match(tables: Bench, key: Key, classes: Name, count: int) -> int | None:
+def smallest_match(engine: Engine, key: Key, classes: Name, count: int) -> int | None:
     """The fewest rows any row could be taken for; None where there are too many patterns to tell."""
     holes = _Holes(key, tuple(digit for digit in key.digits if digit.lookup.null_code is not None))
-    engine = tables.engine
     if count == 0 or len(holes.digits) > 62:
         return None
-    split = tables.make("ppdm_check_split", _split(holes, classes))
+    split = engine.work.table("split", _split(holes, classes), analyze=True)
     listed = exp.Select(expressions=[column(_PATTERN)]).from_(split.table()).distinct()
     patterns = engine.arrays(listed)[_PATTERN].astype(np.int64)
     if len(patterns) > MOST_PATTERNS or count * len(patterns) > MOST_MEETINGS:
         return None
-    met = _load_patterns(tables, holes, patterns)
-    masked = tables.make("ppdm_check_masked", _masked(holes, split, met))
+    met = _load_patterns(engine, holes, patterns)
+    masked = engine.work.table("masked", _masked(holes, split, met), analyze=True)
     return int(engine.fetch_one(_smallest(key, masked))[0])
 
 
@@ -75,10 +75,10 @@ def _code(digit: Digit) -> exp.Expr:
     return exp.Paren(this=code)
 
 
-def _load_patterns(tables: Bench, holes: _Holes, patterns: Integers) -> Name:
+def _load_patterns(engine: Engine, holes: _Holes, patterns: Integers) -> Name:
     """Per pattern, 1 for every digit it keeps and 0 for every digit that is NULL in it."""
     kept = {f"ppdm_keep_{bit}": 1 - (patterns >> bit & 1) for bit in range(len(holes.digits))}
-    return tables.load("ppdm_check_patterns", {_OTHER: patterns, **kept})
+    return engine.work.load("patterns", {_OTHER: patterns, **kept}, analyze=True)
 
 
 def _masked(holes: _Holes, split: Name, patterns: Name) -> exp.Select:

@@ -15,6 +15,7 @@ a relation keeps what `once` makes of it.  The relation must not change meanwhil
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -64,18 +65,21 @@ class Workspace:
             self._engine.analyze(made)
         return made
 
-    def load(self, label: str, columns: pa.Table | Mapping[str, Any]) -> Name:
+    def load(self, label: str, columns: pa.Table | Mapping[str, Any], *, analyze: bool = False) -> Name:
         """A small table made in Python, as an Arrow table or by its columns."""
         import pyarrow as pa
 
         made = self.name(label)
         self._engine.load(made, columns if isinstance(columns, pa.Table) else pa.table(dict(columns)))
+        if analyze:
+            self._engine.analyze(made)
         return made
 
     def view_of_text(self, label: str, query: str) -> Name:
         """A view over a query the user wrote, kept to the letter."""
         made = self._new_name(label)
         self._engine.view_of_text(made, query)
+        self._engine.unmade.discard(made)
         self._views.append(made)
         return made
 
@@ -113,8 +117,9 @@ class Workspace:
 
     def drop(self, table: Name) -> None:
         """Drops a large table before the end."""
-        self._tables.remove(table)
-        self._dropped.append(table)
+        owner = next(one for one in self._around() if table in one._tables)
+        owner._tables.remove(table)
+        owner._dropped.append(table)
         self._engine.drop_table(table, temporary=True)
 
     def close(self) -> None:
@@ -152,3 +157,17 @@ def open_workspace(engine: Engine, shares: Collection[Name]) -> Iterator[Workspa
             work.close_after_failure()
             raise
         work.close()
+
+
+def renumbered(statements: str) -> str:
+    """Statements with their working tables numbered as they come: the same work gives the same text every time.
+
+    >>> renumbered('SELECT 1 FROM "ppdm_codes_17" JOIN "ppdm_labels_4" JOIN "ppdm_codes_17"')
+    'SELECT 1 FROM "ppdm_codes_0" JOIN "ppdm_labels_1" JOIN "ppdm_codes_0"'
+    """
+    numbers: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        return f"{found['label']}{numbers.setdefault(found[0], len(numbers))}"
+
+    return re.sub(rf"\b(?P<label>{PREFIX}[a-z_]+_)\d+\b", number, statements)

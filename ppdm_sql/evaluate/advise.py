@@ -31,7 +31,6 @@ from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.source.kept import keeping
 from ppdm_sql.statements.names import column, own
 from ppdm_sql.watching import silent
 
@@ -139,13 +138,14 @@ def _tried(bench: Bench, points: Sequence[Point], told: Told) -> list[Evaluation
     """The grid on the sample; its figures are not kept."""
     made: list[EvaluationPoint] = []
     try:
-        with keeping(bench.engine, bench.unchanging):
+        with bench.engine.workspace(bench.unchanging):
             bench.deal(silent)
             for point in points:
                 doing = f"on {bench.opened.rows:,} rows: {point.algorithm}, {', '.join(point.requirements)}"
                 left = sum(one.seconds for one in made) / len(made) * (len(points) - len(made)) if made else None
                 told(Standing(doing, len(made), len(points), left))
-                made.append(measured(bench, point))
+                with bench.engine.workspace():
+                    made.append(measured(bench, point))
     finally:
         bench.clear()
         bench.engine.drop_table(_SAMPLED, temporary=True)

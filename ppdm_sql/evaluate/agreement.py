@@ -26,7 +26,7 @@ from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.trees.comparing import key, position
 from ppdm_sql.trees.expression import CLASS
-from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Bands, Cut, Groups, Tree
 
 Model: TypeAlias = Tree | NaiveBayes | ConjunctiveRules
@@ -49,7 +49,8 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
     engine.analyze(_ROWS)
     try:
         for model, into in zip((first, second), _ANSWERS, strict=True):
-            _answer(engine, model, number, into)
+            with engine.workspace():
+                _answer(engine, model, number, into)
         sides = {"first": _ANSWERS[0].table(), "second": _ANSWERS[1].table()}
         rows, same = engine.fetch_one(statement("evaluate/class_match", _aliased(sides)))
     finally:
@@ -91,8 +92,6 @@ def _answer(engine: Engine, model: Model, number: str, into: Name) -> None:
     text = engine.exact_text(exp.cast(column(told, "p"), "TEXT"))
     picked = exp.Select(expressions=[aliased(column(number, "p"), _ROW), aliased(text, _TEXT)])
     engine.create_table(into, picked.from_(query.subquery("p", copy=False), copy=False), temporary=True)
-    if isinstance(model, Tree):
-        clear(engine, model)
 
 
 # -- how they are built --------------------------------------------------------------------------------------

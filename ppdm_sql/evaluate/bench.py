@@ -126,7 +126,7 @@ class Bench:
         self.whole = replace(opened.source, relation=_WHOLE)
         self._folds: tuple[Fold, ...] | None = None
         self._masked: list[Name] = []
-        self.unchanging: set[Name] = set()  # see source/kept.py
+        self.unchanging: set[Name] = set()  # what is made of them is shared
         self._found: dict[tuple[object, ...], object] = {}
         self.queries: Sequence[Answered] = ()  # the analysts' own, with what the raw rows answer
 

@@ -32,7 +32,6 @@ from ppdm_sql.trees.tree import Attribute, attribute_of
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MISSING = -1
-_FIRST_NUMBER = 7000  # of look-up tables: apart from those of other steps
 _ROWS, _CLASS = "ppdm_rows", "ppdm_y"
 
 
@@ -106,21 +105,20 @@ class Encoder:
 
 def encoder(engine: Engine, train: Name, attributes: Sequence[ColumnInfo], target: ColumnInfo, *, cut: bool) -> Encoder:
     """The codes of a relation's rows; cut: numbers become intervals."""
-    classes = make_lookup(engine, train, target, _FIRST_NUMBER)
+    classes = make_lookup(engine, train, target)
     if classes.size - (classes.null_code is not None) == 0:
         raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
     found = []
-    for place, info in enumerate(attributes):
+    for info in attributes:
         if info.kind is Kind.UNSUPPORTED:
             raise PolicyError(f'column "{info.name}": type {info.declared.split("(")[0]} cannot be learned from')
-        number = _FIRST_NUMBER + 1 + place
         if info.kind.is_ordered and not cut:
             found.append(Column(info, attribute_of(info)))
         elif info.kind.is_ordered:
-            lookup = make_lookup(engine, train, info, number)
+            lookup = make_lookup(engine, train, info)
             found.append(Column(info, attribute_of(info), cuts=_cuts(engine, train, lookup, classes)))
         else:
-            found.append(Column(info, attribute_of(info), lookup=make_lookup(engine, train, info, number)))
+            found.append(Column(info, attribute_of(info), lookup=make_lookup(engine, train, info)))
     return Encoder(engine, tuple(found), classes)
 
 

@@ -30,7 +30,7 @@ from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 from ppdm_sql.trees.comparing import category, compared
 from ppdm_sql.trees.expression import MEAN, NODE
 from ppdm_sql.trees.inducers import induce, settings
-from ppdm_sql.trees.predict import clear, predict
+from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Attribute, Tree, Value
 
 OWN = ("c45", "cart", "c45_spread", "naive_bayes", "regression")
@@ -88,7 +88,8 @@ def learn_and_test(
     engine.analyze(_TEST)
     task = _Task(engine, train, _TEST, infos[0], tuple(infos[1:]), options or {})
     try:
-        return _RUN.get(learner, _outside)(task, learner)
+        with engine.workspace():
+            return _RUN.get(learner, _outside)(task, learner)
     finally:
         for name in (_TEST, _TOLD, _NODES):
             engine.drop_table(name, temporary=True)
@@ -155,7 +156,6 @@ def score_of_tree(engine: Engine, tree: Tree, test: Name) -> Score:
         same = exp.EQ(this=column(NODE, "n"), expression=column(NODE, "p"))
         picked = picked.from_(query.subquery("p", copy=False)).join(_NODES.table("n"), on=same)
     engine.create_table(_TOLD, picked, temporary=True)
-    clear(engine, tree)
     return _regression_score(engine) if tree.is_regression else _score(engine, len(tree.classes))
 
 

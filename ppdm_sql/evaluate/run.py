@@ -18,7 +18,6 @@ from ppdm_sql.evaluate.points import baseline, measured
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.workload import Query, read_workload, true_answers
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.source.kept import keeping
 from ppdm_sql.watching import silent
 
 
@@ -104,7 +103,7 @@ def evaluate(engine: Engine, opened: Opened, asked: Asked, *, again: bool = Fals
     bench = Bench(engine, opened, asked.protocol, asked.learner, asked.seed)
     bench.queries = answers
     try:
-        with keeping(engine, bench.unchanging):
+        with engine.workspace(bench.unchanging):
             return _measured(engine, bench, found, missing, told)
     except KeyboardInterrupt:
         known = evaluations.points(engine, found.evaluation_id)
@@ -126,7 +125,8 @@ def _measured(engine: Engine, bench: Bench, found: Evaluation, missing: Sequence
         clock.note(found.baseline)
     for point in missing:
         told(clock.standing(f"{point.algorithm}, {', '.join(point.requirements)}"))
-        made = measured(bench, point)
+        with engine.workspace():
+            made = measured(bench, point)
         evaluations.add_point(engine, found.evaluation_id, made)
         clock.note(made)
         found = replace(found, points=(*found.points, made))

@@ -16,7 +16,7 @@ from ppdm_sql.trees import picture, show, stored, tree_json
 from ppdm_sql.trees.exchange import Document
 from ppdm_sql.trees.expression import open_expression, predict_select
 from ppdm_sql.trees.inducers import INDUCERS, induce, settings
-from ppdm_sql.trees.predict import clear, predicted
+from ppdm_sql.trees.predict import predicted
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
@@ -96,8 +96,8 @@ class TreeKind(ModelKind[Tree]):
 
     def write(self, engine: Engine, learned: Tree, relation: Name, keep: Sequence[str], into: Name) -> None:
         """The quicker of two ways; a view has to be one statement, a table may be made in steps."""
-        engine.create_table(into, predicted(engine, learned, relation, keep))
-        clear(engine, learned)
+        with engine.workspace():
+            engine.create_table(into, predicted(engine, learned, relation, keep))
 
     def expression(self, engine: Engine, learned: Tree) -> tuple[list[str], exp.Expr]:
         taken = [learned.attributes[number].name for number in learned.used()]

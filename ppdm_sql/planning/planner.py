@@ -23,7 +23,7 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
-from ppdm_sql.source.relation import SOURCE_VIEW, Source, open_source
+from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -85,7 +85,7 @@ class Planner:
             tree = parse_one(statement.query, dialect=self.engine.dialect)
             start = statement.query_place or statement.place
             raise explain_values(
-                self.engine, error, statement.query, start, tree, relation=SOURCE_VIEW, show_values=self.show_values
+                self.engine, error, statement.query, start, tree, is_query=True, show_values=self.show_values
             ) from error
 
     def hierarchies(self, statement: Publish, source: Source) -> dict[str, Hierarchy]:

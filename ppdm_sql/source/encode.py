@@ -18,8 +18,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows
 from ppdm_sql.errors import SourceChanged
 from ppdm_sql.source.join import Join, join_in_steps
-from ppdm_sql.source.kept import is_kept, once, table_for
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 
 VALUE, CODE, ROWS = "ppdm_value", "ppdm_code", "ppdm_rows"
 
@@ -47,17 +46,16 @@ def canonical(engine: Engine, info: ColumnInfo, table: str | None = None) -> exp
     return plain
 
 
-def make_lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
+def make_lookup(engine: Engine, relation: Name, info: ColumnInfo) -> Lookup:
     """The look-up table of one column, made by one GROUP BY."""
-    return once(engine, relation, ("lookup", info), lambda: _lookup(engine, relation, info, number))
+    return engine.work.once(relation, ("lookup", info), lambda: _lookup(engine, relation, info))
 
 
-def _lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lookup:
+def _lookup(engine: Engine, relation: Name, info: ColumnInfo) -> Lookup:
     value = canonical(engine, info)
     grouped = exp.Select(expressions=[aliased(value, VALUE), aliased(exp.Count(this=exp.Star()), ROWS)])
     grouped = grouped.from_(relation.table()).where(_known(value)).group_by(value.copy())
 
-    table = table_for(engine, relation, f"ppdm_lookup_{number}")
     position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE))]))
     coded = exp.Select(
         expressions=[
@@ -66,8 +64,7 @@ def _lookup(engine: Engine, relation: Name, info: ColumnInfo, number: int) -> Lo
             column(ROWS),
         ]
     ).from_(exp.Subquery(this=grouped, alias=exp.TableAlias(this=exp.to_identifier("ppdm_counts"))))
-    engine.create_table(table, coded, temporary=True)
-    engine.analyze(table)
+    table = engine.work.table("lookup", coded, analyze=True)
 
     missing = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(relation.table())
     missing = missing.where(exp.Is(this=column(info.name), expression=exp.Null()))
@@ -80,21 +77,18 @@ def _known(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
 
 
-def recoded(engine: Engine, lookup: Lookup, order: Sequence[int], number: int) -> Lookup:
+def recoded(engine: Engine, lookup: Lookup, order: Sequence[int]) -> Lookup:
     """The same look-up with other codes: order[old code] is the new one (a hierarchy's depth-first order)."""
     import pyarrow as pa
 
-    moves = own(f"ppdm_moves_{number}")
     old, new = pa.array(range(len(order)), pa.int32()), pa.array(order, pa.int32())
-    engine.load(moves, pa.table({"ppdm_old": old, CODE: new}))
-    table = own(f"ppdm_lookup_{number}r")
+    moves = engine.work.load("moves", {"ppdm_old": old, CODE: new})
     joined = (
         exp.Select(expressions=[column(VALUE, "l"), column(CODE, "m"), column(ROWS, "l")])
         .from_(lookup.table.table("l"))
         .join(moves.table("m"), on=exp.EQ(this=column("ppdm_old", "m"), expression=column(CODE, "l")))
     )
-    engine.create_table(table, joined, temporary=True)
-    engine.analyze(table)
+    table = engine.work.table("lookup", joined, analyze=True)
     return Lookup(lookup.column, table, lookup.size, lookup.null_code)
 
 
@@ -148,13 +142,13 @@ def encode(
     """One pass over the source: codes for the looked-up columns, the passed ones as they are."""
 
     def make() -> Coded:
-        return _encoded(engine, relation, lookups, passed, extra or {}, table_for(engine, relation, "ppdm_coded"))
+        return _encoded(engine, relation, lookups, passed, extra or {})
 
-    if not all(is_kept(engine, lookup.table) for lookup in lookups.values()):  # codes of its own, for this plan alone
-        return _encoded(engine, relation, lookups, passed, extra or {}, own("ppdm_coded"))
+    if not all(engine.work.keeps(lookup.table) for lookup in lookups.values()):  # codes of this plan alone
+        return make()
     coded = tuple((name, lookup.table, lookup.size, lookup.null_code) for name, lookup in lookups.items())
     beside = tuple((name, engine.render(expression)) for name, expression in (extra or {}).items())
-    return once(engine, relation, ("coded", coded, tuple(passed), beside), make)
+    return engine.work.once(relation, ("coded", coded, tuple(passed), beside), make)
 
 
 def _encoded(
@@ -163,20 +157,33 @@ def _encoded(
     lookups: Mapping[str, Lookup],
     passed: Sequence[str],
     extra: Mapping[str, exp.Expr],
-    target: Name,
 ) -> Coded:
-    query, codes = joined_lookups(engine, exp.Select().from_(relation.table("r")), list(lookups.values()), "r")
     code_names = {name: f"ppdm_c{number}" for number, name in enumerate(lookups)}
     passed_names = {name: f"ppdm_p{number}" for number, name in enumerate(passed)}
+    work = engine.work
+    with engine.workspace():  # of the steps of the join
+        query, codes = joined_lookups(engine, exp.Select().from_(relation.table("r")), list(lookups.values()), "r")
+        _pick(engine, query, codes, lookups, code_names, passed_names, extra)
+        table = work.table("coded", query, analyze=True)
+    return Coded(table, code_names, passed_names, _check_complete(engine, table, code_names, lookups))
+
+
+def _pick(
+    engine: Engine,
+    query: exp.Select,
+    codes: Sequence[exp.Expr],
+    lookups: Mapping[str, Lookup],
+    code_names: Mapping[str, str],
+    passed_names: Mapping[str, str],
+    extra: Mapping[str, exp.Expr],
+) -> None:
+    """Adds to the query the columns of the coded table."""
     for lookup, code, name in zip(lookups.values(), codes, code_names.values(), strict=True):
         query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name), copy=False)
     for name, copy in passed_names.items():
         query.select(aliased(column(name, "r"), copy), copy=False)
     for name, expression in extra.items():
         query.select(aliased(expression.copy(), name), copy=False)
-    engine.create_table(target, query, temporary=True)
-    engine.analyze(target)
-    return Coded(target, code_names, passed_names, _check_complete(engine, target, code_names, lookups))
 
 
 def _check_complete(engine: Engine, table: Name, codes: Mapping[str, str], lookups: Mapping[str, Lookup]) -> int:

@@ -93,19 +93,19 @@ def explain_statement(
 
 def explain_values(
     engine: Engine, error: EngineError, text: str, place: Place | None, tree: exp.Expr | None, *,
-    relation: Name | None = None, show_values: bool = False,
+    is_query: bool = False, show_values: bool = False,
 ) -> EngineError:  # fmt: skip
     """The error about a value, with the expression and the column that it stands in.
 
-    relation: the text as a view, each column of which can be tried alone.
+    is_query: the text is a query, each column of which can be tried alone.
     """
     fault = error.fault
     if fault is None or fault.kind not in ("value", "constraint"):
         return error
     if fault.kind == "constraint":
         here, what = place, _constraints(engine, fault.name, tree)
-    elif relation is not None and tree is not None:
-        here, what = _failing_part(engine, text, place, tree, relation)
+    elif is_query and tree is not None:
+        here, what = _failing_part(engine, text, place, tree)
     else:
         here, what = _place_of_fault(error, text, place), _marked_part(error, text, tree)
     value = f" ({fault.detail})" if show_values and fault.detail else ""
@@ -136,14 +136,15 @@ def _marked_part(error: EngineError, text: str, tree: exp.Expr | None) -> str:
     return f"{' or '.join(dict.fromkeys(casts))}: " if casts else ""
 
 
-def _failing_part(
-    engine: Engine, text: str, place: Place | None, tree: exp.Expr, relation: Name
-) -> tuple[Place | None, str]:
+def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr) -> tuple[Place | None, str]:
     """Which column of a query fails, found by reading each alone; else a condition of it."""
     computed = dict(_computed(tree))
-    failing = [name for name in computed if _fails(engine, relation, _least(name))]
-    if failing and _fails(engine, relation, exp.Count(this=exp.Star())):
-        return place, "a condition of the query (WHERE, JOIN or the like): "
+    failing: list[str] = []
+    with suppress(EngineError), engine.workspace() as work:  # in a failed transaction nothing can be tried
+        query = work.view_of_text("tried", text)
+        failing = [name for name in computed if _fails(engine, query, _least(name))]
+        if failing and _fails(engine, query, exp.Count(this=exp.Star())):
+            return place, "a condition of the query (WHERE, JOIN or the like): "
     names = failing or list(computed)
     if not names:
         return place, ""

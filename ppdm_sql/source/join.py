@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import Name, aliased, column, identifier
 
 MOST_JOINS = 20  # in one statement
 
@@ -35,16 +36,18 @@ def join_in_steps(
     """The query joined to every table, and what is read of each.
 
     query: FROM one relation under the alias, without columns or with columns of that relation.  Up to MOST_JOINS
-    joins nothing is stored.  Beyond, working tables of this name hold all columns of the relation.
+    joins nothing is stored.  Beyond, working tables hold all columns of the relation, and
+    what was read under this name and a number.
     """
     query, values = query.copy(), list[exp.Expr]()
+    turns = cycle([engine.work.name("joined"), engine.work.name("joined")])  # one is read, one is written
     while len(joins) - len(values) > MOST_JOINS:
         first = len(values)
         star = exp.Column(this=exp.Star(), table=identifier(alias))
         step = exp.Select(expressions=[star]).from_(query.args["from_"].this, copy=True)
         read = _join(step, joins[first : first + MOST_JOINS], first)
         step.select(*(aliased(one, f"{name}_{first + place}") for place, one in enumerate(read)), copy=False)
-        stored = own(f"{name}_step_{first // MOST_JOINS % 2}")  # two take turns: one is read, one is written
+        stored = next(turns)
         engine.create_table(stored, step, temporary=True)
         query.from_(stored.table(alias), copy=False)
         values += [column(f"{name}_{first + place}", alias) for place in range(len(read))]

@@ -21,10 +21,7 @@ from ppdm_sql.source.faults import explain_text, no_column
 from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
-from ppdm_sql.statements.names import PREFIX, Name, Word, own
-
-SOURCE_VIEW = own("ppdm_source")
-_SNAPSHOT = own("ppdm_snapshot")
+from ppdm_sql.statements.names import PREFIX, Name, Word
 
 
 @dataclass(frozen=True)
@@ -78,9 +75,8 @@ def open_source(
     source = describe_source(engine, query, policy, place, start, show_values=show_values)
     if not reads_in_place(parse_one(query, dialect=engine.dialect)):
         listed = [exp.Column(this=exp.Identifier(this=name, quoted=True)) for name in source.columns]
-        engine.create_table(_SNAPSHOT, exp.Select(expressions=listed).from_(SOURCE_VIEW.table()), temporary=True)
-        engine.analyze(_SNAPSHOT)
-        source = replace(source, relation=_SNAPSHOT)
+        picked = exp.Select(expressions=listed).from_(source.relation.table())
+        source = replace(source, relation=engine.work.table("snapshot", picked, analyze=True))
     if source.entity is not None:
         refuse_spellings(engine, source.relation, source.info(source.entity))
     return source
@@ -94,12 +90,12 @@ def describe_source(
     tree = parse_one(query, dialect=engine.dialect)
     listed = base_tables(engine, tree, place, lambda table: place_of(start or place, query, table))
     try:
-        engine.view_of_text(SOURCE_VIEW, query)
+        view = engine.work.view_of_text("source", query)
     except EngineError as error:
         raise explain_text(engine, error, query, start or place, tree) from error
-    tables = all_tables(engine, SOURCE_VIEW, query, listed, place)
+    tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
-    source = resolve(engine.columns(SOURCE_VIEW), policy, tables, place, named)
+    source = resolve(view, engine.columns(view), policy, tables, place, named)
     lineage = Lineage(engine)
     made_of = lineage.columns(tree)
     unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))
@@ -181,6 +177,7 @@ def reads_in_place(tree: exp.Expr) -> bool:
 
 
 def resolve(
+    relation: Name,
     columns: Sequence[ColumnInfo],
     policy: Policy,
     tables: tuple[str, ...],
@@ -226,7 +223,7 @@ def resolve(
         raise PolicyError(*mistakes, file=place.file if place else None)
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
-        SOURCE_VIEW, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
+        relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
         nulls_as_value,
     )  # fmt: skip
 

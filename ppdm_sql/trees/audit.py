@@ -26,14 +26,13 @@ from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, Word, aliased, lacks, own
+from ppdm_sql.statements.names import Name, Word, aliased, lacks
 from ppdm_sql.statements.steps import Part, Steps, pieced
 from ppdm_sql.trees.audit_groups import AND, CLASS_FOLLOWS, STOPS, Group, class_number, smallest_groups
 from ppdm_sql.trees.comparing import compared
 from ppdm_sql.trees.expression import bound, branch_conditions
 from ppdm_sql.trees.tree import Tree
 
-_SPANS = own("ppdm_spans")
 SPAN, CLASS, ENTITY = "ppdm_span", "ppdm_class", "ppdm_entity"
 
 
@@ -80,12 +79,12 @@ def audit(
     class_is_public = class_is_public or not targets.isdisjoint(not_asked)
     if class_is_public and len(targets) > 1:
         raise PolicyError("the models are of different targets: a public class is measured for models of one target")
-    stored_spans(
-        engine, fitting, relation, known, class_is_public=class_is_public, entity=entity, named=groups != 0
-    )  # fmt: skip
-    found = engine.fetch_one(statement("trees/span_figures", {"source": _SPANS.table()}), k=k or 0)
-    told = smallest_groups(engine, _SPANS, fitting, known, groups) if groups != 0 else ()
-    engine.drop_table(_SPANS, temporary=True)
+    with engine.workspace():
+        spans = stored_spans(
+            engine, fitting, relation, known, class_is_public=class_is_public, entity=entity, named=groups != 0
+        )  # fmt: skip
+        found = engine.fetch_one(statement("trees/span_figures", {"source": spans.table()}), k=k or 0)
+        told = smallest_groups(engine, spans, fitting, known, groups) if groups != 0 else ()
     asked_for = tuple(name for name in not_asked if name not in targets)
     return replace(_audit(found, known, class_is_public, k), not_asked=asked_for, groups=told)
 
@@ -154,9 +153,7 @@ def stored_spans(
         aliased(exp.cast(numbered, "INT"), "ppdm_named"),
     ]
     query = steps.over(exp.Select(expressions=picked), relation.table())
-    engine.create_table(_SPANS, query, temporary=True)
-    engine.analyze(_SPANS)
-    return _SPANS
+    return engine.work.table("spans", query, analyze=True)
 
 
 def _person(engine: Engine, entity: str | None, there: Mapping[str, ColumnInfo], relation: Name) -> exp.Expr:

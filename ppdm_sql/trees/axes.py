@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.comparing import WORDS, below, category, compared, key, position, unknown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Split, Tree, Value
 
@@ -155,16 +155,14 @@ def _load_values(engine: Engine, axis: Axis) -> Name:
 
     written = [(category(axis.attribute, value), code) for code, value in enumerate(axis.values)]
     fitting = [(_text_of(item), code) for item, code in written if item is not None]
-    table = own(f"ppdm_predict_values_{axis.number}")
     texts, codes = [text for text, _ in fitting], [code for _, code in fitting]
-    loaded = own("ppdm_predict_loaded")
-    engine.load(loaded, pa.table({_VALUE: pa.array(texts, pa.string()), _CODE: pa.array(codes, pa.int32())}))
     typed = exp.cast(column(_VALUE), _type_of(axis.attribute))
-    engine.create_table(
-        table, exp.Select(expressions=[aliased(typed, _VALUE), column(_CODE)]).from_(loaded.table()), temporary=True
-    )
-    engine.analyze(table)
-    return table
+    work = engine.work
+    with engine.workspace() as tables:
+        columns = {_VALUE: pa.array(texts, pa.string()), _CODE: pa.array(codes, pa.int32())}
+        loaded = tables.load("predict_texts", columns)
+        picked = exp.Select(expressions=[aliased(typed, _VALUE), column(_CODE)]).from_(loaded.table())
+        return work.table("predict_values", picked, analyze=True)
 
 
 def _text_of(literal: exp.Expr) -> str:

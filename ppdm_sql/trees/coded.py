@@ -4,7 +4,7 @@ Every attribute is a small integer code (its value's place in order, its bin, or
 Several small attributes and the class are packed into one integer, so that one GROUP BY over one column
 counts all of them: Python takes the packed number apart again, which it does for groups and not for rows.
 
-    ppdm_tree_0, ppdm_tree_1   ppdm_p0, ppdm_p1, ...  packed codes;  ppdm_slot  the node the row is in;
+    ppdm_tree_<number>         ppdm_p0, ppdm_p1, ...  packed codes;  ppdm_slot  the node the row is in;
                                of a regression tree also ppdm_z, the response as a whole number
 """
 
@@ -22,12 +22,11 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, SourceChanged
 from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recoded
 from ppdm_sql.source.join import Join, join_in_steps
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 SLOT, RESPONSE = "ppdm_slot", "ppdm_z"
-_FIRST_NUMBER = 5000  # of look-up tables: apart from those of other steps
 _CELLS = 4096  # of one packed column: with a thousand nodes still an array that fits a cache
 _SMALL = 100_000  # rows up to which every value is looked at
 _MOST_CLASSES = 1000
@@ -131,8 +130,7 @@ def make_training(
     limit = None if exact or total <= _SMALL else bins
     cut = Cutting(limit, bins, pinned)
     coded = tuple(
-        coded_attribute(engine, relation, info, _FIRST_NUMBER + number, rare, (ordered or {}).get(info.name), cut)
-        for number, info in enumerate(attributes)
+        coded_attribute(engine, relation, info, rare, (ordered or {}).get(info.name), cut) for info in attributes
     )
     if regression:
         return _with_response(engine, relation, coded, target, total, known, most_nodes)
@@ -170,7 +168,7 @@ def _with_classes(
     aside: Aside | None,
     most_slots: int | None,
 ) -> Training:
-    lookup = make_lookup(engine, relation, target, _FIRST_NUMBER + len(coded))
+    lookup = make_lookup(engine, relation, target)
     rows = rows_of(engine, lookup)
     kept = rows >= rare if rare > 1 else np.ones(len(rows), dtype=bool)
     if not kept.any():
@@ -184,7 +182,7 @@ def _with_classes(
     classes = tuple(plain(values[place]) for place in sorted(values))
     if not kept.all():
         codes = np.where(kept, np.cumsum(kept) - 1, -1)
-        lookup = recoded(engine, lookup, codes.tolist(), _FIRST_NUMBER + len(coded))
+        lookup = recoded(engine, lookup, codes.tolist())
     packs = make_packs([one.size for one in coded], len(classes) * (1 if aside is None else aside.size))
     response: exp.Expr = column(CODE, "y")
     if aside is not None:
@@ -327,10 +325,8 @@ def _times_plus(total: exp.Expr, size: int, code: exp.Expr) -> exp.Expr:
 
 
 def _write(engine: Engine, query: exp.Select, expected: int, slot_type: exp.DataType) -> Name:
-    table = own("ppdm_tree_0")
     query = query.select(aliased(exp.Cast(this=exp.Literal.number(1), to=slot_type.copy()), SLOT))
-    engine.create_table(table, query, temporary=True)
-    engine.analyze(table)
+    table = engine.work.table("tree", query, analyze=True)
     rows = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table()))[0]
     if rows != expected:
         raise SourceChanged

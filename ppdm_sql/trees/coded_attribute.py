@@ -45,15 +45,15 @@ class Cutting:
 
 
 def coded_attribute(
-    engine: Engine, relation: Name, info: ColumnInfo, number: int, rare: int, ordered: bool | None, cut: Cutting
+    engine: Engine, relation: Name, info: ColumnInfo, rare: int, ordered: bool | None, cut: Cutting
 ) -> CodedAttribute:
     attribute = attribute_of(info, ordered=ordered)
-    lookup = make_lookup(engine, relation, info, number)
+    lookup = make_lookup(engine, relation, info)
     if attribute.ordered and cut.pinned > 1:
-        return _bordered(engine, attribute, lookup, number, cut)
+        return _bordered(engine, attribute, lookup, cut)
     if attribute.ordered:
-        return _ordered(engine, attribute, lookup, number, cut.limit)
-    return _categories(engine, attribute, lookup, number, rare)
+        return _ordered(engine, attribute, lookup, cut.limit)
+    return _categories(engine, attribute, lookup, rare)
 
 
 def rows_of(engine: Engine, lookup: Lookup) -> Ints:
@@ -61,7 +61,7 @@ def rows_of(engine: Engine, lookup: Lookup) -> Ints:
     return engine.arrays(query)[ROWS].astype(np.int64)
 
 
-def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bins: int | None) -> CodedAttribute:
+def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, bins: int | None) -> CodedAttribute:
     known = lookup.size - (lookup.null_code is not None)
     gaps = np.ones(known, dtype=bool)
     if attribute.kind is Kind.FLOAT and known > 1 and _ends_in_infinity_and_nan(engine, lookup, known):
@@ -70,26 +70,24 @@ def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, 
     if bins is None or known <= bins:
         return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, gaps)
     bin_of = equal_bins(rows_of(engine, lookup), bins)
-    return _binned(engine, attribute, lookup, number, bin_of, gaps)
+    return _binned(engine, attribute, lookup, bin_of, gaps)
 
 
-def _bordered(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, cut: Cutting) -> CodedAttribute:
+def _bordered(engine: Engine, attribute: Attribute, lookup: Lookup, cut: Cutting) -> CodedAttribute:
     """Codes between borders that can be published; fewer than two where the rows are too few for a border."""
     borders = Borders(engine, attribute, lookup, rows_of(engine, lookup), cut.pinned)
     cuts = borders.around(even_places(borders.rows[: borders.known], cut.bins))
     values = np.arange(len(borders.rows))
     bin_of = np.searchsorted(borders.places(cuts), values, side="right")
-    coded = _binned(engine, attribute, lookup, number, bin_of, np.ones(len(values), dtype=bool))
+    coded = _binned(engine, attribute, lookup, bin_of, np.ones(len(values), dtype=bool))
     return replace(coded, cuts=cuts)
 
 
-def _binned(
-    engine: Engine, attribute: Attribute, lookup: Lookup, number: int, bin_of: Ints, gaps: Flags
-) -> CodedAttribute:
+def _binned(engine: Engine, attribute: Attribute, lookup: Lookup, bin_of: Ints, gaps: Flags) -> CodedAttribute:
     first = np.flatnonzero(np.diff(bin_of, prepend=-1))
     last = np.append(first[1:] - 1, len(bin_of) - 1)
     null = len(first) if lookup.null_code is not None else None
-    moved = recoded(engine, lookup, bin_of.tolist(), number)
+    moved = recoded(engine, lookup, bin_of.tolist())
     # the first look-up stays: it knows the values at the borders of the bins
     binned = Binned(moved.column, lookup.table, len(first) + (null is not None), null, moved.table)
     return CodedAttribute(attribute, binned, binned.size, null, None, first, last, gaps[last])
@@ -121,7 +119,7 @@ def _ends_in_infinity_and_nan(engine: Engine, lookup: Lookup, known: int) -> boo
     return any(value != value for value in values) and any(value == float("inf") for value in values)
 
 
-def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, number: int, rare: int) -> CodedAttribute:
+def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rare: int) -> CodedAttribute:
     known = lookup.size - (lookup.null_code is not None)
     places = np.arange(known)
     common = rows_of(engine, lookup) >= rare if rare > 1 else np.ones(known, dtype=bool)
@@ -131,6 +129,6 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, number: in
     named = int(common.sum())
     codes = np.where(common, np.cumsum(common) - 1, named)
     null = None if lookup.null_code is None else named + 1
-    moved = recoded(engine, lookup, codes.tolist(), number)
+    moved = recoded(engine, lookup, codes.tolist())
     both = Binned(lookup.column, lookup.table, named + 1 + (null is not None), null, moved.table)
     return CodedAttribute(attribute, both, both.size, null, named, places[common], places[common], none[common])

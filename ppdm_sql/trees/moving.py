@@ -15,11 +15,10 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.trees.coded import SLOT, Training
 
 _MOST_LISTED = 2000  # numbers that are bound; more are quicker loaded as a table
-_LEFT, _PLACES = own("ppdm_tree_left"), own("ppdm_tree_places")
 _FROM, _ATTRIBUTE, _CUT, _FIRST, _PLACE, _TO = "ppdm_from", "ppdm_a", "ppdm_cut", "ppdm_first", "ppdm_place", "ppdm_to"
 _STAYS = -1
 _INT = exp.DataType.build("INT")
@@ -65,31 +64,32 @@ class Moves:
 
 def move(engine: Engine, training: Training, table: Name, moves: Moves) -> None:
     """In place: all other rows stay as they are."""
-    left, places, lists = _tables(engine, moves)
-    changed = [exp.EQ(this=column(SLOT), expression=column(_TO, "b"))]
-    left.set("joins", [exp.Join(this=places)])
-    engine.execute(
-        exp.Update(
-            this=table.table("w"),
-            expressions=changed,
-            from_=exp.From(this=left),
-            where=exp.Where(this=exp.And(this=_is_left(), expression=_is_at(training, moves))),
-        ),
-        **lists,
-    )
+    with engine.workspace():
+        left, places, lists = _tables(engine, moves)
+        changed = [exp.EQ(this=column(SLOT), expression=column(_TO, "b"))]
+        left.set("joins", [exp.Join(this=places)])
+        engine.execute(
+            exp.Update(
+                this=table.table("w"),
+                expressions=changed,
+                from_=exp.From(this=left),
+                where=exp.Where(this=exp.And(this=_is_left(), expression=_is_at(training, moves))),
+            ),
+            **lists,
+        )
 
 
 def rewrite(engine: Engine, training: Training, table: Name, moves: Moves) -> Name:
     """The rows of the slots that are left, in a new table; the old one and all other rows are dropped."""
-    following = own("ppdm_tree_1" if table.last.endswith("0") else "ppdm_tree_0")
-    left, places, lists = _tables(engine, moves)
     picked = [column(pack.name, "w") for pack in training.packs]
     slot = exp.Cast(this=column(_TO, "b"), to=training.slot_type.copy())
     query = exp.Select(expressions=[*picked, aliased(slot, SLOT)]).from_(table.table("w"))
-    query = query.join(left, on=_is_left()).join(places, on=_is_at(training, moves))
-    engine.create_table(following, query, temporary=True, **lists)
-    engine.drop_table(table, temporary=True)
-    engine.analyze(following)
+    work = engine.work
+    with engine.workspace():
+        left, places, lists = _tables(engine, moves)
+        query = query.join(left, on=_is_left()).join(places, on=_is_at(training, moves))
+        following = work.table("tree", query, analyze=True, **lists)
+    engine.work.drop(table)
     return following
 
 
@@ -118,7 +118,7 @@ def _tables(engine: Engine, moves: Moves) -> tuple[exp.Expr, exp.Expr, dict[str,
     """The slots that are left (s) and the places (b), and what has to be bound for them."""
     if engine.has_list_lookup and moves.size <= _MOST_LISTED:
         return _listed(moves.left, "s"), _listed(moves.places, "b"), moves.left | moves.places
-    return _loaded(engine, _LEFT, moves.left, "s"), _loaded(engine, _PLACES, moves.places, "b"), {}
+    return _loaded(engine, "tree_left", moves.left, "s"), _loaded(engine, "tree_places", moves.places, "b"), {}
 
 
 def _listed(columns: dict[str, list[int]], alias: str) -> exp.Subquery:
@@ -128,9 +128,6 @@ def _listed(columns: dict[str, list[int]], alias: str) -> exp.Subquery:
     return exp.Subquery(this=exp.Select(expressions=picked), alias=exp.TableAlias(this=identifier(alias)))
 
 
-def _loaded(engine: Engine, name: Name, columns: dict[str, list[int]], alias: str) -> exp.Table:
-    import pyarrow as pa
-
-    engine.load(name, pa.table({key: pa.array(np.array(values, dtype=np.int32)) for key, values in columns.items()}))
-    engine.analyze(name)
-    return name.table(alias)
+def _loaded(engine: Engine, label: str, columns: dict[str, list[int]], alias: str) -> exp.Table:
+    numbers = {key: np.array(values, dtype=np.int32) for key, values in columns.items()}
+    return engine.work.load(label, numbers, analyze=True).table(alias)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.source.kept import once
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.coded import make_training
 from ppdm_sql.trees.grow import Grown, grow
@@ -43,7 +42,7 @@ def nested(
     def make() -> Nested:
         return _nested(engine, relation, attributes, target, chosen, limit, progress)
 
-    return once(engine, relation, ("nested", tuple(attributes), target, chosen, limit), make)
+    return engine.work.once(relation, ("nested", tuple(attributes), target, chosen, limit), make)
 
 
 def _nested(

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.source.encode import Lookup
-from ppdm_sql.statements.names import aliased, own
+from ppdm_sql.statements.names import aliased
 from ppdm_sql.trees.candidates import Rules
 from ppdm_sql.trees.coded import SLOT, Training, make_packs
 from ppdm_sql.trees.coded_attribute import CodedAttribute
@@ -54,7 +54,6 @@ def grow_nominal(
     fewer is not split.  confidence: of error-based pruning, None for none.  by_ratio: False is ID3's choice, the
     greatest gain.
     """
-    table = own("ppdm_tree_0")
     packs = make_packs([max(one.size, 1) for one in attributes], target.size)
     rows = int(counts.sum())
     slot_type = engine.code_type(max(rows + 2, 1 << 9))
@@ -63,8 +62,7 @@ def grow_nominal(
         packed = mixed_radix([*codes, (target.code, target.size)])
         query = query.select(aliased(exp.Cast(this=packed, to=engine.code_type(pack.cells)), pack.name))
     query = query.select(aliased(exp.Cast(this=exp.Literal.number(1), to=slot_type.copy()), SLOT))
-    engine.create_table(table, query, temporary=True)
-    engine.analyze(table)
+    table = engine.work.table("tree", query, analyze=True)
     coded = tuple(map(_coded, attributes))
     classes = tuple(range(target.size))
     attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)

@@ -4,9 +4,9 @@ Per attribute the tree asks for, a row gets one small code (axes.py).  From then
 the number of its nodes: look-ups in constant lists where the engine is quick at that, a join to the table of the
 level's splits elsewhere.  A nested CASE (expression.py) costs a step per node instead, and is slow for hundreds.
 
-    ppdm_predict_rows      one row per source row: a number, the kept columns, the codes, and where it is
-    ppdm_predict_step_<l>  by joins: the rows that were still on their way at level l
-    ppdm_predict_answers   what each node says
+    ppdm_predict_rows_<number>     one row per source row: a number, the kept columns, the codes, and where it is
+    ppdm_predict_step_<number>     by joins: the rows that were still on their way at a level, one table per level
+    ppdm_predict_answers_<number>  what each node says
 
 Where a row is: at a node that asks on, or, once it has ended at node n, at -1 - n.  The nodes that ask are counted
 level by level here, 0, 1, 2 ..., so that those of one level lie side by side.
@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.engines.workspace import Workspace
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.axes import Axes, Axis, axes_of, axis_of, coded
 from ppdm_sql.trees.expression import (
     CLASS,
@@ -38,8 +39,6 @@ from ppdm_sql.trees.tree import Bands, Cut, Node, Tree
 
 SMALL_TREE = 64  # nodes; up to here one CASE is quicker than coding the rows first
 
-_ROWS, _ANSWERS = own("ppdm_predict_rows"), own("ppdm_predict_answers")
-_SPLITS, _BRANCHES = own("ppdm_predict_splits"), own("ppdm_predict_branches")
 _ROW, _AT, _AXIS, _CUT, _LOW, _HIGH, _NULLS, _CODE, _TARGET = (
     "ppdm_row", "ppdm_at", "ppdm_axis", "ppdm_cut", "ppdm_low", "ppdm_high", "ppdm_nulls", "ppdm_code", "ppdm_target",
 )  # fmt: skip
@@ -48,7 +47,7 @@ _LONGEST_LIST = 50_000  # elements; a table is quicker than a longer list in a s
 
 
 def predicted(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> exp.Select:
-    """What `predict` gives, made in the way that is quicker for a tree of this size; `clear` it afterwards."""
+    """What `predict` gives, made in the way that is quicker for a tree of this size."""
     quicker = predict_select if len(tree.nodes) <= SMALL_TREE else predict
     return quicker(engine, tree, relation, keep)
 
@@ -56,27 +55,19 @@ def predicted(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -
 def predict(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> exp.Select:
     """The kept columns of every row, the node where it ends and what that node says, as a query over the result.
 
-    The result lies in working tables; read the query before the next prediction, then call `clear`.
+    The result lies in working tables: read the query before the workspace ends.
     """
     names = kept_columns(engine, relation, keep)
     fitting = bound(engine, tree, relation)
     axes = axes_of(fitting)
-    _code(engine, fitting, relation, names, axes)
+    rows = _code(engine, fitting, relation, names, axes)
     levels = _levels(fitting, axes)
     listed = engine.has_list_lookup and all(_list_length(level) <= _LONGEST_LIST for level in levels)
-    ended = _by_lists(engine, axes, levels) if listed else _by_joins(engine, axes, levels)
-    _load_answers(engine, tree)
-    return _told(tree, names, ended)
+    ended = (_by_lists if listed else _by_joins)(engine, rows, axes, levels)
+    return _told(tree, names, rows, ended, _load_answers(engine, tree))
 
 
-def clear(engine: Engine, tree: Tree) -> None:
-    """Drops the large working tables of a prediction."""
-    steps = [own(f"ppdm_predict_step_{number}") for number in range(1, tree.depth + 1)]
-    for table in (_ROWS, *steps):
-        engine.drop_table(table, temporary=True)
-
-
-def _code(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str], axes: Axes) -> None:
+def _code(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str], axes: Axes) -> Name:
     """One pass over the source."""
     picked = [
         aliased(exp.Window(this=exp.RowNumber()), _ROW),
@@ -84,35 +75,33 @@ def _code(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str], axes:
         aliased(exp.cast(exp.Literal.number(-1 if tree.root.is_leaf else 0), "INT"), _AT),
     ]
     query = coded(engine, exp.Select(expressions=picked).from_(relation.table("r")), axes, "r")
-    engine.create_table(_ROWS, query, temporary=True)
-    engine.analyze(_ROWS)
+    return engine.work.table("predict_rows", query, analyze=True)
 
 
 def _kept(number: int) -> str:
     return f"ppdm_p{number}"
 
 
-def _told(tree: Tree, names: Sequence[str], ended: Sequence[exp.Select]) -> exp.Select:
+def _told(tree: Tree, names: Sequence[str], rows: Name, ended: Sequence[exp.Select], answers: Name) -> exp.Select:
     """The rows with what their nodes say; `ended` gives the node of each row number, piece by piece."""
     found: exp.Query = ended[0]
     for piece in ended[1:]:
         found = exp.Union(this=found, expression=piece, distinct=False)
     kept = [aliased(column(_kept(number), "r"), name) for number, name in enumerate(names)]
     told = [column(name, "a") for name in answer_names(tree)]
-    query = exp.Select(expressions=[*kept, column(NODE, "a"), *told]).from_(_ROWS.table("r"))
+    query = exp.Select(expressions=[*kept, column(NODE, "a"), *told]).from_(rows.table("r"))
     alone = len(ended) == 1  # the rows themselves know where they ended
     if not alone:
         same_row = exp.EQ(this=column(_ROW, "e"), expression=column(_ROW, "r"))
         query = query.join(found.subquery("e", copy=False), on=same_row, copy=False)
     at = exp.Sub(this=exp.Literal.number(-1), expression=column(_AT, "r" if alone else "e"))
-    return query.join(_ANSWERS.table("a"), on=exp.EQ(this=column(NODE, "a"), expression=at), copy=False)
+    return query.join(answers.table("a"), on=exp.EQ(this=column(NODE, "a"), expression=at), copy=False)
 
 
-def _load_answers(engine: Engine, tree: Tree) -> None:
+def _load_answers(engine: Engine, tree: Tree) -> Name:
     """What every node says.  Classes are few: each is written once, as a literal of the target's type."""
     import pyarrow as pa
 
-    loaded = own("ppdm_predict_shares")
     classes = [0 if tree.is_regression else node.majority for node in tree.nodes]
     figures = [float(str(tree.prediction(node))) if tree.is_regression else share(node) for node in tree.nodes]
     table = {
@@ -120,14 +109,14 @@ def _load_answers(engine: Engine, tree: Tree) -> None:
         _CODE: pa.array(classes, pa.int32()),
         SHARE: pa.array(figures, pa.float64()),
     }
-    engine.load(loaded, pa.table(table))
+    loaded = engine.work.load("predict_shares", table)
     picked: list[exp.Expr] = [column(NODE), aliased(column(SHARE), MEAN)]
     if not tree.is_regression:
         one_of_each = {node.majority: node for node in tree.nodes}
         ifs = [exp.If(this=exp.Literal.number(c), true=answer(tree, node)) for c, node in one_of_each.items()]
         picked = [column(NODE), aliased(exp.Case(this=column(_CODE), ifs=ifs), CLASS), column(SHARE)]
-    engine.create_table(_ANSWERS, exp.Select(expressions=picked).from_(loaded.table()), temporary=True)
-    engine.analyze(_ANSWERS)
+    answers = exp.Select(expressions=picked).from_(loaded.table())
+    return engine.work.table("predict_answers", answers, analyze=True)
 
 
 # -- routes ----------------------------------------------------------------------------------------------------------
@@ -190,14 +179,14 @@ def _list_length(level: Sequence[_Route]) -> int:
     return sum(route.axis.size for route in level if route.branches) + len(level)
 
 
-def _by_lists(engine: Engine, axes: Axes, levels: Sequence[Sequence[_Route]]) -> list[exp.Select]:
+def _by_lists(engine: Engine, rows: Name, axes: Axes, levels: Sequence[Sequence[_Route]]) -> list[exp.Select]:
     """One UPDATE per level.  The lists are indexed by the place, counted from the first one of the level."""
     for level in levels:
         first, last = exp.Literal.number(level[0].place), exp.Literal.number(level[-1].place)
         inside = exp.Between(this=column(_AT), low=first, high=last)
         moved = exp.EQ(this=column(_AT), expression=_list_target(axes, level))
-        engine.execute(exp.Update(this=_ROWS.table(), expressions=[moved], where=exp.Where(this=inside)))
-    return [exp.Select(expressions=[column(_ROW), column(_AT)]).from_(_ROWS.table())]
+        engine.execute(exp.Update(this=rows.table(), expressions=[moved], where=exp.Where(this=inside)))
+    return [exp.Select(expressions=[column(_ROW), column(_AT)]).from_(rows.table())]
 
 
 def _list_target(axes: Axes, level: Sequence[_Route]) -> exp.Expr:
@@ -243,20 +232,19 @@ def _element(values: Sequence[int], place: exp.Expr) -> exp.Expr:
 # -- by joins --------------------------------------------------------------------------------------------------------
 
 
-def _by_joins(engine: Engine, axes: Axes, levels: Sequence[Sequence[_Route]]) -> list[exp.Select]:
+def _by_joins(engine: Engine, rows: Name, axes: Axes, levels: Sequence[Sequence[_Route]]) -> list[exp.Select]:
     """One table per level, of the rows still on their way: those that ended stay behind in the table before."""
-    steps = [_ROWS]
-    for number, level in enumerate(levels, start=1):
-        _load_level(engine, level)
-        step = own(f"ppdm_predict_step_{number}")
-        engine.create_table(step, _moved(axes, steps[-1]), temporary=True)
-        engine.analyze(step)
-        steps.append(step)
+    steps, work = [rows], engine.work
+    for level in levels:
+        with engine.workspace() as tables:
+            moved = _moved(axes, steps[-1], *_load_level(tables, level))
+            steps.append(work.table("predict_step", moved, analyze=True))
     at_an_end = exp.LT(this=column(_AT), expression=exp.Literal.number(0))
     return [exp.Select(expressions=[column(_ROW), column(_AT)]).from_(step.table()).where(at_an_end) for step in steps]
 
 
-def _load_level(engine: Engine, level: Sequence[_Route]) -> None:
+def _load_level(tables: Workspace, level: Sequence[_Route]) -> tuple[Name, Name]:
+    """The splits of a level, and the branches of those that have groups or bands."""
     splits = {
         _AT: [route.place for route in level],
         _AXIS: [route.axis.number for route in level],
@@ -267,18 +255,16 @@ def _load_level(engine: Engine, level: Sequence[_Route]) -> None:
     }
     named = [(route.place, code, target) for route in level for code, target in route.branches]
     branches = {name: [row[place] for row in named] for place, name in enumerate((_AT, _CODE, _TARGET))}
-    for table, columns in ((_SPLITS, splits), (_BRANCHES, branches)):
-        _load(engine, table, columns)
+    return _load(tables, "predict_splits", splits), _load(tables, "predict_branches", branches)
 
 
-def _load(engine: Engine, name: Name, columns: dict[str, list[int]]) -> None:
+def _load(tables: Workspace, label: str, columns: dict[str, list[int]]) -> Name:
     import pyarrow as pa
 
-    engine.load(name, pa.table({key: pa.array(values, pa.int32()) for key, values in columns.items()}))
-    engine.analyze(name)
+    return tables.load(label, {key: pa.array(values, pa.int32()) for key, values in columns.items()}, analyze=True)
 
 
-def _moved(axes: Axes, step: Name) -> exp.Select:
+def _moved(axes: Axes, step: Name, splits: Name, branches: Name) -> exp.Select:
     """The rows of a step one level on; the join leaves behind those that have ended."""
     code = _code_at(axes, column(_AXIS, "s"), "w")
     missing = exp.If(this=exp.LT(this=code.copy(), expression=exp.Literal.number(0)), true=column(_NULLS, "s"))
@@ -291,5 +277,5 @@ def _moved(axes: Axes, step: Name) -> exp.Select:
     same_node = exp.EQ(this=column(_AT, "s"), expression=column(_AT, "w"))
     same_code = exp.EQ(this=column(_CODE, "b"), expression=code.copy())
     in_branch = exp.And(this=exp.EQ(this=column(_AT, "b"), expression=column(_AT, "w")), expression=same_code)
-    query = exp.Select(expressions=picked).from_(step.table("w")).join(_SPLITS.table("s"), on=same_node)
-    return query.join(_BRANCHES.table("b"), on=in_branch, join_type="left")
+    query = exp.Select(expressions=picked).from_(step.table("w")).join(splits.table("s"), on=same_node)
+    return query.join(branches.table("b"), on=in_branch, join_type="left")

@@ -13,11 +13,11 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.engines.workspace import Workspace
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded import RESPONSE, SLOT, Training
 
 _MOST_LISTED = 16_384  # entries of a constant list; above it a join is quicker
-_SPLITS, _BRANCHES = own("ppdm_tree_splits"), own("ppdm_tree_branches")
 _NEVER = -1
 _BITS = 62  # of a BIGINT
 _SMALL, _INT, _LONG = exp.DataType.build("SMALLINT"), exp.DataType.build("INT"), exp.DataType.build("BIGINT")
@@ -70,7 +70,6 @@ def route(engine: Engine, training: Training, table: Name, routes: Routes, *, li
     Rows of finished nodes are left behind when more than half of the table is such: what is copied over a whole
     tree is then less than one table.
     """
-    following = own("ppdm_tree_1" if table.last.endswith("0") else "ppdm_tree_0")
     short = sum(map(len, routes.children.values())) <= _MOST_LISTED
     if engine.has_list_lookup and short:
         target, lists = _listed(routes, training)
@@ -78,12 +77,14 @@ def route(engine: Engine, training: Training, table: Name, routes: Routes, *, li
             changed = [exp.EQ(this=column(SLOT), expression=target)]
             engine.execute(exp.Update(this=table.table(), expressions=changed), **lists)
             return table, rows
-        engine.create_table(following, _rewritten_by_lists(training, table, target), temporary=True, **lists)
+        query = _rewritten_by_lists(training, table, target)
+        following = engine.work.table("tree", query, analyze=True, **lists)
     else:
-        _load(engine, routes)
-        engine.create_table(following, _rewritten_by_join(training, table, routes), temporary=True)
-    engine.drop_table(table, temporary=True)
-    engine.analyze(following)
+        work = engine.work
+        with engine.workspace() as tables:
+            query = _rewritten_by_join(training, table, routes, *_load(tables, routes))
+            following = work.table("tree", query, analyze=True)
+    engine.work.drop(table)
     return following, live
 
 
@@ -194,11 +195,13 @@ def _rewritten_by_lists(training: Training, table: Name, target: exp.Expr) -> ex
 # -- by a table of splits --------------------------------------------------------------------------------
 
 
-def _rewritten_by_join(training: Training, table: Name, routes: Routes) -> exp.Select:
+def _rewritten_by_join(
+    training: Training, table: Name, routes: Routes, splits: Name, branches: Name | None
+) -> exp.Select:
     """The rows that go on, with their new slots; rows of finished nodes are left behind."""
     codes = [(number, exp.Cast(this=training.code(number, "w"), to=_INT.copy())) for number in routes.used]
-    branches = [exp.If(this=exp.Literal.number(number), true=code) for number, code in codes]
-    value = exp.Case(this=column("ppdm_a", "s"), ifs=branches)  # one branch per attribute, not per node
+    ifs = [exp.If(this=exp.Literal.number(number), true=code) for number, code in codes]
+    value = exp.Case(this=column("ppdm_a", "s"), ifs=ifs)  # one branch per attribute, not per node
     below = exp.Or(
         this=exp.LTE(this=value, expression=column("ppdm_cut", "s")),
         expression=exp.EQ(this=value.copy(), expression=column("ppdm_low_null", "s")),
@@ -207,19 +210,20 @@ def _rewritten_by_join(training: Training, table: Name, routes: Routes) -> exp.S
     is_split = exp.GTE(this=column("ppdm_a", "s"), expression=exp.Literal.number(0))
     target: exp.Expr = exp.Case(ifs=[exp.If(this=is_split, true=sides)], default=column("ppdm_low", "s"))
     query = exp.Select(expressions=[column(name, "w") for name in _kept(training)]).from_(table.table("w"))
-    query = query.join(_SPLITS.table("s"), on=exp.EQ(this=column(SLOT, "s"), expression=column(SLOT, "w")))
-    if routes.children:
+    query = query.join(splits.table("s"), on=exp.EQ(this=column(SLOT, "s"), expression=column(SLOT, "w")))
+    if branches is not None:
         target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])
         same = exp.And(
             this=exp.EQ(this=column(SLOT, "b"), expression=column(SLOT, "w")),
             expression=exp.EQ(this=column("ppdm_code", "b"), expression=value.copy()),
         )
-        query = query.join(_BRANCHES.table("b"), on=same, join_type="left")
+        query = query.join(branches.table("b"), on=same, join_type="left")
     query = query.select(aliased(exp.Cast(this=target, to=training.slot_type.copy()), SLOT))
     return query.where(exp.GT(this=target.copy(), expression=exp.Literal.number(0)))
 
 
-def _load(engine: Engine, routes: Routes) -> None:
+def _load(tables: Workspace, routes: Routes) -> tuple[Name, Name | None]:
+    """The table of splits and, where there are groups, that of branches."""
     import pyarrow as pa
 
     columns = {
@@ -230,11 +234,11 @@ def _load(engine: Engine, routes: Routes) -> None:
         "ppdm_low": routes.low,
         "ppdm_high": routes.high,
     }
-    engine.load(_SPLITS, pa.table({name: pa.array(np.asarray(list(v)), pa.int32()) for name, v in columns.items()}))
-    engine.analyze(_SPLITS)
-    if routes.children:
-        triples = [(slot, code, to) for slot, kids in routes.children.items() for code, to in enumerate(kids)]
-        parts = np.array(triples, dtype=np.int32).T
-        names = (SLOT, "ppdm_code", "ppdm_child")
-        engine.load(_BRANCHES, pa.table({name: pa.array(part) for name, part in zip(names, parts, strict=True)}))
-        engine.analyze(_BRANCHES)
+    loaded = {name: pa.array(np.asarray(list(values)), pa.int32()) for name, values in columns.items()}
+    splits = tables.load("tree_splits", loaded, analyze=True)
+    if not routes.children:
+        return splits, None
+    triples = [(slot, code, to) for slot, kids in routes.children.items() for code, to in enumerate(kids)]
+    parts = np.array(triples, dtype=np.int32).T
+    names = (SLOT, "ppdm_code", "ppdm_child")
+    return splits, tables.load("tree_branches", dict(zip(names, map(pa.array, parts), strict=True)), analyze=True)

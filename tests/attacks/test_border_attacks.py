@@ -95,7 +95,7 @@ def test_the_people_around_a_border_can_move_without_moving_it(duckdb_engine, ki
         duckdb_engine.load(Name("t"), pa.table({"x": pa.array([as_value(n) for n in given], arrow)}), temporary=True)
         info = next(one for one in duckdb_engine.columns(Name("t")) if one.name == "x")
         assert isinstance(info, ColumnInfo)
-        lookup = make_lookup(duckdb_engine, Name("t"), info, 1)
+        lookup = make_lookup(duckdb_engine, Name("t"), info)
         rows = np.ones(len(given), dtype=np.int64)
         return Borders(duckdb_engine, attribute_of(info), lookup, rows, 8).around([place])
 
@@ -145,7 +145,7 @@ def test_enough_rows_lie_beyond_every_border(duckdb_engine, kind, least):
     numbers = sorted([3, 5, *(draw.randint(8_000, 9_000) for _ in range(150)), 19_111, 24_999])
     duckdb_engine.load(Name("t"), pa.table({"x": pa.array([as_value(n) for n in numbers], arrow)}), temporary=True)
     info = next(one for one in duckdb_engine.columns(Name("t")) if one.name == "x")
-    lookup = make_lookup(duckdb_engine, Name("t"), info, 1)
+    lookup = make_lookup(duckdb_engine, Name("t"), info)
     rows = np.array(list(Counter(numbers).values()), dtype=np.int64)
     borders = Borders(duckdb_engine, attribute_of(info), lookup, rows, least)
     found = borders.around(range(1, len(rows)))

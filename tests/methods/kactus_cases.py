@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -92,7 +92,7 @@ def run(engine, case: Case) -> Ran:
     arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
     engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
     infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
-    source = replace(resolve(infos, case.policy, ("t",)), relation=SOURCE)
+    source = resolve(SOURCE, infos, case.policy, ("t",))
     method = getattr(methods, case.method)
     plan = method(engine, source, case.policy, {}, Private({"ppdm_key0": column("id", "r")}), silent)
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]

@@ -140,7 +140,7 @@ def run(engine, case: Case) -> Outcome:
     arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
     engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
     infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
-    source = resolve(infos, case.policy, ("t",))
+    source = resolve(SOURCE, infos, case.policy, ("t",))
     plan = mondrian(engine, source, case.policy, case.trees, Private({"ppdm_key0": column(case.identity, "r")}), silent)
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
     return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])

@@ -109,7 +109,7 @@ def planned(engine, relation: Name, quasi: str, *, k: int = 2, rest: str = "", e
     words = lambda names: tuple(Word(name) for name in names.split())  # noqa: E731
     roles = Roles(quasi=words(quasi), insensitive=words(rest), entity=Word(entity) if entity else None)
     policy = Policy("mondrian", (KAnonymity(k),), roles)
-    source = resolve(engine.columns(relation), policy, ("t",))
+    source = resolve(relation, engine.columns(relation), policy, ("t",))
     source = type(source)(**{**source.__dict__, "relation": relation})
     plan = mondrian(engine, source, policy, {}, Private(), silent)
     engine.create_table(own("ppdm_test_stage"), plan.query, temporary=True)

@@ -192,7 +192,7 @@ def test_ranges_extent_prints_extremes_and_must_be_accepted(duckdb_engine):
 def test_no_rows_are_not_anonymous(duckdb_engine, make_table):
     table = make_table(duckdb_engine, "ppdm_source", {"a": "INTEGER"}, [], temporary=True)
     policy = Policy("mondrian", (KAnonymity(2),), Roles(quasi=(Word("a"),)))
-    source = resolve(duckdb_engine.columns(table), policy, ("t",))
+    source = resolve(table, duckdb_engine.columns(table), policy, ("t",))
     with pytest.raises(RequirementBreached, match="no rows"):
         mondrian(duckdb_engine, source, policy, {}, Private(), silent)
 
@@ -273,7 +273,7 @@ def test_steps_figures_and_progress(duckdb_engine):
     seen = []
     case = case_of(2, a=[1, 2, 3, 4, 5, 6, 7, 8], b=["x"] * 4 + ["y"] * 4)
     first = run(duckdb_engine, case)
-    source = resolve(duckdb_engine.columns(SOURCE), case.policy, ("t",))
+    source = resolve(SOURCE, duckdb_engine.columns(SOURCE), case.policy, ("t",))
     plan = mondrian(
         duckdb_engine,
         source,

@@ -82,7 +82,7 @@ def planned(engine, case: Case) -> TablePlan:
     assert {info.name: info.kind for info in infos} == {
         name: Kind(OTHER_WORDS.get(kind, kind)) for name, kind in kinds.items()
     }
-    source = resolve(infos, case.policy, ("t",))
+    source = resolve(SOURCE, infos, case.policy, ("t",))
     return tpp(engine, source, case.policy, {}, Private({"ppdm_key0": column(ID, "r")}), silent)
 
 

@@ -20,14 +20,14 @@ def relation(engine, make_table):
 
 
 def test_codes_follow_the_order_of_the_bytes_and_null_is_last(engine, relation):
-    lookup = make_lookup(engine, relation, engine.columns(relation)[0], 0)
+    lookup = make_lookup(engine, relation, engine.columns(relation)[0])
     assert lookup.values(engine) == [("B", 1), ("a", 2), ("a ", 1), ("b", 1), ("é", 1)]
     assert (lookup.size, lookup.null_code) == (6, 5)
 
 
 def test_every_row_gets_the_code_of_its_value(engine, relation):
     word, number = engine.columns(relation)
-    coded = encode(engine, relation, {"w": make_lookup(engine, relation, word, 0)}, ["n"])
+    coded = encode(engine, relation, {"w": make_lookup(engine, relation, word)}, ["n"])
     query = exp.Select(expressions=[column(coded.passed["n"]), column(coded.codes["w"])]).from_(coded.table.table())
     assert dict(engine.fetch(query)) == {0: 3, 1: 5, 2: 1, 3: 0, 4: 1, 5: 5, 6: 4, 7: 2}
     assert (coded.rows, number.name) == (8, "n")
@@ -37,7 +37,7 @@ def test_every_row_gets_the_code_of_its_value(engine, relation):
 def test_a_value_that_came_in_between_is_noticed_and_is_not_null(duckdb_engine, make_table, column_with):
     rows = [("a",), (None,)] if column_with == "a NULL" else [("a",), ("b",)]
     relation = make_table(duckdb_engine, "t", {"w": "TEXT"}, rows)
-    lookup = make_lookup(duckdb_engine, relation, duckdb_engine.columns(relation)[0], 0)
+    lookup = make_lookup(duckdb_engine, relation, duckdb_engine.columns(relation)[0])
     duckdb_engine.pass_through("INSERT INTO t VALUES ('later')")
     with pytest.raises(EngineError, match="changed while it was read"):
         encode(duckdb_engine, Name("t"), {"w": lookup}, [])

@@ -9,13 +9,13 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
-from ppdm_sql.statements.names import Word
+from ppdm_sql.statements.names import Name, Word
 
 COLUMNS = [ColumnInfo("Age", Kind.INTEGER, "INTEGER"), ColumnInfo("zip", Kind.TEXT, "VARCHAR")]
 
 
 def resolved(**roles):
-    return resolve(COLUMNS, Policy("mondrian", (KAnonymity(2),), Roles(**roles)), ("main.t",))
+    return resolve(Name("t"), COLUMNS, Policy("mondrian", (KAnonymity(2),), Roles(**roles)), ("main.t",))
 
 
 def test_a_word_without_quotes_finds_its_column_whatever_its_case():

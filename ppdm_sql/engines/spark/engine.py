@@ -17,7 +17,7 @@ import json
 import logging
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -270,6 +270,14 @@ class SparkEngine(Engine):
         else:
             super().drop_table(name)
 
+    def drop_working(self, tables: Sequence[Name], views: Sequence[Name]) -> None:
+        """Without a look into the catalog: only temporary views are dropped here, and only those that there are."""
+        with self._explained("drop"):
+            for name in (*views, *tables):
+                if not self._is_new(name):
+                    self._session.catalog.dropTempView(name.last)
+        self._working.difference_update(tables)
+
     def drop_view(self, name: Name) -> None:
         if self.relation_kind(name) == "table":
             raise EngineError(f"{name} is a table, not a view")
@@ -298,6 +306,7 @@ class SparkEngine(Engine):
             self._session.stop()
             self._place.close()
             return
+        self.work.close_after_failure()
         for name in list(self._working):
             self.drop_table(name, temporary=True)
         for setting, value in self._former.items():

@@ -31,8 +31,6 @@ from ppdm_sql.trees.comparing import MOMENTS, position
 from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
-_FIRST_NUMBER = 6000  # of look-up tables: apart from those of other steps
-
 
 @dataclass(frozen=True)
 class Asked:
@@ -66,25 +64,24 @@ def asked_columns(
 ) -> list[Asked]:
     """Every attribute in categories; look-up tables are made, nothing else."""
     found = []
-    for place, info in enumerate(columns):
+    for info in columns:
         attribute = attribute_of(info)
-        lookup = make_lookup(engine, relation, info, _FIRST_NUMBER + place)
+        lookup = make_lookup(engine, relation, info)
         rows = _rows(engine, lookup)
         if not attribute.ordered:
-            found.append(_categories(engine, attribute, lookup, rows, bins.least, _FIRST_NUMBER + place))
+            found.append(_categories(engine, attribute, lookup, rows, bins.least))
             continue
         column_bins = _Column(engine, attribute, lookup, rows, bins.least, relation, bins)
         cuts = bins.declared.get(info.name) or column_bins.cuts(target)
         places = column_bins.places(cuts)
-        moved = recoded(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist(),
-                        _FIRST_NUMBER + place)  # fmt: skip
+        moved = recoded(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist())
         found.append(Asked(attribute, moved, len(cuts) + 1, cuts=cuts))
     return found
 
 
 def class_lookup(engine: Engine, relation: Name, target: ColumnInfo) -> tuple[Lookup, tuple[Value, ...], Ints]:
     """The classes in the order of their values, and how many rows each has."""
-    lookup = make_lookup(engine, relation, target, _FIRST_NUMBER - 1)
+    lookup = make_lookup(engine, relation, target)
     rows = _rows(engine, lookup)
     values = values_at(engine, attribute_of(target), lookup, range(len(rows)))
     return lookup, tuple(plain(values[code]) for code in range(len(rows))), rows
@@ -95,7 +92,7 @@ def _rows(engine: Engine, lookup: Lookup) -> Ints:
     return engine.arrays(query)[ROWS].astype(np.int64)
 
 
-def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints, least: int, number: int) -> Asked:
+def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints, least: int) -> Asked:
     common = rows >= least
     named = np.flatnonzero(common).tolist()
     texts = values_at(engine, attribute, lookup, named)
@@ -103,7 +100,7 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints
     if common.all():
         return Asked(attribute, lookup, len(rows), values=values)
     codes = np.where(common, np.cumsum(common) - 1, len(named))
-    moved = recoded(engine, lookup, codes.tolist(), number)
+    moved = recoded(engine, lookup, codes.tolist())
     return Asked(attribute, moved, len(named) + 1, values=values, rare=len(named))
 
 

@@ -286,7 +286,7 @@ def encoded(engine: Engine, source: Source, secrets: Sequence[str], private: Pri
     axes = {}
     for number, name in enumerate(names):
         progress("reading columns", number, len(names))
-        axes[name] = counted_axis(engine, source, name, number)
+        axes[name] = counted_axis(engine, source, name)
     progress("encoding", 0, None)
     extra = dict(private.columns)
     if source.entity is not None:

@@ -86,18 +86,18 @@ def writers_of(
     asked = {tree.attributes[number].name for number in tree.used()}
     attributes = {attribute.name: attribute for attribute in tree.attributes}
     axes, writers = [], dict[str, Write]()
-    for number, name in enumerate(public):
+    for name in public:
         if attributes[name].ordered:
             writers[name] = range_writer(attributes[name])
             continue
         if name in hierarchies:
             writers[name] = label_writer(hierarchies[name])
         elif name in asked:
-            axes.append(quasi_axis(engine, source, name, number, k, None))
+            axes.append(quasi_axis(engine, source, name, k, None))
             writers[name] = list_writer(axes[-1])
             continue
         if source.info(name).kind is Kind.TEXT:  # a value of stars is not to be taken for the marker
-            axes.append(counted_axis(engine, source, name, number))
+            axes.append(counted_axis(engine, source, name))
     return writers, marker(axes) if axes else "*"
 
 

@@ -147,9 +147,9 @@ def _read(
     for number, name in enumerate(names):
         progress("reading columns", number, len(names))
         if name in source.quasi:
-            axes[name] = quasi_axis(engine, source, name, number, k, hierarchies.get(name))
+            axes[name] = quasi_axis(engine, source, name, k, hierarchies.get(name))
         else:
-            axes[name] = counted_axis(engine, source, name, number)
+            axes[name] = counted_axis(engine, source, name)
     progress("encoding", 0, None)
     extra = dict(private.columns)
     if source.entity is not None:

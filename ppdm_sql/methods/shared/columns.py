@@ -20,7 +20,6 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
 from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.source.kept import once
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.source.relation import Source
@@ -106,24 +105,24 @@ class Axis:
         return self.hierarchy
 
 
-def quasi_axis(engine: Engine, source: Source, name: str, number: int, k: int, hierarchy: Hierarchy | None) -> Axis:
+def quasi_axis(engine: Engine, source: Source, name: str, k: int, hierarchy: Hierarchy | None) -> Axis:
     """The axis of a quasi-identifier, its codes in the order in which they can be published."""
-    plain = counted_axis(engine, source, name, number)
+    plain = counted_axis(engine, source, name)
     if hierarchy is not None:
-        return _along(engine, plain, number, hierarchy)
+        return _along(engine, plain, hierarchy)
     if plain.line is not None or not plain.texts:
         return replace(plain, rare=held_by(engine, source, plain) < k)
-    return _without_the_few(engine, plain, number, held_by(engine, source, plain) >= k)
+    return _without_the_few(engine, plain, held_by(engine, source, plain) >= k)
 
 
-def counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
+def counted_axis(engine: Engine, source: Source, name: str) -> Axis:
     """The axis of a column that is only counted (classes, sensitive values): every value has its own code."""
     info = source.info(name)
-    return once(engine, source.relation, ("axis", info), lambda: _counted_axis(engine, source, name, number))
+    return engine.work.once(source.relation, ("axis", info), lambda: _counted_axis(engine, source, name))
 
 
-def _counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axis:
-    lookup = make_lookup(engine, source.relation, source.info(name), number)
+def _counted_axis(engine: Engine, source: Source, name: str) -> Axis:
+    lookup = make_lookup(engine, source.relation, source.info(name))
     values, rows = _values(engine, lookup)
     info = lookup.column
     ordinary = len(values) - (1 if values and _is_nan(values[-1]) else 0)
@@ -132,24 +131,24 @@ def _counted_axis(engine: Engine, source: Source, name: str, number: int) -> Axi
     return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info), stars=stars)
 
 
-def _along(engine: Engine, plain: Axis, number: int, hierarchy: Hierarchy) -> Axis:
+def _along(engine: Engine, plain: Axis, hierarchy: Hierarchy) -> Axis:
     """Codes in the order of the hierarchy's leaves, those left out that do not occur."""
     values = [row[0] for row in plain.lookup.values(engine)]
     present = hierarchy.only(values)
     position = present.positions(values)
     order = np.argsort(position)
     texts = tuple(leaf_text(values[place]) for place in order)
-    lookup = recoded(engine, plain.lookup, position.tolist(), number)
+    lookup = recoded(engine, plain.lookup, position.tolist())
     return Axis(lookup, texts, plain.rows[order], len(values), hierarchy=present)
 
 
-def _without_the_few(engine: Engine, plain: Axis, number: int, common: Flags) -> Axis:
+def _without_the_few(engine: Engine, plain: Axis, common: Flags) -> Axis:
     """Values that few people hold get one code, after those that many hold."""
     if common.all():
         return plain
     many = int(common.sum())
     codes = np.where(common, np.cumsum(common) - 1, many)
-    moved = recoded(engine, plain.lookup, codes.tolist(), number)
+    moved = recoded(engine, plain.lookup, codes.tolist())
     null_code = None if plain.null_code is None else many + 1
     return Axis(
         replace(moved, size=many + (1 if null_code is None else 2), null_code=null_code),

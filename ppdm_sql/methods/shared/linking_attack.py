@@ -49,7 +49,7 @@ def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDe
     keys = [column(SPAN), column(CLASS)]
     query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])
     rows = engine.fetch(query.from_(table.table()).group_by(*(key.copy() for key in keys)))
-    engine.drop_table(table, temporary=True)
+    engine.work.drop(table)
     spans = {span: place for place, span in enumerate(dict.fromkeys(row[0] for row in rows))}
     classes = {value: place for place, value in enumerate(dict.fromkeys(row[1] for row in rows))}
     counts = np.zeros((len(spans), len(classes)), dtype=np.int64)

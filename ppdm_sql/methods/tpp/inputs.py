@@ -108,7 +108,7 @@ def read(
     names = list(dict.fromkeys([*source.quasi, *targets, *secret]))
     for number, name in enumerate(names):
         progress("reading columns", number, len(names))
-        axes[name] = counted_axis(engine, source, name, number)
+        axes[name] = counted_axis(engine, source, name)
     extra = dict(private.columns)
     if source.entity is not None:
         extra[ENTITY] = canonical(engine, source.info(source.entity), "r")
