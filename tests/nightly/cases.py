@@ -40,6 +40,7 @@ METHODS = [*(("TABLE", name) for name in TABLE_METHODS for _ in range(3)), *(("M
 
 KINDS = ("integer", "integer", "decimal", "float", "text", "text", "boolean", "date", "timestamp")
 ROOT = "*"  # of every hierarchy
+MOST_SUBSETS = 10  # values of a text column that tpp takes with three classes
 FEW_NULLS, ROW, TARGET, WORDS, NUMBERS, PERSON = 0.15, "row", "y", "s", "m", "who"
 
 
@@ -181,6 +182,8 @@ def _domains(rng: random.Random, method: str, kind: str) -> dict[str, list[objec
         values = domain(rng.choice(kinds), rng)
         plain = [one for one in values if not isinstance(one, float) or math.isfinite(one)]
         found[name] = values if method in ("mondrian", "kactus", "kactus2") else plain
+        if method == "tpp" and isinstance(values[0], str):
+            found[name] = values[:MOST_SUBSETS]
     return found
 
 
@@ -251,7 +254,9 @@ def _hierarchies(
     for name in texts:
         values = dict.fromkeys(str(row[name]) for row in rows if row[name] is not None)
         if values and ROOT not in values:  # a label must not be spelled like a value
-            found[name] = [[value, f"part {rng.randint(1, 2)}", ROOT] for value in values]
+            lines = [[value, f"part {rng.randint(1, 2)}", ROOT] for value in values]
+            if len({line[1] for line in lines}) < len(lines):  # a level that joins nothing is refused
+                found[name] = lines
     return found
 
 
