@@ -88,9 +88,10 @@ def tests_to_meet(
 
     A change outside of every function is one of what other files load: all tests meet it, those of the file first.
     """
-    lines = None if path.endswith(".sql") else lines_of_statement(text, line)
+    is_statement = path.endswith(".sql")
+    lines = None if is_statement else lines_of_statement(text, line)
     touching = [test for test, found in footprints.items() if found.touches(path, lines)]
-    rest = [] if lines is not None else [test for test in footprints if test not in set(touching)]
+    rest = [] if is_statement or lines is not None else [test for test in footprints if test not in set(touching)]
 
     def order(test: str) -> tuple[int, float]:
         return -kills.get(test, 0), footprints[test].seconds

@@ -1,19 +1,27 @@
-"""The mutators change one place, and only where a change can mean something."""
+"""The mutators change one place, and a change meets the tests that can notice it."""
 
 from __future__ import annotations
+
+import sys
+import types
 
 import pytest
 import sqlglot
 
 from tests.mutants import sql
-from tests.mutants.targets import ROOT, TARGETS, belonging_tests, files
+from tests.mutants.baseline import Footprint, tests_to_meet
+from tests.mutants.swap import swap_code
+from tests.mutants.targets import ROOT, TARGETS, all_tests, files
+
+BEFORE = "def size(n):\n    return n < 3\n\n\nLIMIT = 3\n"
 
 
 def test_every_target_has_files_and_tests():
     for target in TARGETS:
         assert target.paths(), target.name
-        assert belonging_tests(target) == list(target.tests), target.name
+        assert target.test_paths(), target.name
     assert "ppdm_sql/verify/same_model.py" in files()
+    assert "tests/verify" in all_tests()
 
 
 @pytest.mark.parametrize("path", [path for path in files() if path.endswith(".sql")])
@@ -34,3 +42,41 @@ def test_python_is_changed_in_one_place():
     assert any(mutant.is_comparison for mutant in found)
     for mutant in found[:5]:
         assert python.made(ROOT, mutant).diff(ROOT).count("\n") == 1
+
+
+@pytest.fixture
+def loaded(tmp_path, monkeypatch):
+    file = tmp_path / "sizes.py"
+    module = types.ModuleType("sizes")
+    module.__file__ = str(file)
+    monkeypatch.setitem(sys.modules, "sizes", module)
+    exec(compile(BEFORE, str(file), "exec"), module.__dict__)
+    return file, module
+
+
+def test_a_change_inside_a_function_reaches_those_who_hold_the_function(loaded):
+    file, module = loaded
+    size = module.size
+    assert swap_code(file, BEFORE, BEFORE.replace("<", "<="))
+    assert size(3)
+
+
+def test_a_change_outside_of_functions_needs_a_new_process(loaded):
+    file, module = loaded
+    assert not swap_code(file, BEFORE, BEFORE.replace("LIMIT = 3", "LIMIT = 4"))
+    assert module.size(2)
+
+
+def test_a_change_meets_the_tests_that_run_its_line():
+    found = {
+        "slow": Footprint(2, {"sizes.py": [2]}),
+        "fast": Footprint(1, {"sizes.py": [2]}),
+        "other": Footprint(1, {"other.py": [2]}),
+        "process": Footprint(9, starts_processes=True),
+        "query": Footprint(1, statements=["sql/a.sql"]),
+    }
+    assert tests_to_meet(found, "sizes.py", 2, BEFORE, {}) == ["fast", "slow", "process"]
+    assert tests_to_meet(found, "sizes.py", 2, BEFORE, {"slow": 1}) == ["slow", "fast", "process"]
+    assert list(tests_to_meet(found, "sizes.py", 5, BEFORE, {}))[:3] == ["fast", "slow", "process"]
+    assert len(tests_to_meet(found, "sizes.py", 5, BEFORE, {})) == 5
+    assert tests_to_meet(found, "sql/a.sql", 1, "", {}) == ["query", "process"]
