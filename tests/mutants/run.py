@@ -19,7 +19,7 @@ from tests.mutants import python, sql
 from tests.mutants.baseline import Footprint, tests_to_meet
 from tests.mutants.python import Mutant
 from tests.mutants.targets import ROOT, Target, files
-from tests.mutants.worker import Copy
+from tests.mutants.worker import MARKS, SMALL, Copy
 from tests.nightly.summary import table
 
 GOAL = 0.95
@@ -77,10 +77,10 @@ def survivors_of(file: Path, every: list[Mutant]) -> list[Mutant]:
 class Bench:
     """The workers, what is known of every test, and which tests noticed changes of which file."""
 
-    def __init__(self, workers: int, targets: Iterable[Target]) -> None:
+    def __init__(self, workers: int, targets: Iterable[Target], marks: str) -> None:
         self.targets = list(targets)
         with ThreadPoolExecutor(workers) as pool:
-            self.copies = list(pool.map(lambda _: Copy(), range(workers)))
+            self.copies = list(pool.map(lambda _: Copy(marks), range(workers)))
         self.kills: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.footprints = self._baseline()
 
@@ -169,7 +169,8 @@ def main() -> int:
         for mutant in chosen:
             print(f"{files()[mutant.path].name}: {mutant.path}:{mutant.line} {mutant.operator}")
         return 0
-    bench = Bench(given.workers, {files()[mutant.path].name: files()[mutant.path] for mutant in chosen}.values())
+    targets = {files()[mutant.path].name: files()[mutant.path] for mutant in chosen}.values()
+    bench = Bench(given.workers, targets, SMALL if given.small else MARKS)
     usual = sum(found.seconds for found in bench.footprints.values())
     print(f"{len(bench.footprints):,} tests take {usual:.0f} seconds without a change", file=sys.stderr, flush=True)
     tried: list[Tried] = []
@@ -195,6 +196,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only files like this, such as sql/verify/*")
     parser.add_argument("--again", type=Path, metavar="FILE", help="try the survivors of an earlier --json again")
+    parser.add_argument("--small", action="store_true", help="only the cases that make test takes")
     parser.add_argument("--json", type=Path, help="add a line for every mutant to this file")
     parser.add_argument("--markdown", type=Path, help="also write the summary into this file")
     parser.add_argument("--list", action="store_true", help="print what would be tried")

@@ -29,7 +29,8 @@ from tests.mutants.targets import ROOT, all_tests, files
 
 _COPIED = ("ppdm_sql", "sql", "migrations", "tests", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md")
 _OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "--tb=line", "--basetemp=scratch", "-m")
-MARKS = "not postgres and not spark and not slow"
+MARKS = "not postgres and not spark and not nightly"
+SMALL = f"{MARKS} and not wide"
 SECONDS, TIMES = 30, 10  # a test may take so long, and so many times its usual time, of the processor's time
 WALL = 900  # and a trial so long in all, for tests that wait for something that never comes
 ENDS = {0: "survived", 1: "killed", 4: "reload", -signal.SIGXCPU: "timeout"}
@@ -38,7 +39,7 @@ ENDS = {0: "survived", 1: "killed", 4: "reload", -signal.SIGXCPU: "timeout"}
 class Copy:
     """A copy of the project, and the worker in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: str = MARKS) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="ppdm_mutants_"))
         for name in _COPIED:
             if (ROOT / name).is_dir():
@@ -47,7 +48,7 @@ class Copy:
                 shutil.copy2(ROOT / name, self.folder / name)
         paths = [str(self.folder), *(p for p in os.environ.get("PYTHONPATH", "").split(":") if p and p != str(ROOT))]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.mutants.worker"],
+            [sys.executable, "-m", "tests.mutants.worker", marks],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": ":".join(paths)},
             stdin=subprocess.PIPE,
@@ -219,7 +220,7 @@ def main() -> None:
     with Path("output.txt").open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    pytest.main([*_OPTIONS, MARKS, *all_tests()], plugins=[Worker(jobs, answers)])
+    pytest.main([*_OPTIONS, sys.argv[1], *all_tests()], plugins=[Worker(jobs, answers)])
 
 
 if __name__ == "__main__":
