@@ -81,7 +81,7 @@ class Recorder:
                 self.now.statements.append(str(path.relative_to(self.folder)))
 
 
-def tests_to_meet(
+def noticing_tests(
     footprints: Mapping[str, Footprint], path: str, line: int, text: str, kills: Mapping[str, int]
 ) -> Sequence[str]:
     """The tests that can notice a change, those that noticed others in the file first, then fast ones.

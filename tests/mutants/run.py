@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from tests.mutants import python, sql
-from tests.mutants.baseline import Footprint, tests_to_meet
+from tests.mutants.baseline import Footprint, noticing_tests
 from tests.mutants.python import Mutant
 from tests.mutants.targets import ROOT, Target, files
 from tests.mutants.worker import MARKS, SMALL, Copy
@@ -119,7 +119,7 @@ class Bench:
         target = files()[mutant.path]
         own = {test: found for test, found in self.footprints.items() if target.has_test(test)}
         text = (ROOT / mutant.path).read_text(encoding="utf-8")
-        tests = tests_to_meet(own, mutant.path, mutant.line, text, self.kills[mutant.path])
+        tests = noticing_tests(own, mutant.path, mutant.line, text, self.kills[mutant.path])
         started = time.monotonic()
         answer = copy.tried(mutant.path, mutant.code, tests, [own[test].seconds for test in tests])
         if answer["end"] == "killed":

@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 
 from tests.mutants import sql
-from tests.mutants.baseline import Footprint, tests_to_meet
+from tests.mutants.baseline import Footprint, noticing_tests
 from tests.mutants.swap import swap_code
 from tests.mutants.targets import ROOT, TARGETS, all_tests, files
 
@@ -75,8 +75,8 @@ def test_a_change_meets_the_tests_that_run_its_line():
         "process": Footprint(9, starts_processes=True),
         "query": Footprint(1, statements=["sql/a.sql"]),
     }
-    assert tests_to_meet(found, "sizes.py", 2, BEFORE, {}) == ["fast", "slow", "process"]
-    assert tests_to_meet(found, "sizes.py", 2, BEFORE, {"slow": 1}) == ["slow", "fast", "process"]
-    assert list(tests_to_meet(found, "sizes.py", 5, BEFORE, {}))[:3] == ["fast", "slow", "process"]
-    assert len(tests_to_meet(found, "sizes.py", 5, BEFORE, {})) == 5
-    assert tests_to_meet(found, "sql/a.sql", 1, "", {}) == ["query", "process"]
+    assert noticing_tests(found, "sizes.py", 2, BEFORE, {}) == ["fast", "slow", "process"]
+    assert noticing_tests(found, "sizes.py", 2, BEFORE, {"slow": 1}) == ["slow", "fast", "process"]
+    assert list(noticing_tests(found, "sizes.py", 5, BEFORE, {}))[:3] == ["fast", "slow", "process"]
+    assert len(noticing_tests(found, "sizes.py", 5, BEFORE, {})) == 5
+    assert noticing_tests(found, "sql/a.sql", 1, "", {}) == ["query", "process"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,15 +21,17 @@ ROWS = (
 
 
 def run(options: Options) -> Part:
-    """Limits spread evenly from nothing to more than the run needs; each on a database of its own."""
+    """Limits spread evenly from nothing to more than the run needs; each on a copy of one database."""
     problems: list[str] = []
     lines = []
     ends: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(prefix="ppdm_disk_") as folder:
-        needed = _needed(Path(folder))
+        start = Path(folder) / "start.duckdb"
+        before = _prepared(start)
+        needed = _needed(start)
         for number in range(options.sizes):
             limit = int(needed * 1.2 * (number + 1) / options.sizes)
-            code, found = _filled(Path(folder) / f"full{number}.duckdb", limit)
+            code, found = _filled(start, before, limit)
             problems += [f"limit of {limit:,} bytes: {problem}" for problem in found]
             ends["published" if code == 0 else "old release kept"] += 1
             lines.append(
@@ -50,17 +53,16 @@ def _prepared(path: Path) -> str:
     return str(before)
 
 
-def _needed(folder: Path) -> int:
+def _needed(start: Path) -> int:
     """The size of the database after a run that nothing stops."""
-    path = folder / "unlimited.duckdb"
-    _prepared(path)
+    path = Path(shutil.copy(start, start.with_name("unlimited.duckdb")))
     with ppdm_sql.connect(str(path)) as db:
         db.publish(STATEMENT)
     return path.stat().st_size
 
 
-def _filled(path: Path, limit: int) -> tuple[int, list[str]]:
-    before = _prepared(path)
+def _filled(start: Path, before: str, limit: int) -> tuple[int, list[str]]:
+    path = Path(shutil.copy(start, start.with_name(f"full{limit}.duckdb")))
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(path), str(limit), STATEMENT], capture_output=True, text=True, check=False
     )
