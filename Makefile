@@ -71,13 +71,13 @@ $(VENV)/.mutants: requirements/mutants.txt $(VENV)/.test
 MUTANTS ?= 300
 
 mutants: $(VENV)/.mutants ## Mutation testing of verify/, checks/, joint check, publish and quoting: MUTANTS, SEED
-	$(BIN)/python -m tests.mutants --mutants $(MUTANTS) --seed $(SEED) --workers $(WORKERS) --markdown mutants.md
+	$(BIN)/python -m tests.mutants --mutants $(MUTANTS) --seed $(SEED) --workers $(WORKERS) --markdown mutants.md --json mutants.json
 
 COVERED := ppdm_sql/verify/*,ppdm_sql/checks/*,ppdm_sql/planning/*,ppdm_sql/release/supersede.py,ppdm_sql/release/publish.py,ppdm_sql/statements/*
 COVERING ?= tests/verify tests/checks tests/release tests/attacks tests/engines/test_engine_names.py
 
 coverage: $(VENV)/.mutants ## Branch coverage of the same folders by their tests on DuckDB
-	$(BIN)/python -m coverage run --branch --include="$(COVERED)" -m pytest -m "not spark and not postgres" $(COVERING)
+	$(BIN)/python -m coverage run --branch --include="$(COVERED)" -m pytest -m "not spark and not postgres and not nightly" $(COVERING)
 	$(BIN)/python -m coverage report --show-missing --format=markdown
 
 lint: $(VENV)/.test ## Style and types
