@@ -81,9 +81,9 @@ def _asked(database: str):
 
 
 def _generated(session, tree, rows: int, algorithm: str):
-    from ppdm_sql.pseudodata.generate import Order, generate
+    from ppdm_sql.pseudodata.generate import GenerationOrder, generate
 
-    return generate(session.engine, tree, Order(algorithm, rows, seed=7))
+    return generate(session.engine, tree, GenerationOrder(algorithm, rows, seed=7))
 
 
 PSEUDO_CASES: dict[str, Callable[[str], Callable[[], object]]] = {

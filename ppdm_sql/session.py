@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from ppdm_sql.evaluate.advise import Advice
-    from ppdm_sql.evaluate.run import Told as GridTold
+    from ppdm_sql.evaluate.run import Watcher as GridWatcher
     from ppdm_sql.report.write import Reported
 
 Told = Callable[[Statement, Result], None]
@@ -268,16 +268,16 @@ class Session:
         seed: int | None = None,
         workload: str | Path | None = None,
         again: bool = False,
-        told: GridTold | None = None,
+        watch: GridWatcher | None = None,
     ) -> Evaluation:
         """Tries methods and requirements (grid=["k=5,10"]) on the table of a policy; only figures are kept."""
-        from ppdm_sql.evaluate.run import evaluate_policy, nobody
+        from ppdm_sql.evaluate.run import evaluate_policy, watch_nothing
 
         self.engine.check_builtins()
         return evaluate_policy(
             self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
             methods=methods, grid=grid, protocol=protocol, learner=learner, seed=seed, workload=workload,
-            again=again, told=told or nobody, show_values=self._planner.show_values,
+            again=again, watch=watch or watch_nothing, show_values=self._planner.show_values,
         )  # fmt: skip
 
     @_in_workspace
@@ -288,16 +288,16 @@ class Session:
         sample: int | None = None,
         learner: str | None = None,
         seed: int | None = None,
-        told: GridTold | None = None,
+        watch: GridWatcher | None = None,
     ) -> Advice:
         """A method and a k for the table of a policy, whose own requirements are the least; publishes nothing."""
         from ppdm_sql.evaluate.advise import SAMPLE, advise
-        from ppdm_sql.evaluate.run import nobody
+        from ppdm_sql.evaluate.run import watch_nothing
 
         self.engine.check_builtins()
         return advise(
             self.engine, self._one_publish(statement) if isinstance(statement, str) else statement,
-            sample=sample or SAMPLE, learner=learner, seed=seed, told=told or nobody,
+            sample=sample or SAMPLE, learner=learner, seed=seed, watch=watch or watch_nothing,
             show_values=self._planner.show_values,
         )  # fmt: skip
 
@@ -374,7 +374,7 @@ class Session:
         return library.load(self.engine, name)
 
     def models(self) -> list[ModelRecord]:
-        return library.listed(self.engine)
+        return library.list_models(self.engine)
 
     @_in_workspace
     def predict(self, model: Model | str, source: str, into: str, keep: Sequence[str] | None = None) -> Predicted:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.best_score import kept, scored
-from ppdm_sql.classifiers.domains import KEY, Categories, Domain, code_case, is_listed, joined, values_list
+from ppdm_sql.classifiers.best_score import pass_through_columns, score_name
+from ppdm_sql.classifiers.domains import KEY, CategoricalDomain, Domain, code_case, is_listed, join_values, values_list
 from ppdm_sql.classifiers.gaussian import Gaussian, as_double, finite, steps, weight_case
 from ppdm_sql.classifiers.values import NEVER, number, operand, score
 from ppdm_sql.engines.base import Engine
@@ -38,9 +38,9 @@ def scores_query(
     parts: Sequence[Scored], priors: Sequence[int], relation: Name, keep: Sequence[str], engine: Engine | None
 ) -> exp.Select:
     """The kept columns and ppdm_score_0, ppdm_score_1, ... of every row."""
-    inner = exp.Select(expressions=kept(keep, "r")).from_(relation.table("r"))
+    inner = exp.Select(expressions=pass_through_columns(keep, "r")).from_(relation.table("r"))
     for place, part in enumerate(parts):
-        inner = _coded(inner, place, part, len(priors), engine)
+        inner = _attribute_columns(inner, place, part, len(priors), engine)
     if not inner.expressions:
         inner = inner.select(aliased(number(1), "ppdm_row"))
     outer = exp.Select(expressions=[column(f"ppdm_k{place}", "c") for place in range(len(keep))])
@@ -50,7 +50,7 @@ def scores_query(
         for start in range(_MOST_TERMS, len(weights), _MOST_TERMS):
             more = _sum(score(0), weights[start : start + _MOST_TERMS])
             total = exp.Add(this=total, expression=exp.Paren(this=more))
-        outer = outer.select(aliased(total, scored(class_place)), copy=False)
+        outer = outer.select(aliased(total, score_name(class_place)), copy=False)
     outer = outer.from_(inner.subquery("c", copy=False), copy=False)
     return _never_is_never(outer, len(keep), len(priors)) if _can_be_never(parts, priors) else outer
 
@@ -61,7 +61,7 @@ def _sum(first: exp.Expr, terms: Sequence[exp.Expr]) -> exp.Expr:
     return first
 
 
-def _coded(inner: exp.Select, place: int, part: Scored, classes: int, engine: Engine | None) -> exp.Select:
+def _attribute_columns(inner: exp.Select, place: int, part: Scored, classes: int, engine: Engine | None) -> exp.Select:
     """The inner layer's columns of one attribute."""
     name = f"{_CODE}{place}"
     if isinstance(part.domain, Gaussian):
@@ -70,11 +70,11 @@ def _coded(inner: exp.Select, place: int, part: Scored, classes: int, engine: En
         return inner.select(aliased(step, name), copy=False)
     if not is_listed(part.domain):
         return inner.select(aliased(code_case(part.attribute, part.domain, engine, "r"), name), copy=False)
-    assert isinstance(part.domain, Categories)
+    assert isinstance(part.domain, CategoricalDomain)
     assert part.weights is not None
     alias, plain = f"{_LIST}{place}", operand(part.attribute, engine, "r")
     listed = values_list(part.domain, part.weights[:-1], alias)
-    inner = joined(inner, listed, alias, plain)
+    inner = join_values(inner, listed, alias, plain)
     missing = exp.Is(this=plain.copy(), expression=exp.Null())
     unnamed = exp.Is(this=column(KEY, alias), expression=exp.Null())
     for class_place in range(classes):
@@ -110,7 +110,7 @@ def _never_is_never(scores: exp.Select, keep: int, classes: int) -> exp.Select:
     """Without smoothing one share of nothing makes the whole product nothing, however many there are."""
     picked: list[exp.Expr] = [column(f"ppdm_k{place}", "n") for place in range(keep)]
     for place in range(classes):
-        total = column(scored(place), "n")
+        total = column(score_name(place), "n")
         lost = exp.If(this=exp.LT(this=total, expression=number(NEVER // 2)), true=number(NEVER))
-        picked.append(aliased(exp.Case(ifs=[lost], default=total.copy()), scored(place)))
+        picked.append(aliased(exp.Case(ifs=[lost], default=total.copy()), score_name(place)))
     return exp.Select(expressions=picked).from_(scores.subquery("n", copy=False), copy=False)

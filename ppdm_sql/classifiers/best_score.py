@@ -28,17 +28,17 @@ def checked_keep(names: Sequence[str]) -> None:
             raise PolicyError(f'column "{name}" cannot be kept: the prediction has a column of that name')
 
 
-def kept(names: Sequence[str], table: str) -> list[exp.Expr]:
-    """The columns that pass through, under names that cannot meet ours; chosen() gives them back their own."""
+def pass_through_columns(names: Sequence[str], table: str) -> list[exp.Expr]:
+    """The columns that pass through, under names of our own; best_class_query() gives them back their names."""
     checked_keep(names)
     return [aliased(column(name, table), f"{_KEPT}{place}") for place, name in enumerate(names)]
 
 
-def scored(place: int) -> str:
+def score_name(place: int) -> str:
     return f"{SCORE}{place}"
 
 
-def chosen(
+def best_class_query(
     scores: exp.Select,
     names: Sequence[str],
     classes: Sequence[Value],
@@ -54,7 +54,7 @@ def chosen(
     scores gives the kept columns and ppdm_score_0, ppdm_score_1, ... per class.
     """
     passed = [f"{_KEPT}{place}" for place in range(len(names))]
-    columns = [scored(place) for place in range(len(classes))]
+    columns = [score_name(place) for place in range(len(classes))]
     best: exp.Expr = column(columns[0], "s")
     if len(classes) > 1:
         # no score is NULL: without the flag the question would be asked anyway

@@ -17,8 +17,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.classifiers.domains import Bins, Boundary, Categories, bins_case, place_of, refuse_listed
-from ppdm_sql.classifiers.values import MOMENTS, MOST_CLASSES, category, double, fetched, literal, number
+from ppdm_sql.classifiers.domains import Boundary, CategoricalDomain, NumericDomain, bins_case, place_of, refuse_listed
+from ppdm_sql.classifiers.values import MOMENTS, MOST_CLASSES, category, double, fetch_expression, literal, number
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.source.encode import canonical
@@ -35,7 +35,7 @@ _WIDE = Context(prec=80)
 
 
 @dataclass(frozen=True)
-class Classes:
+class TargetClasses:
     """The classes that are learned, in the order of their values, and how many rows were left out."""
 
     target: ColumnInfo
@@ -55,7 +55,7 @@ class Classes:
         return [literal(value, self.target.kind) for value in self.values]
 
 
-def find_classes(engine: Engine, relation: Name, target: ColumnInfo, rare: int) -> Classes:
+def find_classes(engine: Engine, relation: Name, target: ColumnInfo, rare: int) -> TargetClasses:
     """The classes of a relation; rare ones are left out, because a model names its classes."""
     value = canonical(engine, target, "r")
     grouped = exp.Select(expressions=[aliased(value, CLASS), aliased(_rows(), ROWS)])
@@ -70,7 +70,7 @@ def find_classes(engine: Engine, relation: Name, target: ColumnInfo, rare: int) 
     inner = exp.Select(expressions=[aliased(marked, CLASS), aliased(is_common, "ppdm_common"), column(ROWS, "c")])
     inner = inner.from_(grouped.subquery("c", copy=False), copy=False)
     keys = [column(CLASS, "m"), column("ppdm_common", "m")]
-    query = exp.Select(expressions=[fetched(keys[0], target.kind), keys[1], _total(column(ROWS, "m"))])
+    query = exp.Select(expressions=[fetch_expression(keys[0], target.kind), keys[1], _total(column(ROWS, "m"))])
     query = (
         query.from_(inner.subquery("m", copy=False), copy=False)
         .group_by(*(key.copy() for key in keys), copy=False)
@@ -79,7 +79,7 @@ def find_classes(engine: Engine, relation: Name, target: ColumnInfo, rare: int) 
     found = engine.fetch(query.limit(most + 1))
     known = [(category(value, target.kind), int(rows)) for value, kept, rows in found if kept and value is not None]
     _check_classes(relation, target, [value for value, _ in known])
-    return Classes(
+    return TargetClasses(
         target,
         tuple(value for value, _ in known),
         tuple(rows for _, rows in known),
@@ -98,31 +98,31 @@ def _check_classes(relation: Name, target: ColumnInfo, values: Sequence[Value]) 
 
 
 @dataclass(frozen=True)
-class Cells:
+class AttributeCells:
     """The counted values of one attribute; good until the next attribute is counted."""
 
     engine: Engine
     attribute: Attribute
     info: ColumnInfo
-    classes: Classes
+    classes: TargetClasses
 
     # -- categories --------------------------------------------------------------------------------
 
-    def categories(self, rare: int) -> tuple[Categories, tuple[tuple[int, ...], ...]]:
+    def categories(self, rare: int) -> tuple[CategoricalDomain, tuple[tuple[int, ...], ...]]:
         """The named categories, and per code the rows of each class."""
         held = exp.GTE(this=exp.Sum(this=column(ROWS, "c")), expression=number(rare))
         named = (
             exp.Select(expressions=[column(VALUE, "c")])
             .from_(_CELLS.table("c"), copy=False)
-            .where(self._learned("c"), copy=False)
+            .where(self._is_learned("c"), copy=False)
         )
         named = named.group_by(column(VALUE, "c"), copy=False).having(held)
         same = exp.EQ(this=column(VALUE, "k"), expression=column(VALUE, "c"))
         keys = [column(VALUE, "k"), column(CLASS, "c")]
-        picked = [keys[0], fetched(keys[1], self.classes.target.kind), _total(column(ROWS, "c"))]
+        picked = [keys[0], fetch_expression(keys[1], self.classes.target.kind), _total(column(ROWS, "c"))]
         query = exp.Select(expressions=list(picked)).from_(_CELLS.table("c"), copy=False)
         query = query.join(named.subquery("k", copy=False), on=same, join_type="left").where(
-            self._learned("c"), copy=False
+            self._is_learned("c"), copy=False
         )
         most = (MOST_NAMED + 1) * len(self.classes.values)
         found = self.engine.fetch(query.group_by(*(key.copy() for key in keys), copy=False).limit(most + 1))
@@ -136,19 +136,19 @@ class Cells:
         for value, label, rows in found:
             code = len(values) if value is None else place[category(value, self.attribute.kind)]
             counts[code, self.classes.code(label)] += int(rows)
-        return Categories(tuple(values)), _tuples(counts)
+        return CategoricalDomain(tuple(values)), _tuples(counts)
 
     # -- bins --------------------------------------------------------------------------------------
 
-    def bins(self, most: int) -> tuple[Bins, tuple[tuple[int, ...], ...]]:
+    def bins(self, most: int) -> tuple[NumericDomain, tuple[tuple[int, ...], ...]]:
         """At most so many bins of about equal numbers of rows, and per bin the rows of each class."""
-        bins = Bins(self._boundaries(self._gaps(most)))
+        bins = NumericDomain(self._boundaries(self._gaps(most)))
         codes = [number(code) for code in range(bins.size + 1)]
         code = bins_case(self.attribute, bins, column(VALUE, "c"), codes)
         binned = exp.Select(expressions=[aliased(code, VALUE), column(CLASS, "c"), column(ROWS, "c")])
-        binned = binned.from_(_CELLS.table("c"), copy=False).where(self._learned("c"), copy=False)
+        binned = binned.from_(_CELLS.table("c"), copy=False).where(self._is_learned("c"), copy=False)
         keys = [column(VALUE, "b"), column(CLASS, "b")]
-        picked = [keys[0], fetched(keys[1], self.classes.target.kind), _total(column(ROWS, "b"))]
+        picked = [keys[0], fetch_expression(keys[1], self.classes.target.kind), _total(column(ROWS, "b"))]
         query = (
             exp.Select(expressions=picked)
             .from_(binned.subquery("b", copy=False), copy=False)
@@ -170,7 +170,7 @@ class Cells:
         return self._few_gaps(most) if cells <= _FEW else self._many_gaps(most, int(rows))
 
     def _few_gaps(self, most: int) -> list[tuple[object, object]]:
-        listed = [fetched(column(VALUE, "v"), self.info.kind), column(ROWS, "v")]
+        listed = [fetch_expression(column(VALUE, "v"), self.info.kind), column(ROWS, "v")]
         query = exp.Select(expressions=listed).from_(self._by_value().subquery("v", copy=False), copy=False)
         found = self.engine.fetch(query.order_by(column(VALUE, "v"), copy=False))
         if len(found) <= most:
@@ -188,8 +188,8 @@ class Cells:
             above = exp.GTE(this=column(_BEFORE, "w"), expression=number(end))
             for side, found in ((below, exp.Max), (above, exp.Min)):
                 value = exp.Case(ifs=[exp.If(this=side, true=column(VALUE, "w"))])
-                picked.append(fetched(found(this=value), self.info.kind))
-        ranked = self._ranked().subquery("w", copy=False)
+                picked.append(fetch_expression(found(this=value), self.info.kind))
+        ranked = self._rank_query().subquery("w", copy=False)
         distinct, *edges = self.engine.fetch_one(exp.Select(expressions=picked).from_(ranked, copy=False))
         if distinct <= most:  # few values in many classes
             return self._few_gaps(most)
@@ -201,13 +201,13 @@ class Cells:
         query = exp.Select(expressions=list(picked)).from_(_CELLS.table("c"), copy=False)
         if self.info.kind in (Kind.FLOAT, Kind.DECIMAL):  # NaN has no place among the numbers: it goes with the last
             query = query.where(exp.LT(this=column(VALUE, "c"), expression=double(float("nan"))), copy=False)
-        return query.where(self._learned("c"), copy=False)
+        return query.where(self._is_learned("c"), copy=False)
 
     def _by_value(self) -> exp.Select:
         picked = [column(VALUE, "c"), aliased(_total(column(ROWS, "c")), ROWS)]
         return self._ordinary(picked).group_by(column(VALUE, "c"), copy=False)
 
-    def _ranked(self) -> exp.Select:
+    def _rank_query(self) -> exp.Select:
         """Every value with the number of rows that have lesser ones."""
         up_to = exp.Window(
             this=exp.Sum(this=column(ROWS, "v")),
@@ -242,7 +242,7 @@ class Cells:
 
     # -- shared ------------------------------------------------------------------------------------
 
-    def _learned(self, alias: str) -> exp.Expr:
+    def _is_learned(self, alias: str) -> exp.Expr:
         """The cells that are learned from: the value is known and the class is a named one."""
         known = exp.Not(this=exp.Is(this=column(VALUE, alias), expression=exp.Null()))
         named = exp.In(this=column(CLASS, alias), expressions=self.classes.literals())
@@ -252,10 +252,14 @@ class Cells:
     def source(self) -> exp.Select:
         """The cells that are learned from, for an aggregate of the caller's own (ppdm_value, ppdm_class, ppdm_rows)."""
         picked = [column(VALUE, "c"), column(CLASS, "c"), column(ROWS, "c")]
-        return exp.Select(expressions=picked).from_(_CELLS.table("c"), copy=False).where(self._learned("c"), copy=False)
+        return (
+            exp.Select(expressions=picked).from_(_CELLS.table("c"), copy=False).where(self._is_learned("c"), copy=False)
+        )
 
 
-def count_cells(engine: Engine, relation: Name, info: ColumnInfo, attribute: Attribute, classes: Classes) -> Cells:
+def count_cells(
+    engine: Engine, relation: Name, info: ColumnInfo, attribute: Attribute, classes: TargetClasses
+) -> AttributeCells:
     """The one pass over the table that an attribute costs."""
     keys = [canonical(engine, info, "r"), canonical(engine, classes.target, "r")]
     picked = [aliased(keys[0], VALUE), aliased(keys[1], CLASS), aliased(_rows(), ROWS)]
@@ -265,7 +269,7 @@ def count_cells(engine: Engine, relation: Name, info: ColumnInfo, attribute: Att
         .group_by(*(key.copy() for key in keys), copy=False)
     )
     engine.create_table(_CELLS, query, temporary=True)
-    return Cells(engine, attribute, info, classes)
+    return AttributeCells(engine, attribute, info, classes)
 
 
 def forget_cells(engine: Engine) -> None:

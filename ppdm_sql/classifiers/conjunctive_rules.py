@@ -16,22 +16,22 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.best_score import PREDICTED, checked_keep, scored
+from ppdm_sql.classifiers.best_score import PREDICTED, checked_keep, score_name
 from ppdm_sql.classifiers.cells import count_cells, find_classes, forget_cells
 from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.domains import (
-    Bins,
     Boundary,
-    Categories,
+    CategoricalDomain,
     Domain,
+    NumericDomain,
     boundary_from_dict,
     boundary_literal,
     boundary_to_dict,
     checked_names,
-    measured,
+    comparable_column,
     place_of,
 )
-from ppdm_sql.classifiers.rule_search import Condition, Covered, Limits, search
+from ppdm_sql.classifiers.rule_search import Condition, CoveredRows, RuleLimits, search
 from ppdm_sql.classifiers.values import (
     MOST_ATTRIBUTES,
     attribute_from_dict,
@@ -106,10 +106,10 @@ class ConjunctiveRules:
 
     def rule_of(self, row: Mapping[str, object]) -> Rule:
         """The first rule whose tests hold."""
-        checked_row(row, [self.attributes[used] for used in self.used()])
+        checked_row(row, [self.attributes[used] for used in self.used_attributes()])
         return next(rule for rule in self.rules if all(self._holds(test, row) for test in rule.tests))
 
-    def used(self) -> tuple[int, ...]:
+    def used_attributes(self) -> tuple[int, ...]:
         """The attributes that some rule asks for, in their order."""
         return tuple(sorted({test.attribute for rule in self.rules for test in rule.tests}))
 
@@ -126,9 +126,9 @@ class ConjunctiveRules:
         if value is None or isinstance(test, Missing):
             return value is None and isinstance(test, Missing)
         if isinstance(test, Is):
-            return Categories((test.value,)).code_of(attribute, value) == 0
-        above = test.low is None or Bins((test.low,)).code_of(attribute, value) == 1
-        return above and (test.high is None or Bins((test.high,)).code_of(attribute, value) == 0)
+            return CategoricalDomain((test.value,)).code_of(attribute, value) == 0
+        above = test.low is None or NumericDomain((test.low,)).code_of(attribute, value) == 1
+        return above and (test.high is None or NumericDomain((test.high,)).code_of(attribute, value) == 0)
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -191,7 +191,9 @@ def learn(
     ):
         if checked_number(word, given, 1) > most:
             raise PolicyError(f"{word} is at most {most}")
-    limits = Limits(beam, max_rules, checked_number("max_tests", max_tests, 1), checked_number("min_rows", min_rows, 1))
+    limits = RuleLimits(
+        beam, max_rules, checked_number("max_tests", max_tests, 1), checked_number("min_rows", min_rows, 1)
+    )
     checked_number("rare", rare, 1)
     known, aim = checked_columns(attributes, target)
     classes = find_classes(engine, relation, target, rare)
@@ -207,7 +209,7 @@ def learn(
     return ConjunctiveRules(known, aim, classes.values, rules, classes.without_class, classes.of_rare_classes)
 
 
-def _rule(covered: Covered, domains: Sequence[Domain]) -> Rule:
+def _rule(covered: CoveredRows, domains: Sequence[Domain]) -> Rule:
     return Rule(
         tuple(_test(condition, domains[condition.attribute]) for condition in covered.conditions), covered.counts
     )
@@ -217,7 +219,7 @@ def _test(condition: Condition, domain: Domain) -> Test:
     """A range of codes in words."""
     if condition.low == domain.size:
         return Missing(condition.attribute)
-    if isinstance(domain, Categories):
+    if isinstance(domain, CategoricalDomain):
         return Is(condition.attribute, domain.values[condition.low])
     low = domain.boundaries[condition.low - 1] if condition.low > 0 else None
     high = domain.boundaries[condition.high - 1] if condition.high < domain.size else None
@@ -265,7 +267,7 @@ def predict_query(
         said = [_shares(rule.counts) for rule in model.rules]
         for place in range(len(model.classes)):
             answers = [score(weights[place]) for weights in said]
-            picked.append(aliased(_first_rule(model, answers, "r", engine), scored(place)))
+            picked.append(aliased(_first_rule(model, answers, "r", engine), score_name(place)))
     return exp.Select(expressions=picked).from_(relation.table("r"))
 
 
@@ -292,7 +294,9 @@ def _condition(test: Test, attribute: Attribute, table: str | None, engine: Engi
     ends: list[exp.Expr] = []
     for kind, end in ((exp.GTE, test.low), (exp.LT, test.high)):
         if end is not None:
-            ends.append(kind(this=measured(attribute, plain.copy()), expression=boundary_literal(end, attribute)))
+            ends.append(
+                kind(this=comparable_column(attribute, plain.copy()), expression=boundary_literal(end, attribute))
+            )
     return exp.And(this=ends[0], expression=ends[1]) if len(ends) == 2 else ends[0]
 
 

@@ -46,7 +46,7 @@ Boundary: TypeAlias = Decimal | str  # a number, or a moment as the engine write
 
 
 @dataclass(frozen=True)
-class Categories:
+class CategoricalDomain:
     """The named values of an attribute, in their order."""
 
     values: tuple[Value, ...]
@@ -66,7 +66,7 @@ class Categories:
 
 
 @dataclass(frozen=True)
-class Bins:
+class NumericDomain:
     """The boundaries of an attribute's bins, rising: a value on a boundary is in the upper bin."""
 
     boundaries: tuple[Boundary, ...]
@@ -93,7 +93,7 @@ class Bins:
         return bisect_right(self._places, place_of(value))
 
 
-Domain: TypeAlias = Categories | Bins
+Domain: TypeAlias = CategoricalDomain | NumericDomain
 
 
 def place_of(value: object) -> Decimal | float | int:
@@ -129,12 +129,12 @@ def boundary_literal(boundary: Boundary, attribute: Attribute) -> exp.Expr:
     return exp.cast(exp.Literal.string(in_utc(boundary)), "TIMESTAMP")
 
 
-def measured(attribute: Attribute, plain: exp.Expr) -> exp.Expr:
+def comparable_column(attribute: Attribute, plain: exp.Expr) -> exp.Expr:
     """An ordered column as it is compared with boundaries: short floats as long ones, so that nothing is rounded."""
     return exp.cast(plain, "DOUBLE") if attribute.kind is Kind.FLOAT else plain
 
 
-def bins_case(attribute: Attribute, bins: Bins, plain: exp.Expr, results: Sequence[exp.Expr]) -> exp.Expr:
+def bins_case(attribute: Attribute, bins: NumericDomain, plain: exp.Expr, results: Sequence[exp.Expr]) -> exp.Expr:
     """The result of the row's bin; the last result is NULL's.  Halved at every step, so it is never deep.
 
     >>> age = Attribute("age", Kind.INTEGER, True)
@@ -143,24 +143,26 @@ def bins_case(attribute: Attribute, bins: Bins, plain: exp.Expr, results: Sequen
     'CASE WHEN "age" IS NULL THEN 3 WHEN "age" < 30 THEN CASE WHEN "age" < 20 THEN 0 ELSE 1 END ELSE 2 END'
     """
 
-    def halved(low: int, high: int) -> exp.Expr:
+    def half_case(low: int, high: int) -> exp.Expr:
         if high - low == 1:
             return results[low].copy()
         middle = (low + high) // 2 + (high - low) % 2
         below = exp.LT(
-            this=measured(attribute, plain.copy()),
+            this=comparable_column(attribute, plain.copy()),
             expression=boundary_literal(bins.boundaries[middle - 1], attribute),
         )
-        return exp.Case(ifs=[exp.If(this=below, true=halved(low, middle))], default=halved(middle, high))
+        return exp.Case(ifs=[exp.If(this=below, true=half_case(low, middle))], default=half_case(middle, high))
 
     missing = exp.If(this=exp.Is(this=plain.copy(), expression=exp.Null()), true=results[-1].copy())
-    known = halved(0, bins.size)
+    known = half_case(0, bins.size)
     if isinstance(known, exp.Case):
         return exp.Case(ifs=[missing, *known.args["ifs"]], default=known.args["default"])
     return exp.Case(ifs=[missing], default=known)
 
 
-def categories_case(attribute: Attribute, values: Categories, plain: exp.Expr, results: Sequence[exp.Expr]) -> exp.Expr:
+def categories_case(
+    attribute: Attribute, values: CategoricalDomain, plain: exp.Expr, results: Sequence[exp.Expr]
+) -> exp.Expr:
     """The result of the row's category; the last two results are that of all others and NULL's."""
     missing = exp.If(this=exp.Is(this=plain.copy(), expression=exp.Null()), true=results[-1].copy())
     named = [
@@ -172,10 +174,10 @@ def categories_case(attribute: Attribute, values: Categories, plain: exp.Expr, r
 
 def is_listed(domain: Domain) -> bool:
     """Whether the domain is too long for a CASE and stands in a list of its own."""
-    return isinstance(domain, Categories) and len(domain.values) > MOST_BRANCHES
+    return isinstance(domain, CategoricalDomain) and len(domain.values) > MOST_BRANCHES
 
 
-def values_list(values: Categories, rows: Sequence[Sequence[int]], alias: str) -> exp.Values:
+def values_list(values: CategoricalDomain, rows: Sequence[Sequence[int]], alias: str) -> exp.Values:
     """A list (ppdm_v, ppdm_w0, ppdm_w1, ...) to be joined: one line per named category."""
     lines = [
         exp.Tuple(expressions=[exp.Literal.string(str(value)), *map(number, row)])
@@ -187,7 +189,7 @@ def values_list(values: Categories, rows: Sequence[Sequence[int]], alias: str) -
     )
 
 
-def joined(query: exp.Select, source: exp.Expr, alias: str, plain: exp.Expr) -> exp.Select:
+def join_values(query: exp.Select, source: exp.Expr, alias: str, plain: exp.Expr) -> exp.Select:
     on = exp.EQ(this=column(KEY, alias), expression=plain.copy())
     return query.join(source, on=on, join_type="left", copy=False)
 
@@ -196,12 +198,12 @@ def code_case(attribute: Attribute, domain: Domain, engine: Engine | None, table
     """The row's code as an expression; for domains that are not listed."""
     plain = operand(attribute, engine, table)
     codes = [number(code) for code in range(domain.size + 1)]
-    if isinstance(domain, Bins):
+    if isinstance(domain, NumericDomain):
         return bins_case(attribute, domain, plain, codes)
     return categories_case(attribute, domain, plain, codes)
 
 
-def fitted_boundary(boundary: Boundary, attribute: Attribute) -> Boundary:
+def fit_boundary(boundary: Boundary, attribute: Attribute) -> Boundary:
     """A boundary for a column of another type than the model was learned from: every value stays on its side of it.
 
     >>> fitted_boundary(Decimal("30.5"), Attribute("age", Kind.INTEGER, True))
@@ -241,7 +243,7 @@ def boundary_from_dict(given: Reading, attribute: Attribute) -> Boundary:
 
 
 def domain_to_dict(attribute: Attribute, domain: Domain) -> dict[str, object]:
-    if isinstance(domain, Bins):
+    if isinstance(domain, NumericDomain):
         return {"boundaries": [boundary_to_dict(boundary) for boundary in domain.boundaries]}
     return {"categories": [value_to_dict(value, attribute.kind) for value in domain.values]}
 
@@ -252,11 +254,11 @@ def domain_from_dict(given: Reading, attribute: Attribute) -> Domain:
         places = [place_of(boundary) for boundary in boundaries]
         if any(low >= high for low, high in pairwise(places)):
             given.refuse("has boundaries that do not rise")
-        return Bins(tuple(boundaries))
+        return NumericDomain(tuple(boundaries))
     values = [value_from_dict(part, attribute.kind) for part in given["categories"].items()]
     if len(set(values)) != len(values):
         given.refuse("names a category twice")
-    return Categories(tuple(values))
+    return CategoricalDomain(tuple(values))
 
 
 def checked_names(attributes: Sequence[Attribute], target: Attribute, given: Reading) -> None:

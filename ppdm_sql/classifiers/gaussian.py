@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.classifiers.cells import CLASS, ROWS, VALUE, Cells
+from ppdm_sql.classifiers.cells import CLASS, ROWS, VALUE, AttributeCells
 from ppdm_sql.classifiers.document_reader import Reading
-from ppdm_sql.classifiers.values import MOST_WEIGHT, UNIT, double, fetched, number
+from ppdm_sql.classifiers.values import MOST_WEIGHT, UNIT, double, fetch_expression, number
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.source.lines import number_line
 from ppdm_sql.statements.names import aliased, column
@@ -156,7 +156,7 @@ def weight_case(gaussian: Gaussian, place: int, step: exp.Expr) -> exp.Expr:
 # -- learning ----------------------------------------------------------------------------------------------
 
 
-def learn_gaussian(cells: Cells) -> Gaussian:
+def learn_gaussian(cells: AttributeCells) -> Gaussian:
     """The moments of a numeric attribute from its counted values."""
     x = as_double(cells.attribute, column(VALUE, "c"))
     source = cells.source
@@ -168,7 +168,7 @@ def learn_gaussian(cells: Cells) -> Gaussian:
     if low is None:
         return empty
     grid = _grid(float(low), float(high), len(cells.classes.values))
-    return _summed(cells, kept, grid)
+    return _sum_cells(cells, kept, grid)
 
 
 def _grid(low: float, high: float, classes: int) -> Gaussian:
@@ -185,7 +185,7 @@ def _grid(low: float, high: float, classes: int) -> Gaussian:
     return Gaussian(origin, exponent, ((0, 0, 0),) * classes)
 
 
-def _summed(cells: Cells, kept: exp.Select, grid: Gaussian) -> Gaussian:
+def _sum_cells(cells: AttributeCells, kept: exp.Select, grid: Gaussian) -> Gaussian:
     stepped = exp.Select(
         expressions=[
             column(CLASS, "k"),
@@ -199,7 +199,7 @@ def _summed(cells: Cells, kept: exp.Select, grid: Gaussian) -> Gaussian:
     squared = exp.Mul(this=times.copy(), expression=exp.Cast(this=step.copy(), to=wide.copy()))
     label = column(CLASS, "s")
     picked = [
-        fetched(label, cells.classes.target.kind),
+        fetch_expression(label, cells.classes.target.kind),
         *(exp.Sum(this=part) for part in (rows.copy(), times, squared)),
     ]
     query = (

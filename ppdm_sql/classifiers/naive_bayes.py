@@ -26,10 +26,10 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from ppdm_sql.classifiers.bayes_query import Scored, scores_query
-from ppdm_sql.classifiers.best_score import chosen, computed_once
-from ppdm_sql.classifiers.cells import Cells, count_cells, find_classes, forget_cells
+from ppdm_sql.classifiers.best_score import best_class_query, computed_once
+from ppdm_sql.classifiers.cells import AttributeCells, count_cells, find_classes, forget_cells
 from ppdm_sql.classifiers.document_reader import Reading
-from ppdm_sql.classifiers.domains import Categories, Domain, checked_names, domain_from_dict, domain_to_dict
+from ppdm_sql.classifiers.domains import CategoricalDomain, Domain, checked_names, domain_from_dict, domain_to_dict
 from ppdm_sql.classifiers.gaussian import Gaussian, gaussian_from_dict, gaussian_to_dict, learn_gaussian
 from ppdm_sql.classifiers.values import (
     MOST_ATTRIBUTES,
@@ -65,7 +65,7 @@ class Counted:
     @property
     def values(self) -> int:
         """How many values the attribute has; the unnamed are one, if training had any."""
-        return len(self.counts) - (isinstance(self.domain, Categories) and not any(self.counts[-1]))
+        return len(self.counts) - (isinstance(self.domain, CategoricalDomain) and not any(self.counts[-1]))
 
 
 Part: TypeAlias = Counted | Gaussian
@@ -113,7 +113,7 @@ class NaiveBayes:
         checked_row(row, self.attributes)
         totals = list(self.prior_weights)
         for attribute, part, weights in zip(self.attributes, self.parts, self.weights, strict=True):
-            for place, weight in enumerate(_said(attribute, part, weights, row[attribute.name])):
+            for place, weight in enumerate(_class_weights(attribute, part, weights, row[attribute.name])):
                 totals[place] += weight
         return tuple(NEVER if total < NEVER // 2 else total for total in totals)
 
@@ -138,7 +138,7 @@ class NaiveBayes:
         return read(Reading(content, "the naive Bayes model"))
 
 
-def _said(
+def _class_weights(
     attribute: Attribute, part: Part, weights: tuple[tuple[int, ...], ...] | None, value: object
 ) -> Sequence[int]:
     """What one value says for each class."""
@@ -181,7 +181,7 @@ def learn(
     try:
         for info, attribute in zip(attributes, known, strict=True):
             cells = count_cells(engine, relation, info, attribute, classes)
-            parts.append(_learned(cells, gaussian=numeric == "gaussian", bins=bins, rare=rare))
+            parts.append(_learn_part(cells, gaussian=numeric == "gaussian", bins=bins, rare=rare))
     finally:
         forget_cells(engine)
     return NaiveBayes(
@@ -190,7 +190,7 @@ def learn(
     )  # fmt: skip
 
 
-def _learned(cells: Cells, *, gaussian: bool, bins: int, rare: int) -> Part:
+def _learn_part(cells: AttributeCells, *, gaussian: bool, bins: int, rare: int) -> Part:
     if not cells.attribute.ordered:
         return Counted(*cells.categories(rare))
     if gaussian and cells.attribute.kind in NUMBERS:
@@ -220,7 +220,9 @@ def predict_query(
         for attribute, part, weights in zip(model.attributes, model.parts, model.weights, strict=True)
     ]
     inner = scores_query(parts, model.prior_weights, relation, keep, engine)
-    told = chosen(inner, keep, model.classes, model.target.kind, tie=TIE, with_scores=scores, with_shares=shares)
+    told = best_class_query(
+        inner, keep, model.classes, model.target.kind, tie=TIE, with_scores=scores, with_shares=shares
+    )
     return computed_once(told, engine)
 
 

@@ -21,8 +21,16 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.classifiers.cells import CLASS, ROWS, Classes
-from ppdm_sql.classifiers.domains import KEY, Bins, Categories, Domain, code_case, is_listed, joined
+from ppdm_sql.classifiers.cells import CLASS, ROWS, TargetClasses
+from ppdm_sql.classifiers.domains import (
+    KEY,
+    CategoricalDomain,
+    Domain,
+    NumericDomain,
+    code_case,
+    is_listed,
+    join_values,
+)
 from ppdm_sql.classifiers.values import number, operand
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.encode import canonical
@@ -43,7 +51,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Limits:
+class RuleLimits:
     beam: int
     max_rules: int
     max_tests: int
@@ -51,7 +59,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Covered:
+class CoveredRows:
     """A rule and the rows per class it covers."""
 
     conditions: tuple[Condition, ...]
@@ -76,14 +84,14 @@ def search(
     relation: Name,
     attributes: Sequence[Attribute],
     domains: Sequence[Domain],
-    classes: Classes,
-    limits: Limits,
-) -> list[Covered]:
+    classes: TargetClasses,
+    limits: RuleLimits,
+) -> list[CoveredRows]:
     """The rules in their order; the last has no conditions."""
     working = _Working(engine, domains, len(classes.values))
     try:
         working.code(relation, attributes, classes)
-        found: list[Covered] = []
+        found: list[CoveredRows] = []
         left = everything = working.totals()
         while left.rows and len(found) < limits.max_rules:
             rule = _best_rule(working, left, limits)
@@ -91,16 +99,16 @@ def search(
                 break
             found.append(rule)
             working.take_away(rule)
-            left = Covered((), tuple(a - b for a, b in zip(left.counts, rule.counts, strict=True)))
+            left = CoveredRows((), tuple(a - b for a, b in zip(left.counts, rule.counts, strict=True)))
         return [*found, left if left.rows else everything]
     finally:
         working.forget()
 
 
-def _best_rule(working: _Working, left: Covered, limits: Limits) -> Covered:
+def _best_rule(working: _Working, left: CoveredRows, limits: RuleLimits) -> CoveredRows:
     best, growing = left, [left]
     for _ in range(limits.max_tests):
-        longer: dict[tuple[Condition, ...], Covered] = {}
+        longer: dict[tuple[Condition, ...], CoveredRows] = {}
         for rule in growing:
             for candidate in working.extensions(rule, limits.min_rows):
                 longer[candidate.conditions] = candidate
@@ -119,7 +127,7 @@ class _Working:
         self._table, self._spare = own("ppdm_rules_0"), own("ppdm_rules_1")
         self._lists: list[Name] = []
 
-    def code(self, relation: Name, attributes: Sequence[Attribute], classes: Classes) -> None:
+    def code(self, relation: Name, attributes: Sequence[Attribute], classes: TargetClasses) -> None:
         """One pass over the source: codes and class, equal rows counted."""
         query = exp.Select().from_(relation.table("r"), copy=False)
         label = canonical(self._engine, classes.target, "r")
@@ -129,7 +137,7 @@ class _Working:
         ]
         query = query.select(aliased(exp.Case(ifs=named), CLASS))
         for place, (attribute, domain) in enumerate(zip(attributes, self._domains, strict=True)):
-            query, code = self._coded(query, attribute, domain, place)
+            query, code = self._add_code(query, attribute, domain, place)
             query = query.select(aliased(code, f"{_CODE}{place}"), copy=False)
         names = [*(f"{_CODE}{place}" for place in range(len(attributes))), CLASS]
         keys = [column(name, "c") for name in names]
@@ -145,14 +153,14 @@ class _Working:
         )
         self._engine.analyze(self._table)
 
-    def _coded(
+    def _add_code(
         self, query: exp.Select, attribute: Attribute, domain: Domain, place: int
     ) -> tuple[exp.Select, exp.Expr]:
         if not is_listed(domain):
             return query, code_case(attribute, domain, self._engine, "r")
         import pyarrow as pa
 
-        assert isinstance(domain, Categories)
+        assert isinstance(domain, CategoricalDomain)
         table, alias = own(f"ppdm_rule_list_{place}"), f"l{place}"
         texts, codes = pa.array(map(str, domain.values), pa.string()), pa.array(range(len(domain.values)), pa.int32())
         self._engine.load(table, pa.table({KEY: texts, "ppdm_w0": codes}))
@@ -162,19 +170,19 @@ class _Working:
         missing = exp.If(this=exp.Is(this=plain.copy(), expression=exp.Null()), true=number(domain.size))
         unnamed = exp.If(this=exp.Is(this=column(KEY, alias), expression=exp.Null()), true=number(len(domain.values)))
         code = exp.Case(ifs=[missing, unnamed], default=column("ppdm_w0", alias))
-        return joined(query, table.table(alias), alias, plain), code
+        return join_values(query, table.table(alias), alias, plain), code
 
-    def totals(self) -> Covered:
+    def totals(self) -> CoveredRows:
         rows = exp.cast(exp.Sum(this=column(ROWS, "w")), "BIGINT")
         query = exp.Select(expressions=[column(CLASS, "w"), rows]).from_(self._table.table("w"), copy=False)
         counts = [0] * self._classes
         for code, found in self._engine.fetch(query.group_by(column(CLASS, "w"), copy=False)):
             counts[int(code)] = int(found)
-        return Covered((), tuple(counts))
+        return CoveredRows((), tuple(counts))
 
     # -- growing -----------------------------------------------------------------------------------
 
-    def extensions(self, rule: Covered, min_rows: int) -> Iterator[Covered]:
+    def extensions(self, rule: CoveredRows, min_rows: int) -> Iterator[CoveredRows]:
         """The rule with one more test, wherever that makes it worth more."""
         for place, counts in enumerate(self._counts(rule)):
             held = next((part for part in rule.conditions if part.attribute == place), None)
@@ -189,12 +197,12 @@ class _Working:
                 high = test.high if held is None else min(test.high, held.high)
                 others = [part for part in rule.conditions if part is not held]
                 conditions = tuple(sorted([*others, Condition(place, low, high)]))
-                yield Covered(conditions, tuple(map(int, rows)))
+                yield CoveredRows(conditions, tuple(map(int, rows)))
 
     def _tests(self, place: int, counts: Ints) -> Iterator[tuple[Condition, Ints]]:
         """Every test of an attribute with the rows per class that pass it."""
         domain = self._domains[place]
-        if isinstance(domain, Bins):
+        if isinstance(domain, NumericDomain):
             up_to = np.cumsum(counts[: domain.size], axis=0)
             for end in range(1, domain.size):
                 yield Condition(place, 0, end), up_to[end - 1]
@@ -204,7 +212,7 @@ class _Working:
                 yield Condition(place, int(code), int(code) + 1), counts[code]
         yield Condition(place, domain.size, domain.size + 1), counts[domain.size]
 
-    def _counts(self, rule: Covered) -> list[Ints]:
+    def _counts(self, rule: CoveredRows) -> list[Ints]:
         """Per attribute the rows by code and class among those the rule covers, from one statement."""
         counts = [np.zeros((domain.size + 1, self._classes), dtype=np.int64) for domain in self._domains]
         if not counts:
@@ -225,16 +233,16 @@ class _Working:
     @cached_property
     def _by_code(self) -> exp.Query:
         """The counts of all attributes over the rows that a rule covers."""
-        query: exp.Query = self._counted(0)
+        query: exp.Query = self._count_query(0)
         for place in range(1, len(self._domains)):
-            query = exp.Union(this=query, expression=self._counted(place), distinct=False)
+            query = exp.Union(this=query, expression=self._count_query(place), distinct=False)
         return query
 
     @property
     def _names(self) -> list[str]:
         return [*(f"{_CODE}{place}" for place in range(len(self._domains))), CLASS, ROWS]
 
-    def _counted(self, place: int) -> exp.Select:
+    def _count_query(self, place: int) -> exp.Select:
         keys = [column(f"{_CODE}{place}", "v"), column(CLASS, "v")]
         picked = [
             aliased(number(place), _ATTRIBUTE),
@@ -245,7 +253,7 @@ class _Working:
         query = exp.Select(expressions=picked).from_(own(_COVERED).table("v"), copy=False)
         return query.group_by(*(key.copy() for key in keys), copy=False)
 
-    def take_away(self, rule: Covered) -> None:
+    def take_away(self, rule: CoveredRows) -> None:
         """The rows the rule covers go; codes are never NULL, so NOT means what it says."""
         holds = _holds(rule.conditions[0])
         for condition in rule.conditions[1:]:

@@ -127,7 +127,7 @@ def literal(value: Value, kind: Kind) -> exp.Expr:
     return exp.cast(exp.Literal.string(str(value)), "DATE" if kind is Kind.DATE else "TEXT")
 
 
-def fetched(value: exp.Expr, kind: Kind) -> exp.Expr:
+def fetch_expression(value: exp.Expr, kind: Kind) -> exp.Expr:
     """A column on its way to Python: dates as text, because Python's have no infinity and no year 10000."""
     return exp.cast(value, "TEXT") if kind in MOMENTS else value
 

@@ -21,7 +21,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from ppdm_sql.classifiers.best_score import chosen, kept, scored
+from ppdm_sql.classifiers.best_score import best_class_query, pass_through_columns, score_name
 from ppdm_sql.classifiers.values import TIE, checked_row, first_best, fixed_log, literal, number, operand, value_key
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -33,7 +33,7 @@ FURTHEST = fixed_log(Fraction(1, 1 << 20))
 MOST_MEMBERS = 100_000  # their sum stays far within 64 bits
 
 
-class Classifier(Protocol):
+class Voter(Protocol):
     """What can vote: it has classes, and thinks some of them more likely than others.
 
     scores: per class the logarithm of its likelihood in units of 2^-32, up to a constant that is the same for all.
@@ -86,14 +86,14 @@ def all_classes(lists: Iterable[Sequence[Value]]) -> tuple[Value, ...]:
     return found
 
 
-def majority(members: Sequence[Classifier], row: Mapping[str, object]) -> Value:
+def majority(members: Sequence[Voter], row: Mapping[str, object]) -> Value:
     """The class that most members take the row for."""
     classes = all_classes(member.classes for member in members)
     votes = [member.predict(row) for member in members]
     return classes[first_best([votes.count(value) for value in classes])]
 
 
-def product(members: Sequence[Classifier], row: Mapping[str, object]) -> Value:
+def product(members: Sequence[Voter], row: Mapping[str, object]) -> Value:
     """The class with the greatest product of the members' shares."""
     classes = all_classes(member.classes for member in members)
     totals = dict.fromkeys(classes, 0)
@@ -131,7 +131,7 @@ def majority_query(
     """
     _check_members(columns)
     classes = all_classes(lists)
-    inner = exp.Select(expressions=kept(keep, "r")).from_(predictions.table("r"))
+    inner = exp.Select(expressions=pass_through_columns(keep, "r")).from_(predictions.table("r"))
     for place, value in enumerate(classes):
         votes: exp.Expr = exp.cast(number(0), "BIGINT")
         for name in columns:
@@ -139,15 +139,15 @@ def majority_query(
             same = exp.EQ(this=answer, expression=literal(value, target.kind))
             vote = exp.Case(ifs=[exp.If(this=same, true=number(1))], default=number(0))
             votes = exp.Add(this=votes, expression=vote)
-        inner = inner.select(aliased(votes, scored(place)), copy=False)
-    return chosen(inner, keep, classes, target.kind)
+        inner = inner.select(aliased(votes, score_name(place)), copy=False)
+    return best_class_query(inner, keep, classes, target.kind)
 
 
 def product_query(target: Attribute, members: Sequence[Member], predictions: Name, keep: Sequence[str]) -> exp.Select:
     """The rows of a prediction table with the class of the greatest product: the kept columns, then ppdm_class."""
     _check_members([name for member in members for name in member.columns])
     classes = all_classes(member.classes for member in members)
-    best = exp.Select(expressions=kept(keep, "r")).from_(predictions.table("r"))
+    best = exp.Select(expressions=pass_through_columns(keep, "r")).from_(predictions.table("r"))
     for place, member in enumerate(members):
         if len(member.columns) != len(member.classes) or not member.columns:
             raise PolicyError(f"member {place} of the vote does not have one score column per class")
@@ -159,8 +159,10 @@ def product_query(target: Attribute, members: Sequence[Member], predictions: Nam
         total: exp.Expr = exp.cast(number(0), "BIGINT")
         for member_place, member in enumerate(members):
             total = exp.Add(this=total, expression=_behind(member_place, member, value))
-        inner = inner.select(aliased(total, scored(place)), copy=False)
-    return chosen(inner.from_(best.subquery("m", copy=False), copy=False), keep, classes, target.kind, tie=TIE)
+        inner = inner.select(aliased(total, score_name(place)), copy=False)
+    return best_class_query(
+        inner.from_(best.subquery("m", copy=False), copy=False), keep, classes, target.kind, tie=TIE
+    )
 
 
 def _best(member: Member) -> exp.Expr:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.markup import escape
 
-from ppdm_sql.commands.evaluate_command import how, points_table, read_statement, watched
-from ppdm_sql.commands.options import Options, json_option, listed_columns, pass_options
+from ppdm_sql.commands.evaluate_command import how, points_table, read_statement, watch_progress
+from ppdm_sql.commands.options import GlobalOptions, json_option, listed_columns, pass_options
 
 if TYPE_CHECKING:
     from ppdm_sql.evaluate.advise import Advice
@@ -34,7 +34,7 @@ _columns = "COLUMN,COLUMN"
 @click.option("--seed", type=click.IntRange(min=0), help="Of sample and test rows.  [default: that of the policy]")
 @json_option
 @pass_options
-def command(options: Options, /, file: str | None, as_json: bool, **asked: Any) -> int:
+def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked: Any) -> int:
     """Find a method and a k for a table: try what fits on a sample, then the best three on all rows.
 
     The policy's requirements are the least that is tried.  Printed are the points that no other one beats in
@@ -51,10 +51,10 @@ def command(options: Options, /, file: str | None, as_json: bool, **asked: Any) 
 
     if (file is None) == (asked["table"] is None):
         raise click.UsageError("ppdm advise takes a policy file, or --table with the roles of its columns")
-    with options.session(progress=False) as session, watched() as watching:
+    with options.session(progress=False) as session, watch_progress() as watching:
         statement = _statement(session, file, asked)
         found = session.advise(
-            statement, sample=asked["sample"], learner=asked["learner"], seed=asked["seed"], told=watching
+            statement, sample=asked["sample"], learner=asked["learner"], seed=asked["seed"], watch=watching
         )
     if as_json:
         show.print_json(_json(found))

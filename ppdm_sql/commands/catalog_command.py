@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 from ppdm_sql.policy.words import many
 
 
@@ -20,7 +20,7 @@ def command() -> None:
 @command.command("status")
 @json_option
 @pass_options
-def status(options: Options, as_json: bool) -> int:
+def status(options: GlobalOptions, as_json: bool) -> int:
     """Which migrations are applied, and whether the ledger of releases is as it was written; reads only.
 
     Exit status 1 when the ledger was edited.
@@ -49,7 +49,7 @@ def status(options: Options, as_json: bool) -> int:
 @click.option("--reason", required=True, help="Why the catalog is accepted as it is; kept for auditors.")
 @json_option
 @pass_options
-def seal(options: Options, reason: str, as_json: bool) -> int:
+def seal(options: GlobalOptions, reason: str, as_json: bool) -> int:
     """Accept the catalog as it is, after a review of what `catalog status` lists.
 
     A new seal is added to the ledger with the reason.  It covers what is there now; what was edited before it is not
@@ -76,7 +76,7 @@ def seal(options: Options, reason: str, as_json: bool) -> int:
 @command.command("migrate")
 @json_option
 @pass_options
-def bring_up_to_date(options: Options, as_json: bool) -> int:
+def bring_up_to_date(options: GlobalOptions, as_json: bool) -> int:
     """Apply the migrations that are missing, each in one transaction.
 
     \b

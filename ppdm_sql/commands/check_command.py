@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 
 @click.command("check")
@@ -12,7 +12,7 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, file: str, as_json: bool, show_sql: bool) -> int:
+def command(options: GlobalOptions, file: str, as_json: bool, show_sql: bool) -> int:
     """Measure the source of a policy against its requirements, as it stands; changes nothing.
 
     Exit status: 0 every requirement holds already, 1 one is breached, 2 the policy is wrong.

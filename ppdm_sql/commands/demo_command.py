@@ -37,7 +37,7 @@ def command(folder: str) -> int:
         if isinstance(result, Measures):
             show.measures(result)
         elif isinstance(result, Reported):
-            show.reported(result)
+            show.print_reported(result)
         else:
             show.result(result)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 
 @click.command("drop")
@@ -12,7 +12,7 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, names: tuple[str, ...], as_json: bool, show_sql: bool) -> int:
+def command(options: GlobalOptions, names: tuple[str, ...], as_json: bool, show_sql: bool) -> int:
     """Take releases back: drop the table, view or model, as DROP RELEASE does.
 
     A release that was exported, or that another role could read, still counts when something new is published.

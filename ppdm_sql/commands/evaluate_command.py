@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 from rich.markup import escape
 
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-    from ppdm_sql.evaluate.run import Standing, Told
+    from ppdm_sql.evaluate.run import GridProgress, Watcher
     from ppdm_sql.policy.policy import Publish
     from ppdm_sql.session import Session
 
@@ -43,7 +43,7 @@ _file = click.Path(dir_okay=False, writable=True)
 @click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
 @json_option
 @pass_options
-def command(options: Options, /, file: str, as_json: bool, **asked: object) -> int:
+def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object) -> int:
     """Try methods and requirements on the table of a policy; publishes nothing.
 
     Every point is planned and judged as for publishing, on working tables, and kept in the catalog when it is
@@ -61,7 +61,7 @@ def command(options: Options, /, file: str, as_json: bool, **asked: object) -> i
 
     for name in ("csv_file", "svg_file"):
         _check_folder(asked[name])
-    with options.session(progress=False) as session, watched() as watching:
+    with options.session(progress=False) as session, watch_progress() as watching:
         statement = read_statement(session, file, asked["release"])
         found = session.evaluate(
             statement,
@@ -72,7 +72,7 @@ def command(options: Options, /, file: str, as_json: bool, **asked: object) -> i
             seed=asked["seed"],  # type: ignore[arg-type]
             workload=asked["workload"],  # type: ignore[arg-type]
             again=bool(asked["again"]),
-            told=watching,
+            watch=watching,
         )
     _write(asked["csv_file"], output.as_csv(found))
     drawn = output.as_svg(found) if asked["svg_file"] else None
@@ -88,11 +88,11 @@ def command(options: Options, /, file: str, as_json: bool, **asked: object) -> i
 
 def read_statement(session: Session, file: str, release: object) -> Publish:
     """The statement of a policy file that is meant."""
-    from ppdm_sql.evaluate.grid import chosen
+    from ppdm_sql.evaluate.grid import choose_statement
     from ppdm_sql.policy import grammar
 
     statements = grammar.read(file, dialect=session.engine.dialect)
-    return chosen(statements, None if release is None else str(release), file)
+    return choose_statement(statements, None if release is None else str(release), file)
 
 
 def _check_folder(path: object) -> None:
@@ -112,12 +112,12 @@ def _write(path: object, text: str | None) -> None:
 
 
 @contextmanager
-def watched() -> Iterator[Told]:
+def watch_progress() -> Iterator[Watcher]:
     """A bar with the time left, on stderr; nothing when that is no terminal."""
-    from ppdm_sql.evaluate.run import nobody
+    from ppdm_sql.evaluate.run import watch_nothing
 
     if not sys.stderr.isatty():
-        yield nobody
+        yield watch_nothing
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -129,11 +129,11 @@ def watched() -> Iterator[Told]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as drawn:
         task = drawn.add_task("", total=None, left="")
 
-        def tell(standing: Standing) -> None:
-            left = "" if standing.seconds_left is None else f"{duration(standing.seconds_left)} left"
-            drawn.update(task, description=standing.doing, completed=standing.done, total=standing.total, left=left)
+        def update(progress: GridProgress) -> None:
+            left = "" if progress.seconds_left is None else f"{duration(progress.seconds_left)} left"
+            drawn.update(task, description=progress.doing, completed=progress.done, total=progress.total, left=left)
 
-        yield tell
+        yield update
 
 
 def duration(seconds: float) -> str:

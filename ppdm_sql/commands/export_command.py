@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 
 @click.command("export")
@@ -18,7 +18,7 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @sql_option
 @pass_options
 def command(
-    options: Options,
+    options: GlobalOptions,
     name: str,
     path: str,
     form: str | None,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ppdm_sql import __version__
-from ppdm_sql.commands.options import Options
+from ppdm_sql.commands.options import GlobalOptions
 
 _COMMANDS = {
     "demo": "See it all: a hospital table, its risk, a policy, a verified release, an exported file.",
@@ -75,7 +75,7 @@ def cli(ctx: click.Context, /, **options: object) -> None:
     was published; 2 the call or the policy is wrong; 3 the run failed or was stopped.
     What earlier statements of the same run did stays, and is listed.
     """
-    ctx.obj = Options(**options)  # type: ignore[arg-type]
+    ctx.obj = GlobalOptions(**options)  # type: ignore[arg-type]
 
 
 class StoppedRun(Exception):

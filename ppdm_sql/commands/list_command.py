@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 
 
 @click.command("list")
 @click.option("--all", "everything", is_flag=True, help="Dropped, replaced and superseded releases too.")
 @json_option
 @pass_options
-def command(options: Options, everything: bool, as_json: bool) -> int:
+def command(options: GlobalOptions, everything: bool, as_json: bool) -> int:
     """List the releases of a database, newest first.
 
     \b

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ppdm_sql.commands.model_messages import say
-from ppdm_sql.commands.options import COMMAS, Options, json_option, listed_columns, pass_options
+from ppdm_sql.commands.options import COMMAS, GlobalOptions, json_option, listed_columns, pass_options
 from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _number_of_groups(_: click.Context, __: click.Parameter, given: str) -> int 
 @json_option
 @pass_options
 def audit(
-    options: Options,
+    options: GlobalOptions,
     names: tuple[str, ...],
     source: str,
     public: str | None,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ppdm_sql.commands.model_messages import say, told, warn
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.model_messages import model_json, say, warn
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.models import ModelRecord
@@ -23,7 +23,7 @@ _FORMS = ("text", "rules", "sql", "svg", "json")
 @click.option("--as", "form", type=click.Choice(_FORMS), default="text", show_default=True, help="In which form.")
 @click.option("--out", type=click.Path(dir_okay=False), help="Into a new file instead of onto the screen.")
 @pass_options
-def show_model(options: Options, name: str, form: str, out: str | None) -> int:
+def show_model(options: GlobalOptions, name: str, form: str, out: str | None) -> int:
     """Show a model: as text, rules, SQL, the exchange file, or the picture of a tree.
 
     \b
@@ -40,7 +40,7 @@ def show_model(options: Options, name: str, form: str, out: str | None) -> int:
             raise PolicyError(
                 f"model \"{name}\" is a release: EXPORT {name} TO '{name}.json' hands it over and records it"
             )
-        text = _written(session.engine, found, form)
+        text = _model_text(session.engine, found, form)
     if out is None:
         click.echo(text, nl=not text.endswith("\n"))
     else:
@@ -54,7 +54,7 @@ def show_model(options: Options, name: str, form: str, out: str | None) -> int:
 @click.argument("file", type=click.Path(dir_okay=False))
 @json_option
 @pass_options
-def export(options: Options, name: str, file: str, as_json: bool) -> int:
+def export(options: GlobalOptions, name: str, file: str, as_json: bool) -> int:
     """Write a model into a new exchange file; a published one as ppdm export does, with what belongs to it.
 
     \b
@@ -85,7 +85,7 @@ def export(options: Options, name: str, file: str, as_json: bool) -> int:
 @click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
 @json_option
 @pass_options
-def import_file(options: Options, file: str, name: str | None, replace: bool, as_json: bool) -> int:
+def import_file(options: GlobalOptions, file: str, name: str | None, replace: bool, as_json: bool) -> int:
     """Keep the model of an exchange file; a file that is damaged is refused.
 
     \b
@@ -100,7 +100,7 @@ def import_file(options: Options, file: str, name: str | None, replace: bool, as
     with options.session() as session:
         found = library.import_model(session.engine, content, name, replace=replace)
     if as_json:
-        show.print_json(told(found))
+        show.print_json(model_json(found))
     else:
         say(f"imported {found.record.name}: {found.size}")
     return 0
@@ -109,7 +109,7 @@ def import_file(options: Options, file: str, name: str | None, replace: bool, as
 @click.command("list")
 @json_option
 @pass_options
-def list_models(options: Options, as_json: bool) -> int:
+def list_models(options: GlobalOptions, as_json: bool) -> int:
     """List the models of a database.
 
     \b
@@ -120,7 +120,7 @@ def list_models(options: Options, as_json: bool) -> int:
     from ppdm_sql.models.kinds import kind_named
 
     with options.session(writes=False) as session:
-        found = library.listed(session.engine)
+        found = library.list_models(session.engine)
     if as_json:
         show.print_json({"models": [_head(record) for record in found]})
     elif not found:
@@ -142,7 +142,7 @@ def list_models(options: Options, as_json: bool) -> int:
 @click.argument("name")
 @json_option
 @pass_options
-def drop(options: Options, name: str, as_json: bool) -> int:
+def drop(options: GlobalOptions, name: str, as_json: bool) -> int:
     """Drop a model; the catalog keeps the record of it.
 
     \b
@@ -160,7 +160,7 @@ def drop(options: Options, name: str, as_json: bool) -> int:
     return 0
 
 
-def _written(engine: Engine, found: Model, form: str) -> str:
+def _model_text(engine: Engine, found: Model, form: str) -> str:
     kind, learned, record = found.kind, found.learned, found.record
     match form:
         case "rules":

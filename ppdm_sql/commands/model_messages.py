@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ppdm_sql.models.library import Model
 
 
-def told(found: Model) -> dict[str, Any]:
+def model_json(found: Model) -> dict[str, Any]:
     record = found.record
     return {
         "model": record.name,

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ppdm_sql.commands.model_messages import say, told, warn
+from ppdm_sql.commands.model_messages import model_json, say, warn
 from ppdm_sql.commands.options import (
     COMMAS,
-    Options,
+    GlobalOptions,
     inducer_option,
     json_option,
     listed_columns,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @sql_option
 @pass_options
 def train(
-    options: Options,
+    options: GlobalOptions,
     name: str,
     source: str,
     target: str,
@@ -64,13 +64,13 @@ def train(
 
     if raw and rare is not None:
         raise click.UsageError("--raw names every category: it leaves no room for --rare")
-    with opened(options, show_sql, to_stderr=as_json) as (engine, progress):
+    with open_with_progress(options, show_sql, to_stderr=as_json) as (engine, progress):
         found = library.train(
             engine, name, source, target, inducer=inducer, options=settings, rare=1 if raw else rare,
             replace=replace, progress=progress,
         )  # fmt: skip
     if as_json:
-        show.print_json(told(found))
+        show.print_json(model_json(found))
         return 0
     record, hint = found.record, found.kind.hint(found.learned)
     left = f", {record.left_out:,} left out" if record.left_out else ""
@@ -91,7 +91,7 @@ def train(
 @sql_option
 @pass_options
 def predict(
-    options: Options, name: str, source: str, into: str, keep: str | None, as_json: bool, show_sql: bool
+    options: GlobalOptions, name: str, source: str, into: str, keep: str | None, as_json: bool, show_sql: bool
 ) -> int:
     """Write what a model says of every row into a new table.
 
@@ -107,7 +107,7 @@ def predict(
     from ppdm_sql.models import library
 
     kept = listed_columns(keep) if keep is not None else None
-    with opened(options, show_sql, to_stderr=as_json) as (engine, progress):
+    with open_with_progress(options, show_sql, to_stderr=as_json) as (engine, progress):
         done = library.predict_into(engine, library.load(engine, name), source, into, kept, progress)
     if as_json:
         show.print_json({"model": name, "table": done.relation, "rows": done.rows})
@@ -125,7 +125,13 @@ def predict(
 @json_option
 @pass_options
 def install(
-    options: Options, name: str, view: str | None, source: str | None, keep: str | None, replace: bool, as_json: bool
+    options: GlobalOptions,
+    name: str,
+    view: str | None,
+    source: str | None,
+    keep: str | None,
+    replace: bool,
+    as_json: bool,
 ) -> int:
     """Make a model usable from any SQL client: as macro predict_NAME (DuckDB), or as a view over a table.
 
@@ -151,7 +157,7 @@ def install(
 
 
 @contextmanager
-def opened(options: Options, show_sql: bool, *, to_stderr: bool) -> Iterator[tuple[Engine, Progress]]:
+def open_with_progress(options: GlobalOptions, show_sql: bool, *, to_stderr: bool) -> Iterator[tuple[Engine, Progress]]:
     """The database, and the progress bar, which is gone when the work is done or has failed."""
     from ppdm_sql.commands import show
     from ppdm_sql.commands.progress import bar

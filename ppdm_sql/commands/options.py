@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Options:
+class GlobalOptions:
     db: str | None
     create: bool
     read_only: bool
@@ -79,7 +79,7 @@ def listed_columns(text: str) -> list[str]:
     return found
 
 
-pass_options = click.make_pass_decorator(Options)
+pass_options = click.make_pass_decorator(GlobalOptions)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout, for scheduled jobs.")
 inducer_option = click.option(
     "--inducer", default="c45", show_default=True,

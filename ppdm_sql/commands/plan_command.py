@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 if TYPE_CHECKING:
     pass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, file: str, as_json: bool, show_sql: bool) -> int:
+def command(options: GlobalOptions, file: str, as_json: bool, show_sql: bool) -> int:
     """Show what a policy would publish, measured on working tables; writes nothing.
 
     Exit status 1 when it would be refused.  --show-sql lists every statement.
@@ -36,7 +36,7 @@ def command(options: Options, file: str, as_json: bool, show_sql: bool) -> int:
             show.print_json({"plans": [plan.as_json() for plan in plans]})
         else:
             for plan in plans:
-                show.planned(plan, statements=show_sql)
+                show.print_plan(plan, statements=show_sql)
             if not plans:
                 show.console.print(
                     "the file publishes nothing: no CREATE ... WITH ANONYMIZATION and no PSEUDO DATA in it"

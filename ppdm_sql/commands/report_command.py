@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 
 @click.command("report")
@@ -19,7 +19,9 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, name: str, out: str, audience: str, force: bool, as_json: bool, show_sql: bool) -> int:
+def command(
+    options: GlobalOptions, name: str, out: str, audience: str, force: bool, as_json: bool, show_sql: bool
+) -> int:
     """Write one HTML page about a release: asked and achieved, risk before and after, how to check it.
 
     The release is measured for it; a page about one that no longer holds says so in red, and so does this command.
@@ -40,5 +42,5 @@ def command(options: Options, name: str, out: str, audience: str, force: bool, a
     if as_json:
         show.print_json(done.as_json())
     else:
-        show.reported(done)
+        show.print_reported(done)
     return 0

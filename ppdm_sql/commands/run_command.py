@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ppdm_sql.commands.group import StoppedRun
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 if TYPE_CHECKING:
     from ppdm_sql.policy.policy import Statement
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 @sql_option
 @pass_options
 def command(
-    options: Options, files: tuple[str, ...], texts: tuple[str, ...], out: str | None, as_json: bool, show_sql: bool
+    options: GlobalOptions,
+    files: tuple[str, ...],
+    texts: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+    show_sql: bool,
 ) -> int:
     """Run policy files: publish what they ask for, or refuse and change nothing.
 

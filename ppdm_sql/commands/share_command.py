@@ -8,7 +8,7 @@ import click
 
 from ppdm_sql.commands.options import (
     COMMAS,
-    Options,
+    GlobalOptions,
     inducer_option,
     json_option,
     listed_columns,
@@ -38,7 +38,7 @@ def command() -> None:
 @click.option("--as", "file", metavar="FILE", help="The file's name [NAME.json].")
 @json_option
 @pass_options
-def publish(options: Options, name: str, out: str, file: str | None, as_json: bool) -> int:
+def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_json: bool) -> int:
     """Write a released model with its manifest and script into a folder, for whoever collects.
 
     \b
@@ -80,7 +80,7 @@ def publish(options: Options, name: str, out: str, file: str | None, as_json: bo
 @json_option
 @pass_options
 def collect(
-    options: Options,
+    options: GlobalOptions,
     files: tuple[str, ...],
     into: str,
     rows: int | None,
@@ -141,7 +141,7 @@ def collect(
 @json_option
 @pass_options
 def learn(
-    options: Options,
+    options: GlobalOptions,
     name: str,
     source: str,
     target: str,
@@ -187,7 +187,7 @@ def learn(
 @click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the rows to keep, {COMMAS}.")
 @json_option
 @pass_options
-def vote(options: Options, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:
+def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:
     """Let the published models vote on every row of a table; the class of most votes is ppdm_class.
 
     \b

@@ -49,20 +49,20 @@ def result(outcome: Result) -> None:
             if outcome.table is not None and outcome.table.columns not in (("Count",), ("Success",)):
                 rows(outcome.table.columns, outcome.table.rows)
         case results.Published():
-            published(outcome)
+            print_published(outcome)
         case results.Verified():
-            verified(outcome)
+            print_verified(outcome)
         case results.Planned():
-            planned(outcome, statements=True)
+            print_plan(outcome, statements=True)
         case results.Exported():
-            exported(outcome)
+            print_exported(outcome)
         case results.Dropped():
             console.print(f"dropped {escape(outcome.name)}")
             if outcome.still_counts:
                 console.print(f"  {escape(outcome.still_counts)}")
 
 
-def published(release: Published) -> None:
+def print_published(release: Published) -> None:
     console.print(f"published [bold]{escape(release.name)}[/]: {escape(release.content_text)}")
     if not release.kind.describes_people:
         return
@@ -70,12 +70,12 @@ def published(release: Published) -> None:
         console.print(release.hint, style="yellow")
     if release.withdrawn:
         console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
-    _swapped(release)
+    _print_swaps(release)
     findings(release.findings)
     _notes(release.null_readings)
 
 
-def verified(outcome: Verified) -> None:
+def print_verified(outcome: Verified) -> None:
     tone = "green" if outcome.holds else "red"
     console.print(f"[bold]{escape(outcome.name)}[/] [{tone}]{outcome.verdict}[/]: {escape(outcome.content_text)}")
     for problem in outcome.problems:
@@ -85,14 +85,14 @@ def verified(outcome: Verified) -> None:
         findings(outcome.findings)
 
 
-def exported(done: Exported) -> None:
+def print_exported(done: Exported) -> None:
     """The file, and every other one that was written with it."""
     console.print(f"exported {escape(done.name)} to {escape(done.path)}: {done.content_text}")
     for number, file in enumerate(done.beside):
         console.print(f"  {'and      ' if number else 'beside it'} {escape(file)}")
 
 
-def reported(done: Reported) -> None:
+def print_reported(done: Reported) -> None:
     verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the page says so"
     console.print(f"[bold]{escape(done.name)}[/] {verdict}")
     for problem in done.problems:
@@ -100,7 +100,7 @@ def reported(done: Reported) -> None:
     console.print(f"wrote {escape(done.path)}: {done.bytes:,} bytes, for {done.audience} readers")
 
 
-def planned(plan: Planned, *, statements: bool) -> None:
+def print_plan(plan: Planned, *, statements: bool) -> None:
     console.print(f"plan for [bold]{escape(plan.name)}[/] (nothing was written)")
     for number, step in enumerate(plan.steps, start=1):
         console.print(f"  {number}. {escape(step)}")
@@ -224,7 +224,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         console.print(escape(found.content_text))
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
-        _swapped(found)
+        _print_swaps(found)
         findings(found.findings)
         _notes(found.null_readings)
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.get("figures", {})))
@@ -241,7 +241,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     console.print(found.ways_to_read, markup=False)
 
 
-def _swapped(found: Published) -> None:
+def _print_swaps(found: Published) -> None:
     """Untrue rows are told wherever a release is, not in its manifest alone."""
     figures = found.manifest.get("figures", {})
     if figures.get("swapped rows"):

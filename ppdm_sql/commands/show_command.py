@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 
 
 @click.command("show")
@@ -14,7 +14,7 @@ from ppdm_sql.commands.options import Options, json_option, pass_options
 @click.option("--history", "part", flag_value="history", help="What happened to it.")
 @json_option
 @pass_options
-def command(options: Options, name: str, part: str | None, as_json: bool) -> int:
+def command(options: GlobalOptions, name: str, part: str | None, as_json: bool) -> int:
     """Show one release: what was asked, what was achieved, what is not promised.
 
     \b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ppdm_sql.commands.options import Options, json_option, pass_options, sql_option
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, sql_option
 
 
 @click.command("verify")
@@ -13,7 +13,7 @@ from ppdm_sql.commands.options import Options, json_option, pass_options, sql_op
 @json_option
 @sql_option
 @pass_options
-def command(options: Options, names: tuple[str, ...], file: str | None, as_json: bool, show_sql: bool) -> int:
+def command(options: GlobalOptions, names: tuple[str, ...], file: str | None, as_json: bool, show_sql: bool) -> int:
     """Re-measure releases (all live ones when none is named), or an exported file, from what is stored.
 
     Finds requirements that no longer hold, rows or columns changed afterwards, and an edited manifest.
@@ -39,7 +39,7 @@ def command(options: Options, names: tuple[str, ...], file: str | None, as_json:
         show.print_json({"releases": [item.as_json() for item in found]})
     else:
         for item in found:
-            show.verified(item)
+            show.print_verified(item)
         if not found:
             show.console.print("there is no live release to verify")
     return 0 if all(item.holds for item in found) else 1

@@ -22,12 +22,12 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
-from ppdm_sql.evaluate.bench import Bench, Opened, chosen_learner, open_table
-from ppdm_sql.evaluate.current_releases import Beside, out_already, publishable
+from ppdm_sql.evaluate.bench import EvaluationBench, Opened, chosen_learner, open_table
+from ppdm_sql.evaluate.current_releases import CurrentReleases, current_releases_of, publishable
 from ppdm_sql.evaluate.grid import Point, points_of
-from ppdm_sql.evaluate.points import measured
+from ppdm_sql.evaluate.points import measure_point
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
-from ppdm_sql.evaluate.run import Asked, Standing, Told, evaluate, nobody
+from ppdm_sql.evaluate.run import EvaluationRequest, GridProgress, Watcher, evaluate, watch_nothing
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.requirements import KAnonymity
@@ -52,7 +52,7 @@ class Advice:
     evaluation: Evaluation  # on all rows
     tried: tuple[EvaluationPoint, ...]  # on the sample; empty where the table is small enough to try all on it
     sampled: int | None
-    beside: Beside | None = None  # None where nothing else is out from the same tables
+    beside: CurrentReleases | None = None  # None where nothing else is out from the same tables
 
 
 def advise(
@@ -62,7 +62,7 @@ def advise(
     sample: int = SAMPLE,
     learner: str | None = None,
     seed: int | None = None,
-    told: Told = nobody,
+    watch: Watcher = watch_nothing,
     show_values: bool = False,
 ) -> Advice:
     """Tries what fits the table, and says what to publish."""
@@ -71,19 +71,19 @@ def advise(
     chosen = chosen_learner(engine, opened, learner)
     protocol, drawn = read_protocol("holdout"), statement.policy.seed if seed is None else seed
     points = candidates(opened, engine.dialect)
-    small = _sampled(engine, opened, sample, drawn)
+    small = _draw_sample(engine, opened, sample, drawn)
     tried: list[EvaluationPoint] = []
     if small is not None:
-        tried = _tried(Bench(engine, small, protocol, chosen, drawn), points, told)
+        tried = _try_points(EvaluationBench(engine, small, protocol, chosen, drawn), points, watch)
         positions = {point.position for point in short_list(tried, _tested_rows(small, protocol))}
         points = [point for point in points if point.position in positions]
-    found = evaluate(engine, opened, _asked(points, protocol, chosen, drawn), told=told)
+    found = evaluate(engine, opened, _request_for(points, protocol, chosen, drawn), watch=watch)
     tested = _tested_rows(opened, protocol)
     best, beside = the_best(found.points, tested, [*found.points, *tried]), None  # refused where there is none
-    out = out_already(engine, statement, opened.source)
+    out = current_releases_of(engine, statement, opened.source)
     if out:
-        told(Standing("together with what is out", len(points), len(points), None))
-        best, beside = publishable(engine, statement, out, found.points, lambda left: _preferred(left, tested))
+        watch(GridProgress("together with what is out", len(points), len(points), None))
+        best, beside = publishable(engine, statement, out, found.points, lambda left: _preferred_point(left, tested))
     left = _without(found, beside)
     return Advice(
         best=best,
@@ -96,7 +96,7 @@ def advise(
     )
 
 
-def _without(found: Evaluation, beside: Beside | None) -> Evaluation:
+def _without(found: Evaluation, beside: CurrentReleases | None) -> Evaluation:
     """What the advice was chosen from."""
     gone = {point.position for point in beside.left_out} if beside is not None else set()
     return replace(found, points=tuple(point for point in found.points if point.position not in gone))
@@ -117,7 +117,7 @@ def candidates(opened: Opened, dialect: str) -> list[Point]:
     return points_of(publish, methods, {KAnonymity.word: tuple(fitting)}, dialect)
 
 
-def _sampled(engine: Engine, opened: Opened, sample: int, seed: int) -> Opened | None:
+def _draw_sample(engine: Engine, opened: Opened, sample: int, seed: int) -> Opened | None:
     """About so many rows of the source; None where it has hardly more."""
     parts = opened.rows // max(sample, 1)
     if parts < 2:
@@ -134,7 +134,7 @@ def _sampled(engine: Engine, opened: Opened, sample: int, seed: int) -> Opened |
     return replace(opened, source=replace(source, relation=_SAMPLED), rows=int(engine.fetch_one(count)[0]))
 
 
-def _tried(bench: Bench, points: Sequence[Point], told: Told) -> list[EvaluationPoint]:
+def _try_points(bench: EvaluationBench, points: Sequence[Point], watch: Watcher) -> list[EvaluationPoint]:
     """The grid on the sample; its figures are not kept."""
     made: list[EvaluationPoint] = []
     try:
@@ -143,19 +143,19 @@ def _tried(bench: Bench, points: Sequence[Point], told: Told) -> list[Evaluation
             for point in points:
                 doing = f"on {bench.opened.rows:,} rows: {point.algorithm}, {', '.join(point.requirements)}"
                 left = sum(one.seconds for one in made) / len(made) * (len(points) - len(made)) if made else None
-                told(Standing(doing, len(made), len(points), left))
+                watch(GridProgress(doing, len(made), len(points), left))
                 with bench.engine.workspace():
-                    made.append(measured(bench, point))
+                    made.append(measure_point(bench, point))
     finally:
         bench.clear()
         bench.engine.drop_table(_SAMPLED, temporary=True)
     return made
 
 
-def _asked(points: Sequence[Point], protocol: Protocol, learner: str | None, seed: int) -> Asked:
+def _request_for(points: Sequence[Point], protocol: Protocol, learner: str | None, seed: int) -> EvaluationRequest:
     values = dict.fromkeys(str(KAnonymity(point.k)) for point in points if point.k is not None)
     methods = tuple(dict.fromkeys(point.algorithm for point in points))
-    return Asked(tuple(points), methods, {KAnonymity.word: list(values)}, protocol, learner, seed)
+    return EvaluationRequest(tuple(points), methods, {KAnonymity.word: list(values)}, protocol, learner, seed)
 
 
 def _tested_rows(opened: Opened, protocol: Protocol) -> int:
@@ -205,7 +205,7 @@ def tolerance(best: float, tested: int, *, is_share: bool) -> float:
     return math.sqrt(max(best * (1 - best), 0) / tested) if is_share else _R_SQUARED_STEP
 
 
-def _preferred(points: Sequence[EvaluationPoint], tested: int) -> EvaluationPoint | None:
+def _preferred_point(points: Sequence[EvaluationPoint], tested: int) -> EvaluationPoint | None:
     """Of those near the best the one with the least loss, then the least risk, then the first."""
     order = sorted(near_best(points, tested), key=lambda one: (-_goods(one)[1], -_goods(one)[2], one.position))
     return order[0] if order else None
@@ -213,12 +213,12 @@ def _preferred(points: Sequence[EvaluationPoint], tested: int) -> EvaluationPoin
 
 def short_list(points: Sequence[EvaluationPoint], tested: int, most: int = SHORT_LIST) -> list[EvaluationPoint]:
     """The preferred point, then that of every other method, then the rest of the front."""
-    first = _preferred(points, tested)
+    first = _preferred_point(points, tested)
     if first is None:
         return _least_refused(points)
     front = pareto_front(points)
     others = [name for name in dict.fromkeys(point.algorithm for point in front) if name != first.algorithm]
-    by_method = [_preferred([point for point in front if point.algorithm == name], tested) for name in others]
+    by_method = [_preferred_point([point for point in front if point.algorithm == name], tested) for name in others]
     ranked = sorted((one for one in by_method if one is not None), key=lambda one: [-part for part in _goods(one)])
     listed = {one.position: one for one in (first, *ranked, *front)}
     return list(listed.values())[:most]
@@ -232,7 +232,7 @@ def _least_refused(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
 
 def the_best(points: Sequence[EvaluationPoint], tested: int, tried: Sequence[EvaluationPoint] = ()) -> EvaluationPoint:
     """What to publish; where nothing can be, why."""
-    found = _preferred(points, tested)
+    found = _preferred_point(points, tested)
     if found is None:
         why = dict.fromkeys(f"{one.algorithm}: {one.reason}" for one in (*points, *tried) if one.reason is not None)
         told = "; ".join(why) or "a requirement is breached in everything that was tried"

@@ -52,7 +52,7 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
             with engine.workspace():
                 _answer(engine, model, number, into)
         sides = {"first": _ANSWERS[0].table(), "second": _ANSWERS[1].table()}
-        rows, same = engine.fetch_one(statement("evaluate/class_match", _aliased(sides)))
+        rows, same = engine.fetch_one(statement("evaluate/class_match", _alias_tables(sides)))
     finally:
         for table in (_ROWS, *_ANSWERS):
             engine.drop_table(table, temporary=True)
@@ -61,7 +61,7 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
     return Fraction(int(same), int(rows))
 
 
-def _aliased(sides: dict[str, exp.Table]) -> dict[str, exp.Expr]:
+def _alias_tables(sides: dict[str, exp.Table]) -> dict[str, exp.Expr]:
     """The real tables under the names their columns are asked by."""
     for name, table in sides.items():
         table.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
@@ -140,10 +140,10 @@ def _bands(tree: Tree, split: Cut | Bands, branch: int, former: Region | None) -
     taken = split.branches if isinstance(split, Bands) else (0, 1)
     places = [None if at is None else position(attribute, at) for at in ends]
     now = [(places[band], places[band + 1]) for band, to in enumerate(taken) if to == branch]
-    return tuple(now) if former is None else tuple(_met(former, now))
+    return tuple(now) if former is None else tuple(_intersection(former, now))
 
 
-def _met(former: Region, now: Sequence[Band]) -> Iterator[Band]:
+def _intersection(former: Region, now: Sequence[Band]) -> Iterator[Band]:
     """What lies in a band of both."""
     for band in former:
         assert isinstance(band, tuple)

@@ -25,7 +25,7 @@ from ppdm_sql.evaluate.workload import Answered
 from ppdm_sql.methods.plan import Private
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
@@ -76,7 +76,7 @@ def chosen_learner(engine: Engine, opened: Opened, wanted: str | None = None) ->
     """
     target = opened.source.target
     if wanted is not None and wanted not in (*LEARNERS, NO_LEARNER):
-        raise PolicyError(f"--learner {shown(wanted)}: {did_you_mean(wanted, (*LEARNERS, NO_LEARNER))}")
+        raise PolicyError(f"--learner {printable(wanted)}: {did_you_mean(wanted, (*LEARNERS, NO_LEARNER))}")
     if target is None or target in opened.source.quasi or wanted == NO_LEARNER:
         return None
     return wanted or ("regression" if _is_numeric(engine, opened, target) else "c45_spread")
@@ -107,7 +107,7 @@ class Fold:
         return here if test else exp.Not(this=here)
 
     @property
-    def learned(self) -> exp.Expr:
+    def training_filter(self) -> exp.Expr:
         """The training rows a learner sees: all, or of a large table the first share of every part."""
         return exp.and_(self.condition(test=False), self.first_share)
 
@@ -116,7 +116,7 @@ class Fold:
         return exp.LT(this=column(self.mark), expression=exp.Literal.number(self.parts))
 
 
-class Bench:
+class EvaluationBench:
     """The rows of a policy, dealt once, for every point to work on."""
 
     def __init__(self, engine: Engine, opened: Opened, protocol: Protocol, learner: str | None, seed: int) -> None:
@@ -187,7 +187,7 @@ class Bench:
         self.unchanging.add(train)
         return made
 
-    def masked(self, fold: Fold) -> Source:
+    def masked_source(self, fold: Fold) -> Source:
         """All rows, the target of those to test with withheld: a method that looks at targets must not see them."""
         target, name = str(self.opened.source.target), own(f"ppdm_bench_masked_{fold.number}")
         if name not in self._masked:

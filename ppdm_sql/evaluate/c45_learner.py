@@ -9,13 +9,13 @@ import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.encode_rows import encoder, load_told
+from ppdm_sql.evaluate.encode_rows import encoder, load_predictions
 from ppdm_sql.evaluate.missing_c45 import learn
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.words import printable
 from ppdm_sql.statements.names import Name
 
 
-def tell(
+def predict_with_c45(
     engine: Engine,
     train: Name,
     test: Name,
@@ -27,12 +27,12 @@ def tell(
     """Stores what a tree learned from one relation says of another; gives the number of classes."""
     unknown = [name for name in options if name != "prune"]
     if unknown:
-        raise PolicyError(f"c45_spread has no option {shown(unknown[0])}: known is prune")
+        raise PolicyError(f"c45_spread has no option {printable(unknown[0])}: known is prune")
     prune = options.get("prune", True)
     if not isinstance(prune, bool):
         raise PolicyError("prune is true or false")
     code = encoder(engine, train, attributes, target, cut=True)
-    seen, asked = code.encoded(train), code.encoded(test)
+    seen, asked = code.encode(train), code.encode(test)
     tree = learn(np.column_stack(seen.columns), seen.classes, seen.rows.astype(np.float64), code.classes, prune=prune)
-    load_told(engine, into, asked, tree.shares(np.column_stack(asked.columns)))
+    load_predictions(engine, into, asked, tree.shares(np.column_stack(asked.columns)))
     return code.classes

@@ -48,7 +48,7 @@ class Ranks:
 
 
 @dataclass(frozen=True)
-class Area:
+class MeanOverK:
     """The mean height of the score of a method over k, from the least to the greatest that was measured."""
 
     series: str
@@ -86,7 +86,7 @@ def _pairs(point: EvaluationPoint) -> list[tuple[Fraction, Fraction]]:
     return list(zip(folds[::2], folds[1::2], strict=True))
 
 
-def ranked(found: Evaluation) -> Ranks | None:
+def rank_methods(found: Evaluation) -> Ranks | None:
     """The methods by their ranks in every setting that all of them were measured with; None where these are few."""
     blocks = []
     for points in _by_setting(found).values():
@@ -108,14 +108,14 @@ def ranked(found: Evaluation) -> Ranks | None:
     )
 
 
-def areas(found: Evaluation) -> list[Area]:
+def areas(found: Evaluation) -> list[MeanOverK]:
     """Of every method with two values of k or more, each combination with other requirements by itself."""
     lines: dict[str, list[tuple[int, float]]] = {}
-    for point in _measured(found.points):
+    for point in _measured_points(found.points):
         if point.k is not None and point.score is not None:
             lines.setdefault(series(point), []).append((point.k, point.score))
     return [
-        Area(name, min(line)[0], max(line)[0], float(area_over(line).mean))
+        MeanOverK(name, min(line)[0], max(line)[0], float(area_over(line).mean))
         for name, line in lines.items()
         if len(line) > 1
     ]
@@ -130,12 +130,12 @@ def series(point: EvaluationPoint) -> str:
 def _by_setting(found: Evaluation) -> dict[str, list[EvaluationPoint]]:
     """The measured points by what is required, in the order of the grid."""
     settings: dict[str, list[EvaluationPoint]] = {}
-    for point in _measured(found.points):
+    for point in _measured_points(found.points):
         settings.setdefault(point.asked, []).append(point)
     return settings
 
 
-def _measured(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
+def _measured_points(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
     return [point for point in points if point.status == "measured" and point.holds]
 
 
@@ -145,7 +145,7 @@ def _measured(points: Sequence[EvaluationPoint]) -> list[EvaluationPoint]:
 def in_words(found: Evaluation) -> list[str]:
     """All of it for people, a line each."""
     lines = [_difference(one) for one in differences(found)]
-    ranks = ranked(found)
+    ranks = rank_methods(found)
     return [*lines, *([] if ranks is None else [_ranks(ranks)]), *_areas(found)]
 
 

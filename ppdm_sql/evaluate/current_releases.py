@@ -27,7 +27,7 @@ Choose = Callable[[Sequence[EvaluationPoint]], EvaluationPoint | None]  # the be
 
 
 @dataclass(frozen=True)
-class Beside:
+class CurrentReleases:
     """What is out from the same tables, and what that means for the advice."""
 
     releases: tuple[str, ...]
@@ -50,7 +50,7 @@ class Beside:
         return f"{out} What is advised can be published beside it.{left}"
 
 
-def out_already(engine: Engine, statement: Publish, source: Source) -> tuple[str, ...]:
+def current_releases_of(engine: Engine, statement: Publish, source: Source) -> tuple[str, ...]:
     """The releases that a publication of the statement would be judged together with."""
     if statement.policy.supersedes or not migrate.is_there(engine):
         return ()
@@ -59,20 +59,20 @@ def out_already(engine: Engine, statement: Publish, source: Source) -> tuple[str
 
 def publishable(
     engine: Engine, statement: Publish, out: tuple[str, ...], points: Sequence[EvaluationPoint], choose: Choose
-) -> tuple[EvaluationPoint, Beside]:
+) -> tuple[EvaluationPoint, CurrentReleases]:
     """The first choice that is not refused beside the others; where all are, the first of all, and why."""
     left, refused = list(points), list[tuple[EvaluationPoint, Breach]]()
     while (best := choose(left)) is not None:
-        breach = _breach(engine, _stated(engine, statement, best))
+        breach = _breach(engine, _statement_of(engine, statement, best))
         if breach is None:
-            return best, Beside(out, tuple(point for point, _ in refused))
+            return best, CurrentReleases(out, tuple(point for point, _ in refused))
         refused.append((best, breach))
         left.remove(best)
     first, why = refused[0]
-    return first, Beside(out, breach=why)
+    return first, CurrentReleases(out, breach=why)
 
 
-def _stated(engine: Engine, statement: Publish, point: EvaluationPoint) -> Publish:
+def _statement_of(engine: Engine, statement: Publish, point: EvaluationPoint) -> Publish:
     """The statement of a point, with the folder its files are looked for in."""
     (stated,) = grammar.parse(str(point.statement), dialect=engine.dialect)
     assert isinstance(stated, Publish)

@@ -19,14 +19,14 @@ _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(frozen=True)
-class Moved:
+class Displacement:
     """open_share: the mean share of values a released number leaves open; moved: mean distance over the range."""
 
     open_share: Fraction
     moved: Fraction
 
 
-def coupled(info: ColumnInfo, held: Mapping[object, int], shown: Mapping[object, int]) -> Moved:
+def displacement_of(info: ColumnInfo, held: Mapping[object, int], shown: Mapping[object, int]) -> Displacement:
     """Of a column's values and rows before and after; NULL, NaN and infinities have no place and are left out.
 
     >>> age = ColumnInfo("age", Kind.INTEGER, "INTEGER")
@@ -36,8 +36,8 @@ def coupled(info: ColumnInfo, held: Mapping[object, int], shown: Mapping[object,
     before, after = _line(info, held), _line(info, shown)
     rows, released = sum(count for _, count in before), sum(count for _, count in after)
     if not rows or not released:
-        return Moved(Fraction(0), Fraction(0))
-    return Moved(_open_share(before, after, rows, released), _distance(before, after, rows, released))
+        return Displacement(Fraction(0), Fraction(0))
+    return Displacement(_open_share(before, after, rows, released), _distance(before, after, rows, released))
 
 
 def _line(info: ColumnInfo, counted: Mapping[object, int]) -> list[tuple[Fraction, int]]:

@@ -36,7 +36,7 @@ _ROWS, _CLASS = "ppdm_rows", "ppdm_y"
 
 
 @dataclass(frozen=True)
-class Column:
+class LearnedColumn:
     """An attribute: the look-up table of its categories, the cuts of its numbers, or neither (numbers as they are)."""
 
     info: ColumnInfo
@@ -53,7 +53,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedRows:
     """Distinct rows: per attribute a code or a number (NaN is NULL), the class, and how many rows are alike."""
 
     columns: tuple[NDArray[Any], ...]
@@ -66,23 +66,23 @@ class Encoder:
     """How rows are told in numbers."""
 
     engine: Engine
-    columns: tuple[Column, ...]
+    columns: tuple[LearnedColumn, ...]
     target: Lookup
 
     @property
     def classes(self) -> int:
         return self.target.size - (self.target.null_code is not None)
 
-    def encoded(self, relation: Name) -> Encoded:
+    def encode(self, relation: Name) -> EncodedRows:
         """The rows of a relation that have a class, equal ones together."""
         query = exp.Select().from_(relation.table("r"))
-        query, classes = _joined(self.engine, query, self.target, "y", exp.Literal.number(UNKNOWN))
+        query, classes = _join_lookup(self.engine, query, self.target, "y", exp.Literal.number(UNKNOWN))
         names, parts = [_CLASS], [classes]
         for place, each in enumerate(self.columns):
             names.append(f"ppdm_x{place}")
             if each.lookup is not None:
                 unseen = exp.Literal.number(each.size - 1)
-                query, code = _joined(self.engine, query, each.lookup, f"l{place}", unseen)
+                query, code = _join_lookup(self.engine, query, each.lookup, f"l{place}", unseen)
                 parts.append(code)
             else:
                 parts.append(_number(each))
@@ -100,7 +100,7 @@ class Encoder:
         )
         labels, rows = found[_CLASS].astype(np.int64), found[_ROWS].astype(np.int64)
         order = np.lexsort([labels, *kept])  # a GROUP BY has no order, and some learners look at it
-        return Encoded(tuple(one[order] for one in kept), labels[order], rows[order])
+        return EncodedRows(tuple(one[order] for one in kept), labels[order], rows[order])
 
 
 def encoder(engine: Engine, train: Name, attributes: Sequence[ColumnInfo], target: ColumnInfo, *, cut: bool) -> Encoder:
@@ -113,16 +113,16 @@ def encoder(engine: Engine, train: Name, attributes: Sequence[ColumnInfo], targe
         if info.kind is Kind.UNSUPPORTED:
             raise PolicyError(f'column "{info.name}": type {info.declared.split("(")[0]} cannot be learned from')
         if info.kind.is_ordered and not cut:
-            found.append(Column(info, attribute_of(info)))
+            found.append(LearnedColumn(info, attribute_of(info)))
         elif info.kind.is_ordered:
             lookup = make_lookup(engine, train, info)
-            found.append(Column(info, attribute_of(info), cuts=_cuts(engine, train, lookup, classes)))
+            found.append(LearnedColumn(info, attribute_of(info), cuts=_cuts(engine, train, lookup, classes)))
         else:
-            found.append(Column(info, attribute_of(info), lookup=make_lookup(engine, train, info)))
+            found.append(LearnedColumn(info, attribute_of(info), lookup=make_lookup(engine, train, info)))
     return Encoder(engine, tuple(found), classes)
 
 
-def _joined(
+def _join_lookup(
     engine: Engine, query: exp.Select, lookup: Lookup, alias: str, unseen: exp.Expr
 ) -> tuple[exp.Select, exp.Expr]:
     """The query with a look-up table, and the row's code in it."""
@@ -136,7 +136,7 @@ def _joined(
     return query, code
 
 
-def _number(each: Column) -> exp.Expr:
+def _number(each: LearnedColumn) -> exp.Expr:
     """A number as it is, or the number of cuts it lies above."""
     plain = column(each.info.name, "r")
     missing = exp.Is(this=plain.copy(), expression=exp.Null())
@@ -173,8 +173,8 @@ def _cuts(engine: Engine, train: Name, lookup: Lookup, classes: Lookup) -> tuple
     """Where intervals start that tell the classes apart."""
     known = lookup.size - (lookup.null_code is not None)
     query = exp.Select().from_(train.table("r"))
-    query, code = _joined(engine, query, lookup, "l", exp.Literal.number(MISSING))
-    query, label = _joined(engine, query, classes, "y", exp.Literal.number(UNKNOWN))
+    query, code = _join_lookup(engine, query, lookup, "l", exp.Literal.number(MISSING))
+    query, label = _join_lookup(engine, query, classes, "y", exp.Literal.number(UNKNOWN))
     inner = query.select(aliased(code, "ppdm_x"), aliased(label, _CLASS))
     keys = [column("ppdm_x", "c"), column(_CLASS, "c")]
     counted = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), _ROWS)])
@@ -208,7 +208,7 @@ def _cut(value: object) -> Decimal | str | None:
 # -- back into the database --------------------------------------------------------------------------------
 
 
-def load_told(engine: Engine, into: Name, found: Encoded, shares: Floats, told: Ints | None = None) -> None:
+def load_predictions(engine: Engine, into: Name, found: EncodedRows, shares: Floats, told: Ints | None = None) -> None:
     """What was told of each row, as accuracy.py counts it; shares: (distinct row, class)."""
     import pyarrow as pa
 

@@ -61,20 +61,20 @@ def _ranked_rows(engine: Engine, rows: exp.Select, names: Sequence[str], parts: 
     occurrence = exp.Window(
         this=exp.RowNumber(), partition_by=marks, order=exp.Order(expressions=[exp.Ordered(this=marks[0].copy())])
     )
-    counted = _passed(rows, "h", [*names, _FIRST, _SECOND]).select(aliased(occurrence, _OCCURRENCE))
+    counted = _pass_columns(rows, "h", [*names, _FIRST, _SECOND]).select(aliased(occurrence, _OCCURRENCE))
     again = hash_numbers(engine, [column(name, "o") for name in (_FIRST, _SECOND, _OCCURRENCE)], salt=salt)
     order = [exp.Ordered(this=part) for part in (*again, column(_OCCURRENCE, "o"))]
     place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
-    return _passed(counted, "o", names).select(aliased(_part(place, parts), FOLD))
+    return _pass_columns(counted, "o", names).select(aliased(_part(place, parts), FOLD))
 
 
 def _ranked_groups(rows: exp.Select, names: Sequence[str], parts: int) -> exp.Select:
     order = [exp.Ordered(this=column(name, "h")) for name in (_FIRST, _SECOND)]
     place = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=exp.Order(expressions=order))
-    return _passed(rows, "h", names).select(aliased(_part(place, parts), FOLD))
+    return _pass_columns(rows, "h", names).select(aliased(_part(place, parts), FOLD))
 
 
-def _passed(inner: exp.Select, alias: str, names: Sequence[str]) -> exp.Select:
+def _pass_columns(inner: exp.Select, alias: str, names: Sequence[str]) -> exp.Select:
     return exp.Select(expressions=[column(name, alias) for name in names]).from_(inner.subquery(alias, copy=False))
 
 

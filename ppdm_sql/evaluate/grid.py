@@ -13,9 +13,9 @@ from itertools import product
 from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Policy, Publish, Statement
-from ppdm_sql.policy.render import rendered
+from ppdm_sql.policy.render import render_statement
 from ppdm_sql.policy.stored_requirements import requirement
-from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, shown
+from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, printable
 from ppdm_sql.requirements import WORDS, KAnonymity, Requirement
 
 MOST_POINTS = 1000
@@ -66,9 +66,9 @@ def read_grid(texts: Sequence[str]) -> dict[str, tuple[Requirement, ...]]:
         word, equals, values = (part.strip() for part in text.partition("="))
         word = word.lower()
         if not equals or not word:
-            raise PolicyError(f"--grid {shown(text)}: a grid is written word=value,value, as in k=5,10,50")
+            raise PolicyError(f"--grid {printable(text)}: a grid is written word=value,value, as in k=5,10,50")
         if word not in WORDS:
-            raise PolicyError(f"--grid {shown(word)}: unknown requirement: {did_you_mean(word, WORDS)}")
+            raise PolicyError(f"--grid {printable(word)}: unknown requirement: {did_you_mean(word, WORDS)}")
         if word in axes:
             raise PolicyError(f"--grid {word}: given twice; write all its values in one, as in {word}=5,10")
         axes[word] = tuple(dict.fromkeys(_value(word, value) for value in _split(values)))
@@ -103,7 +103,7 @@ def read_methods(text: str) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for name in found:
         if name not in ALGORITHMS:
-            raise PolicyError(f"--method {shown(name)}: unknown method: {did_you_mean(name, ALGORITHMS)}")
+            raise PolicyError(f"--method {printable(name)}: unknown method: {did_you_mean(name, ALGORITHMS)}")
         if name not in available():
             raise NotAvailable(f"--method {name}: not in this version; there is: {', '.join(available())}")
     return found
@@ -114,7 +114,7 @@ def available() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*registry.table_methods(), *registry.model_methods())))
 
 
-def chosen(statements: Sequence[Statement], release: str | None = None, file: str | None = None) -> Publish:
+def choose_statement(statements: Sequence[Statement], release: str | None = None, file: str | None = None) -> Publish:
     """The statement of a file that is meant: the only one, or that of this name."""
     found = [one for one in statements if isinstance(one, Publish)]
     names = [".".join(word.text for word in one.name) for one in found]
@@ -123,10 +123,11 @@ def chosen(statements: Sequence[Statement], release: str | None = None, file: st
     if release is not None:
         found = [one for one, name in zip(found, names, strict=True) if name == release]
         if len(found) != 1:
-            told = f"the file has {len(found) or 'no'} release {shown(release)}; it has {', '.join(map(shown, names))}"
-            raise PolicyError(f"--release: {told}", file=file)
+            listed = ", ".join(map(printable, names))
+            message = f"the file has {len(found) or 'no'} release {printable(release)}; valid names: {listed}"
+            raise PolicyError(f"--release: {message}", file=file)
     elif len(found) > 1:
-        listed = ", ".join(map(shown, names))
+        listed = ", ".join(map(printable, names))
         raise PolicyError(f"the file has {len(found)} releases ({listed}): choose one with --release", file=file)
     return found[0]
 
@@ -156,14 +157,14 @@ def _check_sensitive(policy: Policy, grid: Grid) -> None:
 
 
 def _point(position: int, statement: Publish, method: str, asked: Sequence[Requirement], dialect: str) -> Point:
-    policy = replace(statement.policy, requirements=_required(statement.policy.requirements, asked))
+    policy = replace(statement.policy, requirements=_replace_requirements(statement.policy.requirements, asked))
     policy, left_out = _for_method(policy, method)
     kind = _kind(statement, method)
     live = statement.live and method == statement.policy.algorithm
     if statement.live and not live:
         left_out = (*left_out, "LIVE")
     made = replace(statement, policy=policy, kind=kind, live=live)
-    return Point(position, replace(made, text=rendered(made, dialect)), left_out)
+    return Point(position, replace(made, text=render_statement(made, dialect)), left_out)
 
 
 def _kind(statement: Publish, method: str) -> ReleaseKind:
@@ -174,7 +175,7 @@ def _kind(statement: Publish, method: str) -> ReleaseKind:
     return "MODEL" if makes_models else "TABLE"
 
 
-def _required(former: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[Requirement, ...]:
+def _replace_requirements(former: Sequence[Requirement], asked: Sequence[Requirement]) -> tuple[Requirement, ...]:
     """Those of the policy, with the asked ones in place of their kind."""
     by_word = {item.word: item for item in former} | {item.word: item for item in asked}
     return tuple(by_word.values())

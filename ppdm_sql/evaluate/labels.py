@@ -39,7 +39,7 @@ _BREAK = re.compile(r"\\.|, ", re.DOTALL)  # an escaped sign, or the end of a me
 
 
 @dataclass(frozen=True)
-class Covered:
+class Coverage:
     """The values a label may stand for, by their places; null: NULL too; hidden: those that are never named too."""
 
     places: frozenset[int] | range = frozenset()
@@ -62,7 +62,7 @@ class Values:
         cls, info: ColumnInfo, values: Iterable[object], *, has_null: bool, hierarchy: Hierarchy | None = None
     ) -> Values:
         """From the values as the engine hands them over; moments as text."""
-        texts = list(dict.fromkeys(printed(value, info) for value in values))  # 0.0 and -0.0 are one
+        texts = list(dict.fromkeys(label_of(value, info) for value in values))  # 0.0 and -0.0 are one
         if hierarchy is not None:
             known = [text for text in hierarchy.order if text in set(texts)]
             return cls(info, (*known, *sorted(set(texts) - set(known))), has_null, hierarchy.only(known))
@@ -99,23 +99,23 @@ class Values:
 
     # -- reading -----------------------------------------------------------------------------------
 
-    def covered(self, label: str) -> Covered | None:
+    def read_label(self, label: str) -> Coverage | None:
         """What a label may stand for; None when it cannot be read."""
         if label in self._place:
-            return Covered(frozenset([self._place[label]]))
+            return Coverage(frozenset([self._place[label]]))
         if _STARS.fullmatch(label):
-            return Covered(range(len(self.texts)), self.has_null, suppressed=True)
+            return Coverage(range(len(self.texts)), self.has_null, suppressed=True)
         if label in self._nodes:
-            return Covered(self._nodes[label])
+            return Coverage(self._nodes[label])
         if _MISSING.fullmatch(label):
-            return Covered(null=True)
+            return Coverage(null=True)
         if _KNOWN.fullmatch(label):
-            return Covered(range(len(self.texts)))
+            return Coverage(range(len(self.texts)))
         if self.info.kind.is_ordered:
             return self._interval(label)
         return self._list(_NUMBERED.sub("", label))
 
-    def _interval(self, label: str) -> Covered | None:
+    def _interval(self, label: str) -> Coverage | None:
         low: str | None = None
         high: str | None = None
         closed = False
@@ -134,14 +134,14 @@ class Values:
             stop = self._numbers if high is None else side(self._line, place_of(high, self.info))
         except ValueError:
             return None
-        return Covered(range(start, max(start, stop)))
+        return Coverage(range(start, max(start, stop)))
 
     @cached_property
     def _numbers(self) -> int:
         """How many values are on the line: NaN lies behind it."""
         return bisect_left(self._line, _NAN)
 
-    def _list(self, label: str) -> Covered | None:
+    def _list(self, label: str) -> Coverage | None:
         braces = len(label) - len(label.lstrip("{"))
         if not 0 < braces <= self._braces or not label.endswith("}" * braces):
             return None
@@ -160,7 +160,7 @@ class Values:
                 places.add(self._place[_plain(piece)])
             else:
                 return None
-        return Covered(frozenset(places), null, hidden)
+        return Coverage(frozenset(places), null, hidden)
 
 
 def _pieces(inside: str) -> list[str]:
@@ -214,7 +214,7 @@ def place_of(text: str, info: ColumnInfo) -> tuple[int, Any]:
     return 0, Fraction(number)
 
 
-def printed(value: object, info: ColumnInfo) -> str:
+def label_of(value: object, info: ColumnInfo) -> str:
     """A value as a release prints it when it stands alone."""
     if info.kind in MOMENTS:
         return moment_text(str(value))
@@ -223,7 +223,7 @@ def printed(value: object, info: ColumnInfo) -> str:
     return leaf_text(value)
 
 
-def loss_of_cell(covered: Covered | None, values: Values, hidden: int) -> Fraction:
+def loss_of_cell(covered: Coverage | None, values: Values, hidden: int) -> Fraction:
     """The share of the column's values that a cell leaves open: 0 for the value itself, 1 for nothing said.
 
     hidden: how many values no label names.  A label that cannot be read says nothing.
@@ -234,7 +234,7 @@ def loss_of_cell(covered: Covered | None, values: Values, hidden: int) -> Fracti
     return Fraction(max(many - 1, 0), max(values.distinct - 1, 1))
 
 
-def never_named(labels: Sequence[Covered | None], values: Values) -> int:
+def never_named(labels: Sequence[Coverage | None], values: Values) -> int:
     """How many values no label names: those that `...` stands for.
 
     A value that is only ever suppressed is counted too, although the one who wrote `...` knows better.

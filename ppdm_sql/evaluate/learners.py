@@ -25,7 +25,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import c45_learner, sklearn_learners
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 from ppdm_sql.trees.comparing import category, compared
 from ppdm_sql.trees.expression import MEAN, NODE
@@ -78,7 +78,7 @@ def learn_and_test(
 ) -> Score:
     """Learns from one relation and counts on the other how often it is right; only counts leave the database."""
     if learner not in LEARNERS:
-        raise PolicyError(f"there is no learner {shown(learner)}: {did_you_mean(learner, LEARNERS)}")
+        raise PolicyError(f"there is no learner {printable(learner)}: {did_you_mean(learner, LEARNERS)}")
     infos = _columns(engine, train, test, [target, *attributes])
     attributes = _telling(engine, train, attributes)
     infos = [infos[0], *(info for info in infos[1:] if info.name in attributes)]
@@ -205,12 +205,14 @@ def _naive_bayes(task: _Task, learner: str) -> Score:
 
 
 def _c45_spread(task: _Task, learner: str) -> Score:
-    classes = c45_learner.tell(task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options)
+    classes = c45_learner.predict_with_c45(
+        task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options
+    )
     return _score(task.engine, classes)
 
 
 def _outside(task: _Task, learner: str) -> Score:
-    classes = sklearn_learners.tell(
+    classes = sklearn_learners.predict_with_sklearn(
         task.engine, task.train, task.test, task.attributes, task.target, _TOLD, learner, task.options
     )
     return _score(task.engine, classes)

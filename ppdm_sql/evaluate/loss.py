@@ -24,8 +24,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.displacement import coupled
-from ppdm_sql.evaluate.labels import MOMENTS, Values, loss_of_cell, never_named, printed
+from ppdm_sql.evaluate.displacement import displacement_of
+from ppdm_sql.evaluate.labels import MOMENTS, Values, label_of, loss_of_cell, never_named
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -92,7 +92,7 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
     columns = tuple(
         sides.loss(before[name], after[name], hierarchies.get(name))
         if name in source.quasi
-        else sides.passed(before[name], after[name])
+        else sides.unchanged_loss(before[name], after[name])
         for name in source.published
     )
     classes, squares, minority = _classes(engine, released, source.quasi, source.target)
@@ -146,7 +146,7 @@ class _Sides:
     raw: Name
     released: Name
 
-    def passed(self, before: ColumnInfo, after: ColumnInfo) -> ColumnLoss:
+    def unchanged_loss(self, before: ColumnInfo, after: ColumnInfo) -> ColumnLoss:
         """A column that nothing was done to."""
         was, now, new = self._distinct(before.name)
         return ColumnLoss(before.name, 0, Fraction(0), was, now, bool(new))
@@ -167,11 +167,11 @@ class _Sides:
 
     def _labels(self, values: Values, shown: Mapping[object, int], nulls: int, distinct: tuple[int, int]) -> ColumnLoss:
         texts = {
-            label if isinstance(label, str) else printed(label, values.info): rows
+            label if isinstance(label, str) else label_of(label, values.info): rows
             for label, rows in shown.items()
             if label is not None
         }
-        read = {label: values.covered(label) for label in texts}
+        read = {label: values.read_label(label) for label in texts}
         hidden = never_named(list(read.values()), values)
         total = sum(shown.values())
         lost = Fraction(nulls)
@@ -191,7 +191,7 @@ class _Sides:
         nulls: int,
         distinct: tuple[int, int],
     ) -> ColumnLoss:
-        found = coupled(info, held, shown)
+        found = displacement_of(info, held, shown)
         total = max(sum(shown.values()), 1)
         known = total - shown.get(None, 0)
         lost = nulls + found.open_share * known

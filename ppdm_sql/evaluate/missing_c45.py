@@ -25,12 +25,12 @@ _LEAST, _CONFIDENCE, _BOTHER, _TINY = 2.0, 0.25, 0.1, 1e-6
 
 
 @dataclass
-class Tree:
+class C45Tree:
     """A node: rows per class, and the children by the code of an attribute."""
 
     counts: Weights
     attribute: int = -1
-    children: dict[int, Tree] = field(default_factory=dict)
+    children: dict[int, C45Tree] = field(default_factory=dict)
 
     def predict(self, codes: Codes) -> Codes:
         """The likeliest class of each row; of equally likely ones the first."""
@@ -58,7 +58,7 @@ class Tree:
         return found
 
 
-def learn(codes: Codes, classes: Codes, weights: Weights, number: int, *, prune: bool = True) -> Tree:
+def learn(codes: Codes, classes: Codes, weights: Weights, number: int, *, prune: bool = True) -> C45Tree:
     """codes: (row, attribute), -1 for a missing value; number: of classes."""
     tree = _grow(codes, classes, weights, number, frozenset(range(codes.shape[1])))
     if prune:
@@ -66,11 +66,11 @@ def learn(codes: Codes, classes: Codes, weights: Weights, number: int, *, prune:
     return tree
 
 
-def _grow(codes: Codes, classes: Codes, weights: Weights, number: int, left: frozenset[int]) -> Tree:
-    node = Tree(np.bincount(classes, weights, number).astype(np.float64))
+def _grow(codes: Codes, classes: Codes, weights: Weights, number: int, left: frozenset[int]) -> C45Tree:
+    node = C45Tree(np.bincount(classes, weights, number).astype(np.float64))
     if weights.sum() < 2 * _LEAST or (node.counts > _TINY).sum() < 2:
         return node
-    node.attribute = _chosen(codes, classes, weights, number, sorted(left))
+    node.attribute = _choose_split(codes, classes, weights, number, sorted(left))
     if node.attribute < 0:
         return node
     column = codes[:, node.attribute]
@@ -84,7 +84,7 @@ def _grow(codes: Codes, classes: Codes, weights: Weights, number: int, left: fro
     return node
 
 
-def _chosen(codes: Codes, classes: Codes, weights: Weights, number: int, left: Sequence[int]) -> int:
+def _choose_split(codes: Codes, classes: Codes, weights: Weights, number: int, left: Sequence[int]) -> int:
     total = weights.sum()
     gains, ratios, names = [], [], []
     for attribute in left:
@@ -116,7 +116,7 @@ def _bits(counts: Weights) -> float:
     return float(total * np.log2(total) - (some * np.log2(some)).sum()) if len(some) else 0.0
 
 
-def _prune(node: Tree) -> float:
+def _prune(node: C45Tree) -> float:
     """Subtree replacement; gives the errors that are expected of the node on new rows."""
     rows = float(node.counts.sum())
     errors = rows - float(node.counts.max())

@@ -15,7 +15,7 @@ from sqlglot import exp
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Sizes
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.evaluate.bench import Bench
+from ppdm_sql.evaluate.bench import EvaluationBench
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score, score_of_tree
 from ppdm_sql.methods import registry
@@ -38,13 +38,13 @@ class JudgedModel:
     risk: Risk
 
 
-def planned_model(bench: Bench, point: Point, source: Source) -> ModelPlan:
+def planned_model(bench: EvaluationBench, point: Point, source: Source) -> ModelPlan:
     """What the statement would learn from these rows."""
     method = registry.model_method(point.algorithm, point.statement.place)
     return method(bench.engine, source, point.statement.policy, bench.hierarchies, silent)
 
 
-def judged_model(bench: Bench, point: Point) -> JudgedModel:
+def judged_model(bench: EvaluationBench, point: Point) -> JudgedModel:
     """The model of all rows, its groups measured as for a publication."""
     engine, statement = bench.engine, point.statement
     plan = planned_model(bench, point, bench.whole)
@@ -56,7 +56,7 @@ def judged_model(bench: Bench, point: Point) -> JudgedModel:
     return JudgedModel(plan, judgement, risk_of_parts(engine, STAGE, persons=bench.whole.entity is not None))
 
 
-def model_scores(bench: Bench, point: Point) -> Iterator[Score]:
+def model_scores(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     """What the model of the training rows says of the others."""
     target = str(bench.opened.source.target)
     known = exp.Not(this=exp.Is(this=column(target), expression=exp.Null()))

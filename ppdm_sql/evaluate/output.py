@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.compare import areas, differences, ranked, series
+from ppdm_sql.evaluate.compare import areas, differences, rank_methods, series
 
 _WIDTH, _HEIGHT = 560, 320
 _CSV = (
@@ -21,7 +21,7 @@ _CSV = (
 
 def as_json(found: Evaluation) -> dict[str, Any]:
     """Plain numbers, texts, lists and dicts."""
-    ranks = ranked(found)
+    ranks = rank_methods(found)
     return {
         "evaluation_id": found.evaluation_id,
         "release": str(found.name),

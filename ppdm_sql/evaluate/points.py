@@ -29,12 +29,12 @@ from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.checks.risk import Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError
-from ppdm_sql.evaluate.bench import TRUTH, Bench, Fold
+from ppdm_sql.evaluate.bench import TRUTH, EvaluationBench, Fold
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.evaluate.model_points import judged_model, model_scores, risk_of_parts
-from ppdm_sql.evaluate.relabel import told_in_words
+from ppdm_sql.evaluate.relabel import relabel_rows
 from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
@@ -43,7 +43,7 @@ from ppdm_sql.methods.plan import Risk as OwnRisk
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.policy.render import rendered
+from ppdm_sql.policy.render import render_statement
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -57,7 +57,7 @@ _COMPARABLE = frozenset({"kactus", "kactus2", "tpp"})
 _RELEASED, _LEARNED, _ASKED = own("ppdm_bench_released"), own("ppdm_bench_learned"), own("ppdm_bench_asked")
 
 
-def way_of_testing(bench: Bench, point: Point) -> str:
+def way_of_testing(bench: EvaluationBench, point: Point) -> str:
     """Which of the ways a method's release is tested."""
     if point.algorithm in _COMPARABLE:
         return OUTSIDE
@@ -71,7 +71,7 @@ def way_of_testing(bench: Bench, point: Point) -> str:
 # -- the rows as they are ----------------------------------------------------------------------------------
 
 
-def baseline(bench: Bench) -> EvaluationPoint:
+def baseline(bench: EvaluationBench) -> EvaluationPoint:
     """What the same learner makes of the rows themselves, and how risky they are."""
     started = time.monotonic()
     source = bench.opened.source
@@ -85,7 +85,7 @@ def baseline(bench: Bench) -> EvaluationPoint:
 # -- one point ---------------------------------------------------------------------------------------------
 
 
-def measured(bench: Bench, point: Point) -> EvaluationPoint:
+def measure_point(bench: EvaluationBench, point: Point) -> EvaluationPoint:
     """Everything about one statement of the grid; one that cannot be published says why."""
     started = time.monotonic()
     head = EvaluationPoint(
@@ -100,13 +100,13 @@ def measured(bench: Bench, point: Point) -> EvaluationPoint:
     return replace(found, seconds=time.monotonic() - started)
 
 
-def _figures(bench: Bench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
+def _figures(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
     engine, source = bench.engine, bench.opened.source
     how = way_of_testing(bench, point)
     private = bench.private if how == SEEN and bench.learner else Private()
-    released = _released(bench, point, bench.whole, private, _RELEASED)
+    released = _make_release(bench, point, bench.whole, private, _RELEASED)
     statement = _accepting(released.statement, released.plan.risks, bench)
-    findings = _judged(engine, released, bench.hierarchies)
+    findings = _verify_release(engine, released, bench.hierarchies)
     columns = [*source.published, *([ENTITY] if source.entity is not None else [])]
 
     def lost_and_risked() -> tuple[Loss, Risk]:
@@ -125,7 +125,7 @@ def _figures(bench: Bench, point: Point, head: EvaluationPoint) -> EvaluationPoi
     return _with_scores(bench, point, found, how)
 
 
-def _model(bench: Bench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
+def _model(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
     made = judged_model(bench, point)
     statement = _accepting(point.statement, made.plan.risks, bench)
     found = replace(
@@ -150,7 +150,7 @@ class _Release:
     hierarchies: Mapping[str, Hierarchy]
 
 
-def _released(bench: Bench, point: Point, source: Source, private: Private, into: Name) -> _Release:
+def _make_release(bench: EvaluationBench, point: Point, source: Source, private: Private, into: Name) -> _Release:
     """What the statement would publish of these rows."""
     statement = point.statement
     method = registry.table_method(point.algorithm, statement.place)
@@ -163,19 +163,19 @@ def _released(bench: Bench, point: Point, source: Source, private: Private, into
     return _Release(statement, source, plan, into, hierarchies)
 
 
-def _accepting(statement: Publish, own_risks: Sequence[OwnRisk], bench: Bench) -> Publish:
+def _accepting(statement: Publish, own_risks: Sequence[OwnRisk], bench: EvaluationBench) -> Publish:
     """The statement without accepted risks its method does not have; refused where it has one not accepted."""
     policy = statement.policy
     known = {one.name for one in residual_risks.residual(policy, own_risks)}
     kept = tuple(name for name in policy.accepted_risks if name in known)
     if policy.algorithm != bench.opened.statement.policy.algorithm and kept != policy.accepted_risks:
         statement = replace(statement, policy=replace(policy, accepted_risks=kept))
-        statement = replace(statement, text=rendered(statement, bench.engine.dialect))
+        statement = replace(statement, text=render_statement(statement, bench.engine.dialect))
     residual_risks.check_accepted(statement.policy, own_risks)
     return statement
 
 
-def _judged(engine: Engine, released: _Release, hierarchies: Mapping[str, Hierarchy]) -> list[Finding]:
+def _verify_release(engine: Engine, released: _Release, hierarchies: Mapping[str, Hierarchy]) -> list[Finding]:
     """What verify/ finds on the stored rows, as for a publication."""
     source, asked = released.source, released.statement.policy.requirements
     sensitive = sensitive_columns(source, hierarchies)
@@ -201,12 +201,12 @@ def _risk(engine: Engine, source: Source, released: Name) -> Risk:
 # -- learning ----------------------------------------------------------------------------------------------
 
 
-def _with_scores(bench: Bench, point: Point, found: EvaluationPoint, how: str) -> EvaluationPoint:
+def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint, how: str) -> EvaluationPoint:
     """What a learner makes of it; that it makes nothing of it (the training rows are too few) is no refusal."""
     if bench.learner is None:
         return found
     try:
-        ways = {OUTSIDE: _outside, PUBLISHED: _published, SEEN: _seen, MODEL: model_scores}
+        ways = {OUTSIDE: _scores_outside, PUBLISHED: _scores_published, SEEN: _scores_seen, MODEL: model_scores}
         scores = list(ways[how](bench, point))
     except EngineError:
         raise
@@ -215,38 +215,38 @@ def _with_scores(bench: Bench, point: Point, found: EvaluationPoint, how: str) -
     return replace(found, tested=how, **_score_figures(scores))
 
 
-def _outside(bench: Bench, point: Point) -> Iterator[Score]:
+def _scores_outside(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
-        made = _released(bench, point, fold.train, bench.beside(fold), _LEARNED)
+        made = _make_release(bench, point, fold.train, bench.beside(fold), _LEARNED)
 
         def score(fold: Fold = fold, made: _Release = made) -> Score:
-            told_in_words(bench.engine, fold.test, _LEARNED, _ASKED, columns=names, hierarchies=made.hierarchies)
+            relabel_rows(bench.engine, fold.test, _LEARNED, _ASKED, columns=names, hierarchies=made.hierarchies)
             return bench.score(_LEARNED, _ASKED, fold)
 
         yield bench.once(_LEARNED, names, OUTSIDE, fold.number, work=score)
 
 
-def _published(bench: Bench, point: Point) -> Iterator[Score]:
+def _scores_published(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     """A release of its own for every fold, made without the targets of the rows to test with."""
     for fold in bench.folds:
-        made = _released(bench, point, bench.masked(fold), bench.withheld, _RELEASED)
-        yield _divided(bench, fold, made.table, TRUTH)
+        made = _make_release(bench, point, bench.masked_source(fold), bench.withheld, _RELEASED)
+        yield _score_divided(bench, fold, made.table, TRUTH)
 
 
-def _seen(bench: Bench, point: Point) -> Iterator[Score]:
+def _scores_seen(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     """The release itself: the marks are in it, and its own rows are divided."""
     for fold in bench.folds:
-        yield _divided(bench, fold, _RELEASED, str(bench.opened.source.target))
+        yield _score_divided(bench, fold, _RELEASED, str(bench.opened.source.target))
 
 
-def _divided(bench: Bench, fold: Fold, released: Name, truth: str) -> Score:
+def _score_divided(bench: EvaluationBench, fold: Fold, released: Name, truth: str) -> Score:
     """What is learned from the training part of a release, on its test part."""
     target = str(bench.opened.source.target)
 
     def score() -> Score:
         names = {name: name for name in bench.opened.attributes} | {target: truth}
-        for table, condition in ((_LEARNED, fold.learned), (_ASKED, fold.condition(test=True))):
+        for table, condition in ((_LEARNED, fold.training_filter), (_ASKED, fold.condition(test=True))):
             bench.keep(released, table, names, condition)
         return bench.score(_LEARNED, _ASKED)
 
@@ -274,17 +274,17 @@ def _score_figures(scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def _workload_figures(bench: Bench) -> dict[str, Any]:
+def _workload_figures(bench: EvaluationBench) -> dict[str, Any]:
     """How far the analysts' queries are off, asked of the published columns of the release and nothing beside them."""
     if not bench.queries:
         return {}
     names = {name: name for name in bench.opened.source.published}
 
-    def asked() -> list[QueryError]:
+    def ask() -> list[QueryError]:
         bench.keep(_RELEASED, _ASKED, names, exp.true())
         return errors_of(bench.engine, bench.queries, _ASKED)
 
-    found = bench.once(_RELEASED, list(names), "workload", work=asked)
+    found = bench.once(_RELEASED, list(names), "workload", work=ask)
     return {"workload_error": float(mean_error(found)), "workload_answered": float(answered_share(found))}
 
 

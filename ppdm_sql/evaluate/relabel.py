@@ -14,14 +14,14 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.labels import MOMENTS, Values, index_of, printed
+from ppdm_sql.evaluate.labels import MOMENTS, Values, index_of, label_of
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name, aliased, column, lacks, own
 
 _OLD, _NEW = "ppdm_old", "ppdm_new"
 
 
-def told_in_words(
+def relabel_rows(
     engine: Engine,
     rows: Name,
     released: Name,
@@ -43,7 +43,7 @@ def told_in_words(
             query = query.select(aliased(column(name, "r"), name))
             continue
         hierarchy = (hierarchies or {}).get(name)
-        told = _told(engine, rows, released, before[name], hierarchy)
+        told = _label_map(engine, rows, released, before[name], hierarchy)
         table = own(f"ppdm_words_{place}")
         _load(engine, table, told)
         value = engine.exact_text(exp.cast(column(name, "r"), "TEXT"))
@@ -57,7 +57,9 @@ def told_in_words(
         engine.drop_table(own(f"ppdm_words_{place}"), temporary=True)
 
 
-def _told(engine: Engine, rows: Name, released: Name, info: ColumnInfo, hierarchy: Hierarchy | None) -> dict[str, str]:
+def _label_map(
+    engine: Engine, rows: Name, released: Name, info: ColumnInfo, hierarchy: Hierarchy | None
+) -> dict[str, str]:
     """From what a value is printed as by the engine to its label; those that are the same are left out."""
     plain = column(info.name)
     text = exp.cast(plain.copy(), "TEXT")
@@ -65,7 +67,7 @@ def _told(engine: Engine, rows: Name, released: Name, info: ColumnInfo, hierarch
     known = exp.Not(this=exp.Is(this=plain.copy(), expression=exp.Null()))
     query = exp.Select(expressions=[text, value]).from_(rows.table()).where(known).distinct()
     found = engine.fetch(query)
-    by_text = {text: printed(one, info) for text, one in found}
+    by_text = {text: label_of(one, info) for text, one in found}
     values = Values.of(info, (one for _, one in found), has_null=False, hierarchy=hierarchy)
     best = _narrowest(engine, released, info.name, values)
     return {text: best[own_text] for text, own_text in by_text.items() if best.get(own_text, text) != text}
@@ -75,7 +77,7 @@ def _narrowest(engine: Engine, released: Name, name: str, values: Values) -> dic
     label = engine.exact_text(column(name))
     known = exp.Not(this=exp.Is(this=column(name), expression=exp.Null()))
     query = exp.Select(expressions=[label, exp.Count(this=exp.Star())]).from_(released.table()).where(known)
-    read = ((values.covered(text), text, int(rows)) for text, rows in engine.fetch(query.group_by(label.copy())))
+    read = ((values.read_label(text), text, int(rows)) for text, rows in engine.fetch(query.group_by(label.copy())))
     known_ones = [
         (len(found.places), -rows, text, found.places) for found, text, rows in read if found and not found.suppressed
     ]

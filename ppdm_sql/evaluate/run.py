@@ -12,9 +12,9 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
-from ppdm_sql.evaluate.bench import Bench, Opened, chosen_learner, open_table
+from ppdm_sql.evaluate.bench import EvaluationBench, Opened, chosen_learner, open_table
 from ppdm_sql.evaluate.grid import Point, points_of, read_grid, read_methods
-from ppdm_sql.evaluate.points import baseline, measured
+from ppdm_sql.evaluate.points import baseline, measure_point
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.workload import Query, read_workload, true_answers
 from ppdm_sql.policy.policy import Publish
@@ -26,7 +26,7 @@ class Stopped(PpdmError):
 
 
 @dataclass(frozen=True)
-class Standing:
+class GridProgress:
     """How far a grid is, before its next point is measured."""
 
     doing: str  # in words
@@ -35,15 +35,15 @@ class Standing:
     seconds_left: float | None  # None: nothing is known yet
 
 
-Told = Callable[[Standing], None]
+Watcher = Callable[[GridProgress], None]
 
 
-def nobody(standing: Standing) -> None:
+def watch_nothing(standing: GridProgress) -> None:
     """For a grid that nobody watches."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationRequest:
     """What is to be measured, and how."""
 
     points: tuple[Point, ...]
@@ -66,7 +66,7 @@ def evaluate_policy(
     seed: int | None = None,
     workload: str | Path | None = None,
     again: bool = False,
-    told: Told = nobody,
+    watch: Watcher = watch_nothing,
     show_values: bool = False,
 ) -> Evaluation:
     """A grid over the methods and requirements of a policy; those that are not given are the policy's own.
@@ -79,7 +79,7 @@ def evaluate_policy(
     points = points_of(statement, tried, axes, engine.dialect)
     queries = () if workload is None else tuple(read_workload(workload, dialect=engine.dialect))
     opened = open_table(engine, statement, show_values=show_values)
-    asked = Asked(
+    asked = EvaluationRequest(
         points=tuple(points),
         methods=tried,
         grid={word: [str(one) for one in values] for word, values in axes.items()},
@@ -88,23 +88,25 @@ def evaluate_policy(
         seed=statement.policy.seed if seed is None else seed,
         queries=queries,
     )
-    return evaluate(engine, opened, asked, again=again, told=told)
+    return evaluate(engine, opened, asked, again=again, watch=watch)
 
 
-def evaluate(engine: Engine, opened: Opened, asked: Asked, *, again: bool = False, told: Told = nobody) -> Evaluation:
+def evaluate(
+    engine: Engine, opened: Opened, asked: EvaluationRequest, *, again: bool = False, watch: Watcher = watch_nothing
+) -> Evaluation:
     """Measures every point that an evaluation of the same rows with the same questions has not measured yet."""
     engine.check_writable()
     answers = true_answers(engine, asked.queries, opened.source.relation)  # its mistakes come before anything is kept
     migrate.ensure(engine)
-    found = _begun(engine, opened, asked, again=again)
+    found = _start_evaluation(engine, opened, asked, again=again)
     missing = [point for point in asked.points if point.position not in found.done]
     if not missing and found.baseline is not None:
         return found
-    bench = Bench(engine, opened, asked.protocol, asked.learner, asked.seed)
+    bench = EvaluationBench(engine, opened, asked.protocol, asked.learner, asked.seed)
     bench.queries = answers
     try:
         with engine.workspace(bench.unchanging):
-            return _measured(engine, bench, found, missing, told)
+            return _measure_missing(engine, bench, found, missing, watch)
     except KeyboardInterrupt:
         known = evaluations.points(engine, found.evaluation_id)
         total = len(asked.points) + 1
@@ -113,27 +115,29 @@ def evaluate(engine: Engine, opened: Opened, asked: Asked, *, again: bool = Fals
         bench.clear()
 
 
-def _measured(engine: Engine, bench: Bench, found: Evaluation, missing: Sequence[Point], told: Told) -> Evaluation:
+def _measure_missing(
+    engine: Engine, bench: EvaluationBench, found: Evaluation, missing: Sequence[Point], watch: Watcher
+) -> Evaluation:
     clock = Clock(found, missing)
-    told(clock.standing("dealing rows"))
+    watch(clock.progress("dealing rows"))
     bench.deal(silent)
     if found.baseline is None:
-        told(clock.standing("the rows as they are"))
+        watch(clock.progress("the rows as they are"))
         found = replace(found, baseline=baseline(bench))
         assert found.baseline is not None
         evaluations.add_point(engine, found.evaluation_id, found.baseline)
         clock.note(found.baseline)
     for point in missing:
-        told(clock.standing(f"{point.algorithm}, {', '.join(point.requirements)}"))
+        watch(clock.progress(f"{point.algorithm}, {', '.join(point.requirements)}"))
         with engine.workspace():
-            made = measured(bench, point)
+            made = measure_point(bench, point)
         evaluations.add_point(engine, found.evaluation_id, made)
         clock.note(made)
         found = replace(found, points=(*found.points, made))
     return replace(found, points=tuple(sorted(found.points, key=lambda one: one.position)))
 
 
-def _begun(engine: Engine, opened: Opened, asked: Asked, *, again: bool) -> Evaluation:
+def _start_evaluation(engine: Engine, opened: Opened, asked: EvaluationRequest, *, again: bool) -> Evaluation:
     """The evaluation that asked the same, or a new one."""
     questions = {
         "policy": opened.statement.text,
@@ -185,8 +189,8 @@ class Clock:
         self._seconds.setdefault(point.algorithm, []).append(point.seconds)
         self._missing = [one for one in self._missing if one.position != point.position]
 
-    def standing(self, doing: str) -> Standing:
-        return Standing(doing, self._done, self._total, self.seconds_left())
+    def progress(self, doing: str) -> GridProgress:
+        return GridProgress(doing, self._done, self._total, self.seconds_left())
 
     def seconds_left(self) -> float | None:
         known = [seconds for method, taken in self._seconds.items() if method is not None for seconds in taken]

@@ -14,13 +14,13 @@ import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import NotAvailable, PolicyError
-from ppdm_sql.evaluate.encode_rows import MISSING, Encoded, Encoder, Floats, Ints, encoder, load_told
+from ppdm_sql.evaluate.encode_rows import MISSING, EncodedRows, Encoder, Floats, Ints, encoder, load_predictions
 from ppdm_sql.statements.names import Name
 
 LEARNERS = ("logistic", "svm", "sk_naive_bayes", "sk_tree")
 
 
-def tell(
+def predict_with_sklearn(
     engine: Engine,
     train: Name,
     test: Name,
@@ -33,14 +33,14 @@ def tell(
     """Stores what a model learned from one relation says of another; gives the number of classes."""
     _require(learner)
     code = encoder(engine, train, attributes, target, cut=False)
-    seen, asked = code.encoded(train), code.encoded(test)
+    seen, asked = code.encode(train), code.encode(test)
     if code.classes == 1 or not len(asked.rows):  # nothing to tell apart
         shares = np.ones((len(asked.rows), code.classes))
     elif learner == "sk_naive_bayes":
         shares = _naive_bayes(code, seen, asked, options)
     else:
         shares = _by_columns(code, seen, asked, learner, options)
-    load_told(engine, into, asked, shares)
+    load_predictions(engine, into, asked, shares)
     return code.classes
 
 
@@ -53,9 +53,11 @@ def _require(learner: str) -> None:
         ) from None
 
 
-def _by_columns(code: Encoder, seen: Encoded, asked: Encoded, learner: str, options: Mapping[str, Any]) -> Floats:
+def _by_columns(
+    code: Encoder, seen: EncodedRows, asked: EncodedRows, learner: str, options: Mapping[str, Any]
+) -> Floats:
     learned, to_tell = _design(code, seen, asked)
-    model = _made(learner, options)
+    model = _make_learner(learner, options)
     if learner == "sk_tree":  # its least leaf counts lines, whatever their weight
         again = np.repeat(np.arange(len(seen.rows)), seen.rows)
         model.fit(learned[again], seen.classes[again])
@@ -67,7 +69,7 @@ def _by_columns(code: Encoder, seen: Encoded, asked: Encoded, learner: str, opti
     return np.column_stack([-score, score]) if score.ndim == 1 else score
 
 
-def _made(learner: str, options: Mapping[str, Any]) -> Any:
+def _make_learner(learner: str, options: Mapping[str, Any]) -> Any:
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
     from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
     from sklearn.tree import DecisionTreeClassifier  # type: ignore[import-untyped]
@@ -83,7 +85,7 @@ def _made(learner: str, options: Mapping[str, Any]) -> Any:
         raise PolicyError(f"{learner} does not take the options {', '.join(map(str, options))}") from cause
 
 
-def _design(code: Encoder, seen: Encoded, asked: Encoded) -> tuple[Any, Any]:
+def _design(code: Encoder, seen: EncodedRows, asked: EncodedRows) -> tuple[Any, Any]:
     """Both sets of rows as sparse matrices with the same columns."""
     from scipy import sparse  # type: ignore[import-untyped]
 
@@ -118,7 +120,7 @@ def _line(values: Floats, rows: Ints) -> tuple[float, float]:
     return mean, deviation or 1.0
 
 
-def _naive_bayes(code: Encoder, seen: Encoded, asked: Encoded, options: Mapping[str, Any]) -> Floats:
+def _naive_bayes(code: Encoder, seen: EncodedRows, asked: EncodedRows, options: Mapping[str, Any]) -> Floats:
     """Categories by their shares, numbers by normal curves; both say their part, and the classes' shares once."""
     from sklearn.naive_bayes import CategoricalNB, GaussianNB  # type: ignore[import-untyped]
 

@@ -10,8 +10,8 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.policy.policy import Place, Policy, Publish, Roles
-from ppdm_sql.policy.render import rendered
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.render import render_statement
+from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.names import Name, Word, column
@@ -32,19 +32,19 @@ def statement_for(
     name = library.name_of(engine, table)
     there = {info.name: info for info in engine.columns(name)}
     if not there:
-        raise PolicyError(f"there is no table {shown(table)}")
+        raise PolicyError(f"there is no table {printable(table)}")
     if not quasi:
         raise PolicyError("--quasi: which columns may somebody know? name at least one")
 
-    def found(option: str, names: Sequence[str]) -> tuple[Word, ...]:
+    def find_words(option: str, names: Sequence[str]) -> tuple[Word, ...]:
         return tuple(_word(there, option, one) for one in names)
 
     roles = Roles(
-        quasi=found("--quasi", quasi),
-        sensitive=found("--sensitive", sensitive),
-        target=next(iter(found("--target", [target] if target else [])), None),
-        insensitive=found("--insensitive", insensitive),
-        entity=next(iter(found("--entity", [entity] if entity else [])), None),
+        quasi=find_words("--quasi", quasi),
+        sensitive=find_words("--sensitive", sensitive),
+        target=next(iter(find_words("--target", [target] if target else [])), None),
+        insensitive=find_words("--insensitive", insensitive),
+        entity=next(iter(find_words("--entity", [entity] if entity else [])), None),
     )
     named = [*roles.quasi, *roles.sensitive, roles.target, *roles.insensitive, roles.entity]
     picked = dict.fromkeys(word.text for word in named if word is not None)
@@ -52,13 +52,13 @@ def statement_for(
     words = tuple(Word(part, quoted=True) for part in _open_name(name).parts)
     policy = Policy("mondrian", (KAnonymity(k),), roles)
     made = Publish("TABLE", words, query, policy, "", Place(1, 1))
-    return Publish("TABLE", words, query, policy, rendered(made, engine.dialect), Place(1, 1))
+    return Publish("TABLE", words, query, policy, render_statement(made, engine.dialect), Place(1, 1))
 
 
 def _word(there: Mapping[str, object], option: str, name: str) -> Word:
     exact = match(Word(name), there)
     if exact is None:
-        raise PolicyError(f"{option} {shown(name)}: there is no such column: {did_you_mean(name, there)}")
+        raise PolicyError(f"{option} {printable(name)}: there is no such column: {did_you_mean(name, there)}")
     return Word(exact, quoted=True)
 
 

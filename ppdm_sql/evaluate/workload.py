@@ -32,7 +32,7 @@ from ppdm_sql.engines.base import Engine, Row
 from ppdm_sql.errors import EngineError, Mistake, PolicyError
 from ppdm_sql.policy.policy import Place
 from ppdm_sql.policy.query import Work, check_query
-from ppdm_sql.policy.reader import Reader, Report, UnreadableError, brackets
+from ppdm_sql.policy.reader import Reader, Report, UnreadablePolicyError, brackets
 from ppdm_sql.policy.script import statements
 from ppdm_sql.policy.tokens import Token, source_of, tokenize
 from ppdm_sql.source.leaves import leaf_text
@@ -102,17 +102,17 @@ def queries_of(text: str, *, dialect: str = "duckdb", file: str | None = None) -
     for number, tokens in enumerate(statements(tokenize(source, known)), start=1):
         report = Report(source)
         try:
-            checked = _checked(report, tokens, known, work)
+            checked = _check_query(report, tokens, known, work)
             found.append(Query(number, checked, source.place(tokens[0].start)))
-        except UnreadableError:
+        except UnreadablePolicyError:
             pass
-        mistakes += [Mistake(f"query {number}: {one.message}", one.line, one.column) for one in report.found()]
+        mistakes += [Mistake(f"query {number}: {one.message}", one.line, one.column) for one in report.all_mistakes()]
     if mistakes:
         raise PolicyError(*mistakes, file=file)
     return found
 
 
-def _checked(report: Report, tokens: list[Token], dialect: sqlglot.Dialect, work: Work) -> str:
+def _check_query(report: Report, tokens: list[Token], dialect: sqlglot.Dialect, work: Work) -> str:
     reader = Reader(report, tokens, brackets(tokens, report))
     if tokens[0].text.upper() not in _FIRST_WORDS:
         reader.fail("a workload holds queries only, starting with SELECT, WITH, FROM or a bracket")
@@ -140,7 +140,7 @@ class Answered:
 
 def true_answers(engine: Engine, queries: Sequence[Query], raw: Name) -> list[Answered]:
     """The queries asked of the raw rows; PolicyError for one that cannot be.  All are checked before one is run."""
-    trees = [_bound(engine, query, raw) for query in queries]
+    trees = [_bind_query(engine, query, raw) for query in queries]
     found = []
     for query, tree in zip(queries, trees, strict=True):
         try:
@@ -152,7 +152,7 @@ def true_answers(engine: Engine, queries: Sequence[Query], raw: Name) -> list[An
 
 def errors_of(engine: Engine, asked: Sequence[Answered], released: Name) -> list[QueryError]:
     """The same queries asked of a release."""
-    return [_compared(engine, one, _bound(engine, one.query, released)) for one in asked]
+    return [_compare_answers(engine, one, _bind_query(engine, one.query, released)) for one in asked]
 
 
 def mean_error(found: Sequence[QueryError]) -> Fraction:
@@ -169,7 +169,7 @@ def _as_queries(engine: Engine, one: str | Query) -> list[Query]:
     return queries_of(one, dialect=engine.dialect) if isinstance(one, str) else [one]
 
 
-def _bound(engine: Engine, query: Query, relation: Name) -> exp.Query:
+def _bind_query(engine: Engine, query: Query, relation: Name) -> exp.Query:
     tree = sqlglot.parse_one(query.text, dialect=engine.dialect)
     assert isinstance(tree, exp.Query)
     return _over(query, tree, relation)
@@ -184,7 +184,7 @@ def _over(query: Query, tree: exp.Query, relation: Name) -> exp.Query:
             if isinstance(source, exp.Table):
                 _check_table(query, source)
                 alias = source.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-                node = _aliased(relation, alias)
+                node = _alias_table(relation, alias)
                 source.replace(node)
             bound.append(node)
     seen = {id(node) for node in bound}
@@ -200,21 +200,21 @@ def _check_table(query: Query, table: exp.Table) -> None:
         raise query.fails(f"it reads something that is not {DATA}: the rows are called {DATA} in a workload")
 
 
-def _aliased(relation: Name, alias: exp.TableAlias) -> exp.Table:
+def _alias_table(relation: Name, alias: exp.TableAlias) -> exp.Table:
     table = relation.table()
     table.set("alias", alias.copy())
     return table
 
 
-def _compared(engine: Engine, asked: Answered, released: exp.Query) -> QueryError:
+def _compare_answers(engine: Engine, asked: Answered, released: exp.Query) -> QueryError:
     query, truth, keys = asked.query, asked.rows, _keys(released)
     shape: Shape = "rows" if keys is None else "groups" if keys else "figures"
     try:
         told = _answer(engine, query, released)
     except (EngineError, PolicyError):  # it cannot be asked, or tells more lines than are compared
-        return _unanswered(query, shape)
+        return _no_answer(query, shape)
     if truth and told and len(truth[0]) != len(told[0]):  # COLUMNS(*), and a column that is not published
-        return _unanswered(query, shape)
+        return _no_answer(query, shape)
     if keys is None:
         return _rows_error(query, truth, told)
     if not keys:
@@ -223,7 +223,7 @@ def _compared(engine: Engine, asked: Answered, released: exp.Query) -> QueryErro
     return _groups_error(query, truth, told, keys)
 
 
-def _unanswered(query: Query, shape: Shape) -> QueryError:
+def _no_answer(query: Query, shape: Shape) -> QueryError:
     none = None if shape == "figures" else Fraction(0)
     return QueryError(query.number, query.place, shape, False, Fraction(1), none, none)
 
@@ -295,10 +295,10 @@ def _rows_error(query: Query, truth: Sequence[Row], told: Sequence[Row]) -> Quer
 
 
 def _key(row: Row, places: Iterable[int]) -> tuple[str | None, ...]:
-    return tuple(None if row[place] is None else _printed(row[place]) for place in places)
+    return tuple(None if row[place] is None else _value_text(row[place]) for place in places)
 
 
-def _printed(value: object) -> str:
+def _value_text(value: object) -> str:
     try:
         return leaf_text(value)
     except TypeError:  # a list, a time: as Python writes it

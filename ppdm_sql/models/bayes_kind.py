@@ -12,7 +12,7 @@ from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.classifiers import naive_bayes
 from ppdm_sql.classifiers.best_score import SHARE as SHARES
 from ppdm_sql.classifiers.best_score import computed_once
-from ppdm_sql.classifiers.domains import Bins, fitted_boundary
+from ppdm_sql.classifiers.domains import NumericDomain, fit_boundary
 from ppdm_sql.classifiers.naive_bayes import MOST_BINS, Counted, NaiveBayes, Part
 from ppdm_sql.classifiers.values import literal
 from ppdm_sql.engines.base import Engine
@@ -46,7 +46,7 @@ class BayesKind(ClassifierKind[NaiveBayes]):
     def from_dict(self, content: object) -> NaiveBayes:
         return NaiveBayes.from_dict(content)
 
-    def counted(self, learned: NaiveBayes) -> int:
+    def row_count(self, learned: NaiveBayes) -> int:
         return sum(learned.priors)
 
     def own_options(self, learned: NaiveBayes) -> dict[str, Any]:
@@ -64,28 +64,28 @@ class BayesKind(ClassifierKind[NaiveBayes]):
     def sql(self, engine: Engine, learned: NaiveBayes) -> str:
         """A SELECT over ppdm_source, in whose place the reader puts a table."""
         names = [one.name for one in learned.attributes if not one.name.casefold().startswith(PREFIX)]
-        return _told(engine, learned, ROWS, names).sql(engine.dialect, pretty=True)
+        return _prediction_query(engine, learned, ROWS, names).sql(engine.dialect, pretty=True)
 
     def query(self, engine: Engine, learned: NaiveBayes, relation: Name, keep: Sequence[str]) -> exp.Select:
         names = kept_columns(engine, relation, keep)
-        return _told(engine, bound(engine, learned, relation), relation, names)
+        return _prediction_query(engine, bind_to_relation(engine, learned, relation), relation, names)
 
 
-def bound(engine: Engine, model: NaiveBayes, relation: Name) -> NaiveBayes:
+def bind_to_relation(engine: Engine, model: NaiveBayes, relation: Name) -> NaiveBayes:
     """The model for the columns of a relation, compared as their types ask; refuses what does not fit."""
     used = range(len(model.attributes))
     attributes = fitted_attributes(model.attributes, used, engine.columns(relation), str(relation))
-    parts = tuple(_fitted(*pair) for pair in zip(model.parts, attributes, strict=True))
+    parts = tuple(_fit_part(*pair) for pair in zip(model.parts, attributes, strict=True))
     return replace(model, attributes=attributes, parts=parts)
 
 
-def _fitted(part: Part, attribute: Attribute) -> Part:
-    if not isinstance(part, Counted) or not isinstance(part.domain, Bins):
+def _fit_part(part: Part, attribute: Attribute) -> Part:
+    if not isinstance(part, Counted) or not isinstance(part.domain, NumericDomain):
         return part
-    return replace(part, domain=Bins(tuple(fitted_boundary(one, attribute) for one in part.domain.boundaries)))
+    return replace(part, domain=NumericDomain(tuple(fit_boundary(one, attribute) for one in part.domain.boundaries)))
 
 
-def _told(engine: Engine, model: NaiveBayes, relation: Name, keep: Sequence[str]) -> exp.Select:
+def _prediction_query(engine: Engine, model: NaiveBayes, relation: Name, keep: Sequence[str]) -> exp.Select:
     """The kept columns, the class and how likely the model thinks it."""
     shares = naive_bayes.predict_query(model, relation, keep, engine=engine, shares=True)
     branches = [

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ppdm_sql.classifiers.domains import Bins
+from ppdm_sql.classifiers.domains import NumericDomain
 from ppdm_sql.classifiers.gaussian import Gaussian, mean_and_variance
 from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes, Part
 from ppdm_sql.policy.words import many
@@ -75,7 +75,7 @@ def _attribute_lines(attribute: Attribute, part: Part, classes: Sequence[Value])
     name, told = visible(attribute.name), f"{figure(bits(part))} bits"
     if isinstance(part, Gaussian):
         return [f"{name} (normal, {told})", *_curves(part, classes)]
-    what = many(part.domain.size, "bin") if isinstance(part.domain, Bins) else many(part.values, "value")
+    what = many(part.domain.size, "bin") if isinstance(part.domain, NumericDomain) else many(part.values, "value")
     tells = _tells(part.counts)
     telling = sorted((code for code in range(len(tells)) if tells[code] > 0), key=lambda code: -tells[code])
     lines = [f"  {_value(attribute, part, code, classes)}" for code in telling[:_MOST_VALUES]]
@@ -93,7 +93,7 @@ def _value(attribute: Attribute, part: Counted, code: int, classes: Sequence[Val
 
 def _condition(attribute: Attribute, part: Counted, code: int) -> str:
     name = visible(attribute.name)
-    if not isinstance(part.domain, Bins):
+    if not isinstance(part.domain, NumericDomain):
         values = part.domain.values
         return f"{name} = {value_text(values[code])}" if code < len(values) else f"{name} is any other"
     ends = part.domain.boundaries

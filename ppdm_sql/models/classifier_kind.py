@@ -11,7 +11,7 @@ from ppdm_sql.catalog.store import ordered_json_text
 from ppdm_sql.classifiers.document_reader import MOST_ROWS
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.models.options import Allowed, all_options
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import exchange
@@ -55,7 +55,7 @@ class ClassifierKind(ModelKind[Learned]):
         """The model of its own document, checked."""
 
     @abstractmethod
-    def counted(self, learned: Learned) -> int:
+    def row_count(self, learned: Learned) -> int:
         """The rows it was learned from, as far as its counts tell."""
 
     @abstractmethod
@@ -73,16 +73,16 @@ class ClassifierKind(ModelKind[Learned]):
         target: ColumnInfo,
         chosen: Chosen,
         progress: Progress,
-    ) -> Found[Learned]:
+    ) -> LearnedModel[Learned]:
         progress("counting values by class", 0, None)
         learned = self.learner(engine, relation, attributes, target, **chosen.options)
-        return self.found(learned)
+        return self.learned_model(learned)
 
-    def found(self, learned: Learned) -> Found[Learned]:
-        return Found(learned, self.counted(learned), learned.without_class + learned.of_rare_classes)
+    def learned_model(self, learned: Learned) -> LearnedModel[Learned]:
+        return LearnedModel(learned, self.row_count(learned), learned.without_class + learned.of_rare_classes)
 
     def record(
-        self, name: str, found: Found[Learned], chosen: Chosen | None = None, source_query: str | None = None
+        self, name: str, found: LearnedModel[Learned], chosen: Chosen | None = None, source_query: str | None = None
     ) -> ModelRecord:
         learned = found.learned
         body = learned.to_dict()
@@ -115,10 +115,10 @@ class ClassifierKind(ModelKind[Learned]):
     def document(self, learned: Learned, name: str) -> str:
         return exchange.write(self.name, learned.to_dict(), name)
 
-    def read(self, document: Document) -> Found[Learned]:
+    def read(self, document: Document) -> LearnedModel[Learned]:
         if document.version != 1:
             exchange.refuse(f"a file of version {document.version} holds a tree")
-        found = self.found(self.from_dict(document.model))
+        found = self.learned_model(self.from_dict(document.model))
         if found.rows > MOST_ROWS or found.left_out > MOST_ROWS:
             exchange.refuse("it counts more rows than a table has")
         return found

@@ -36,7 +36,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Found(Generic[Learned]):
+class LearnedModel(Generic[Learned]):
     """What was learned, from how many rows, and how many were left out: without a class, or of a rare one."""
 
     learned: Learned
@@ -66,7 +66,7 @@ class ModelKind(ABC, Generic[Learned]):
         target: ColumnInfo,
         chosen: Chosen,
         progress: Progress,
-    ) -> Found[Learned]:
+    ) -> LearnedModel[Learned]:
         """Learns from a relation; only counts leave the database."""
 
     def hint(self, learned: Learned) -> str | None:
@@ -77,7 +77,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     @abstractmethod
     def record(
-        self, name: str, found: Found[Learned], chosen: Chosen | None = None, source_query: str | None = None
+        self, name: str, found: LearnedModel[Learned], chosen: Chosen | None = None, source_query: str | None = None
     ) -> ModelRecord:
         """The model's head for the catalog; without settings it was imported."""
 
@@ -96,7 +96,7 @@ class ModelKind(ABC, Generic[Learned]):
         """The exchange file."""
 
     @abstractmethod
-    def read(self, document: Document) -> Found[Learned]:
+    def read(self, document: Document) -> LearnedModel[Learned]:
         """The model of an exchange file, which is not believed."""
 
     # -- showing -----------------------------------------------------------------------------------

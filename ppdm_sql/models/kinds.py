@@ -9,7 +9,7 @@ from ppdm_sql.models.bayes_kind import BayesKind
 from ppdm_sql.models.kind import ModelKind
 from ppdm_sql.models.rules_kind import RulesKind
 from ppdm_sql.models.tree_kind import TreeKind
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 
 KINDS: tuple[ModelKind[Any], ...] = (TreeKind(), BayesKind(), RulesKind())
 INDUCERS = tuple(inducer for kind in KINDS for inducer in kind.inducers)
@@ -19,7 +19,7 @@ def kind_of_inducer(inducer: str) -> ModelKind[Any]:
     for kind in KINDS:
         if inducer in kind.inducers:
             return kind
-    raise PolicyError(f"there is no inducer {shown(inducer)}: {did_you_mean(inducer, INDUCERS)}")
+    raise PolicyError(f"there is no inducer {printable(inducer)}: {did_you_mean(inducer, INDUCERS)}")
 
 
 def kind_named(name: str) -> ModelKind[Any]:
@@ -27,4 +27,4 @@ def kind_named(name: str) -> ModelKind[Any]:
     for kind in KINDS:
         if kind.name == name:
             return kind
-    raise PpdmError(f"there is no kind of model {shown(name)} in this version")
+    raise PpdmError(f"there is no kind of model {printable(name)} in this version")

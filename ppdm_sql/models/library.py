@@ -19,7 +19,7 @@ from ppdm_sql.classifiers.conjunctive_rules import ConjunctiveRules
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import EngineError, PolicyError
-from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.models.kinds import kind_named, kind_of_inducer
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.relation import match, reads_in_place
@@ -130,9 +130,9 @@ def train(
     ours = [f'"{name}"' for name in columns if name.casefold().startswith(PREFIX)]
     if ours:
         raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
-    found = _learned(engine, kind, relation, columns, target, chosen, progress)
+    found = _learn(engine, kind, relation, columns, target, chosen, progress)
     record = kind.record(name, found, chosen, _whence(engine, relation, source))
-    return _saved(engine, kind, record, found.learned, replace=replace)
+    return _save(engine, kind, record, found.learned, replace=replace)
 
 
 def train_on(
@@ -155,9 +155,9 @@ def train_on(
     chosen = kind.settings(inducer, {**(options or {}), "rare": 1})
     _make_ready(engine, name, replace=replace)
     columns = {info.name: info for info in engine.columns(relation) if info.name in taken}
-    found = _learned(engine, kind, relation, columns, target, chosen, progress)
+    found = _learn(engine, kind, relation, columns, target, chosen, progress)
     record = kind.record(name, found, chosen, _whence(engine, relation, source))
-    return _saved(engine, kind, record, found.learned, replace=replace)
+    return _save(engine, kind, record, found.learned, replace=replace)
 
 
 def _whence(engine: Engine, relation: Name, source: str) -> str:
@@ -165,7 +165,7 @@ def _whence(engine: Engine, relation: Name, source: str) -> str:
     return f"{models.OF_PSEUDO_ROWS}{source}" if is_pseudo(engine, relation) else source
 
 
-def _learned(
+def _learn(
     engine: Engine,
     kind: ModelKind[Any],
     relation: Name,
@@ -173,7 +173,7 @@ def _learned(
     target: str,
     chosen: Chosen,
     progress: Progress,
-) -> Found[Any]:
+) -> LearnedModel[Any]:
     """What a kind learns of one column from all others."""
     wanted = match(Word(target), columns)
     if wanted is None:
@@ -191,7 +191,7 @@ def import_model(engine: Engine, text: str | bytes, name: str | None = None, *, 
     if wanted is None:
         raise PolicyError("the file names no model: give it a name with --name")
     _make_ready(engine, wanted, replace=replace)
-    return _saved(engine, kind, kind.record(wanted, found), found.learned, replace=replace)
+    return _save(engine, kind, kind.record(wanted, found), found.learned, replace=replace)
 
 
 def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
@@ -204,7 +204,7 @@ def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
         raise PolicyError(f'there is a model "{name}" already: --replace puts this one in its place')
 
 
-def _saved(engine: Engine, kind: ModelKind[Any], record: ModelRecord, learned: Any, *, replace: bool) -> Model:
+def _save(engine: Engine, kind: ModelKind[Any], record: ModelRecord, learned: Any, *, replace: bool) -> Model:
     with engine.transaction():
         models.save(engine, record, kind.rows(learned), replace=replace)
     return load(engine, record.name)
@@ -215,7 +215,7 @@ def load(engine: Engine, name: str) -> Model:
     return Model(record, kind_named(record.kind).load(engine, record), release_of(engine, name))
 
 
-def listed(engine: Engine) -> list[ModelRecord]:
+def list_models(engine: Engine) -> list[ModelRecord]:
     return models.listed(engine) if _are_there(engine) else []
 
 
@@ -266,7 +266,7 @@ def _are_there(engine: Engine) -> bool:
 def _record(engine: Engine, name: str) -> ModelRecord:
     found = models.find(engine, name) if _are_there(engine) else None
     if found is None:
-        near = _near(name, [record.name for record in listed(engine)])
+        near = _near(name, [record.name for record in list_models(engine)])
         raise PolicyError(f'there is no model "{name}" in this database{near or " (ppdm model list shows those)"}')
     return found
 

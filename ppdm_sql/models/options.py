@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from ppdm_sql.errors import OptionError
 from ppdm_sql.policy.options import unknown_option
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.words import printable
 from ppdm_sql.trees.inducers import option_number, option_switch
 
 
@@ -40,7 +40,7 @@ def all_options(
     inducer: str, learn: Callable[..., Any], allowed: Mapping[str, Allowed], given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Every option of a learner: as given, checked, or as its default says."""
-    chosen = {name: _checked(inducer, name, value, allowed) for name, value in given.items()}
+    chosen = {name: _check_value(inducer, name, value, allowed) for name, value in given.items()}
     return {**defaults(learn), **chosen}
 
 
@@ -50,13 +50,13 @@ def defaults(learn: Callable[..., Any]) -> dict[str, Any]:
     return {one.name: one.default for one in taken if one.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
-def _checked(inducer: str, name: str, value: Any, allowed: Mapping[str, Allowed]) -> Any:
+def _check_value(inducer: str, name: str, value: Any, allowed: Mapping[str, Allowed]) -> Any:
     match allowed.get(name):
         case Whole(least, most):
             return int(option_number(name, value, least, most, whole=True))
         case OneOf(words):
             if value not in words:
-                raise OptionError(name, f"{name} is {' or '.join(words)}, not {shown(str(value))}")
+                raise OptionError(name, f"{name} is {' or '.join(words)}, not {printable(str(value))}")
             return value
         case Switch():
             return option_switch(name, value)

@@ -23,11 +23,11 @@ from ppdm_sql.classifiers.conjunctive_rules import (
     predict_case,
     rule_case,
 )
-from ppdm_sql.classifiers.domains import fitted_boundary
+from ppdm_sql.classifiers.domains import fit_boundary
 from ppdm_sql.classifiers.values import MOST_ATTRIBUTES, double, first_best, literal, number
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.models.classifier_kind import ClassifierKind
-from ppdm_sql.models.kind import Chosen, Found
+from ppdm_sql.models.kind import Chosen, LearnedModel
 from ppdm_sql.models.options import Allowed, Whole
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name, aliased, column, identifier
@@ -64,7 +64,7 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
         target: ColumnInfo,
         chosen: Chosen,
         progress: Progress,
-    ) -> Found[ConjunctiveRules]:
+    ) -> LearnedModel[ConjunctiveRules]:
         """The rows are counted by the database: a rule list does not always tell how many there were."""
         found = super().learn(engine, relation, attributes, target, chosen, progress)
         counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(relation.table())
@@ -78,7 +78,7 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
     def from_dict(self, content: object) -> ConjunctiveRules:
         return ConjunctiveRules.from_dict(content)
 
-    def counted(self, learned: ConjunctiveRules) -> int:
+    def row_count(self, learned: ConjunctiveRules) -> int:
         """Every row is counted by the rule that took it; where none was left, the last rule counts all once more."""
         *before, last = [rule.counts for rule in learned.rules]
         taken = tuple(map(sum, zip(*before, strict=True)))
@@ -111,7 +111,7 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
     def query(self, engine: Engine, learned: ConjunctiveRules, relation: Name, keep: Sequence[str]) -> exp.Select:
         names = kept_columns(engine, relation, keep)
         inner = exp.Select(expressions=[column(name, "r") for name in names]).from_(relation.table("r"))
-        decides = rule_case(bound(engine, learned, relation), "r", engine=engine)
+        decides = rule_case(bind_to_relation(engine, learned, relation), "r", engine=engine)
         inner = inner.select(aliased(decides, RULE), copy=False)
         picked = [*(column(name, "r") for name in (*names, RULE)), column(CLASS, "a"), column(SHARE, "a")]
         query = exp.Select(expressions=picked).from_(inner.subquery("r", copy=False), copy=False)
@@ -119,24 +119,24 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
         return query.join(_answers(learned, "a"), on=on, copy=False)
 
     def expression(self, engine: Engine, learned: ConjunctiveRules) -> tuple[list[str], exp.Expr]:
-        taken = [learned.attributes[used].name for used in learned.used()]
+        taken = [learned.attributes[used].name for used in learned.used_attributes()]
         return taken, predict_case(learned, None, engine=engine)
 
 
-def bound(engine: Engine, model: ConjunctiveRules, relation: Name) -> ConjunctiveRules:
+def bind_to_relation(engine: Engine, model: ConjunctiveRules, relation: Name) -> ConjunctiveRules:
     """The rules for the columns of a relation, compared as their types ask; refuses what does not fit."""
-    attributes = fitted_attributes(model.attributes, model.used(), engine.columns(relation), str(relation))
+    attributes = fitted_attributes(model.attributes, model.used_attributes(), engine.columns(relation), str(relation))
     rules = tuple(
-        replace(rule, tests=tuple(_fitted(test, attributes[test.attribute]) for test in rule.tests))
+        replace(rule, tests=tuple(_fit_test(test, attributes[test.attribute]) for test in rule.tests))
         for rule in model.rules
     )
     return replace(model, attributes=attributes, rules=rules)
 
 
-def _fitted(test: Test, attribute: Attribute) -> Test:
+def _fit_test(test: Test, attribute: Attribute) -> Test:
     if not isinstance(test, Between):
         return test
-    low, high = (None if end is None else fitted_boundary(end, attribute) for end in (test.low, test.high))
+    low, high = (None if end is None else fit_boundary(end, attribute) for end in (test.low, test.high))
     return Between(test.attribute, low, high)
 
 

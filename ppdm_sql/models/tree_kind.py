@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord, Stored
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.models.kind import Chosen, Found, ModelKind
+from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import picture, show, stored, tree_json
@@ -37,10 +37,10 @@ class TreeKind(ModelKind[Tree]):
         target: ColumnInfo,
         chosen: Chosen,
         progress: Progress,
-    ) -> Found[Tree]:
+    ) -> LearnedModel[Tree]:
         inducer = settings(chosen.inducer, chosen.options)
         found = induce(engine, relation, attributes, target, inducer, progress=progress)
-        return Found(found.tree, found.rows, found.left_out)
+        return LearnedModel(found.tree, found.rows, found.left_out)
 
     def hint(self, learned: Tree) -> str | None:
         if len(learned.nodes) > 1:
@@ -50,7 +50,7 @@ class TreeKind(ModelKind[Tree]):
         )
 
     def record(
-        self, name: str, found: Found[Tree], chosen: Chosen | None = None, source_query: str | None = None
+        self, name: str, found: LearnedModel[Tree], chosen: Chosen | None = None, source_query: str | None = None
     ) -> ModelRecord:
         rare = None if chosen is None else chosen.rare
         return stored.record_of(
@@ -66,9 +66,9 @@ class TreeKind(ModelKind[Tree]):
     def document(self, learned: Tree, name: str) -> str:
         return tree_json.tree_text(learned, name)
 
-    def read(self, document: Document) -> Found[Tree]:
+    def read(self, document: Document) -> LearnedModel[Tree]:
         tree = tree_json.tree_of(document)
-        return Found(tree, tree.root.rows, 0)
+        return LearnedModel(tree, tree.root.rows, 0)
 
     def size(self, record: ModelRecord) -> str:
         return f"{many(record.nodes, 'node')}, {many(record.leaves, 'leaf', 'leaves')}"

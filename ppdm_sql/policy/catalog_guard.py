@@ -37,12 +37,14 @@ def note_catalog_access(
 ) -> None:
     """A mistake if a statement names schema ppdm and is not a query that only reads it, or could name it unseen."""
     first = [token.word or token.text for token in tokens[:4]]
-    message = _named(text, first[0], dialect, work) or _escaped(text) or _whole_sale(first) or _dynamic(text, first)
+    message = (
+        _named_access(text, first[0], dialect, work) or _escape_of(text) or _whole_sale(first) or _dynamic(text, first)
+    )
     if message:
         report.add(message, tokens[0].start)
 
 
-def _named(text: str, first: str, dialect: sqlglot.Dialect, work: Work) -> str | None:
+def _named_access(text: str, first: str, dialect: sqlglot.Dialect, work: Work) -> str | None:
     found = len(_NAMED.findall(text))
     if not found or (first in _READING and _read_only_mentions(text, dialect, work) >= found):
         return None
@@ -65,7 +67,7 @@ def _read_only_mentions(text: str, dialect: sqlglot.Dialect, work: Work) -> int:
     return sum(name.casefold() == SCHEMA for name in names) + sum(len(_NAMED.findall(value)) for value in compared)
 
 
-def _escaped(text: str) -> str | None:
+def _escape_of(text: str) -> str | None:
     return 'U&"..." hides which name is meant: write the name itself' if _ESCAPED_NAME.search(text) else None
 
 

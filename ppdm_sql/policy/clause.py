@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ppdm_sql.policy.policy import Inducer, Policy
-from ppdm_sql.policy.reader import Reader, UnreadableError, read_word
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
 from ppdm_sql.policy.require import read_requirements
-from ppdm_sql.policy.roles import Column, note_double_roles, read_columns, roles_of
-from ppdm_sql.policy.tokens import Kind, Token, described
-from ppdm_sql.policy.values import Options, read_options, read_whole
-from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, shown
+from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
+from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
+from ppdm_sql.policy.values import OptionReading, read_options, read_whole
+from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, printable
 from ppdm_sql.requirements import KAnonymity, Requirement
 from ppdm_sql.statements.names import Word
 
@@ -28,9 +28,9 @@ class _Draft:
     kind: ReleaseKind | None  # None when the head of the statement is wrong
     seen: dict[str, Token] = field(default_factory=dict)
     algorithm: str = ""
-    options: Options = field(default_factory=lambda: Options({}, {}))
+    options: OptionReading = field(default_factory=lambda: OptionReading({}, {}))
     requirements: tuple[Requirement, ...] = ()
-    columns: dict[str, list[Column]] = field(default_factory=dict)
+    columns: dict[str, list[RoleColumn]] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
     supersedes: bool = False
     accepted_risks: tuple[str, ...] = ()
@@ -41,10 +41,10 @@ class _Draft:
 def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Policy:
     """The policy between the brackets; opening is the WITH, where what is missing is reported."""
     draft = _Draft(kind)
-    while not reader.done:
+    while not reader.at_end:
         try:
             _read_one(reader, draft)
-        except UnreadableError:
+        except UnreadablePolicyError:
             reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
     _note_missing(reader, draft, opening)
     _note_idle(reader, draft)
@@ -94,28 +94,28 @@ def _misspelt(reader: Reader) -> str:
     token = reader.peek()
     if reader.accept_sign(","):
         reader.fail("no comma stands between two clauses", token)
-    if token.kind is not Kind.WORD:
+    if token.kind is not TokenKind.WORD:
         reader.take()
-        reader.fail(f"a clause is expected, such as REQUIRE k = 10, not {described(token)}", token)
+        reader.fail(f"a clause is expected, such as REQUIRE k = 10, not {describe_token(token)}", token)
     # Both words in one (QUASI_IDENTIFIER) and the first word alone (QUASY) are tried.
     names = {"_".join(words): name for name, words in CLAUSES.items()} | _BY_FIRST_WORD
     near = nearest(token.text, names)
     if near is None:
         reader.take()
-        reader.fail(f"unknown clause {shown(token.text)}: {did_you_mean(token.text, CLAUSES)}", token)
-    reader.wrong(f"unknown clause {shown(token.text)}: did you mean {names[near]}?", token)
+        reader.fail(f"unknown clause {printable(token.text)}: {did_you_mean(token.text, CLAUSES)}", token)
+    reader.wrong(f"unknown clause {printable(token.text)}: did you mean {names[near]}?", token)
     return names[near]
 
 
 def _algorithm(reader: Reader, draft: _Draft) -> None:
     token = reader.peek()
-    if token.kind is not Kind.WORD or _at_clause(reader):
-        reader.fail(f"an algorithm is expected, such as mondrian, not {described(token)}")
+    if token.kind is not TokenKind.WORD or _at_clause(reader):
+        reader.fail(f"an algorithm is expected, such as mondrian, not {describe_token(token)}")
     reader.take()
     draft.algorithm = token.text.lower()
     fitting = [name for name, kinds in ALGORITHMS.items() if draft.kind in kinds]
     if draft.algorithm not in ALGORITHMS:
-        reader.wrong(f"unknown algorithm {shown(token.text)}: {did_you_mean(token.text, ALGORITHMS)}", token)
+        reader.wrong(f"unknown algorithm {printable(token.text)}: {did_you_mean(token.text, ALGORITHMS)}", token)
     elif draft.kind and draft.algorithm not in fitting:
         reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {', '.join(fitting)}", token)
     if reader.sign("("):
@@ -128,7 +128,7 @@ def _require(reader: Reader, draft: _Draft) -> None:
     )
 
 
-def _one_column(reader: Reader, role: str) -> list[Column]:
+def _one_column(reader: Reader, role: str) -> list[RoleColumn]:
     columns = read_columns(reader, role)
     if len(columns) > 1:
         reader.wrong(f"{role} is one column, not {len(columns)}", columns[1].token)
@@ -154,8 +154,8 @@ def _supersedes(reader: Reader, draft: _Draft) -> None:
 def _accept_risk(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> str:
         token = group.peek()
-        if token.kind is not Kind.WORD:
-            group.fail(f"the name of a risk is expected, not {described(token)}")
+        if token.kind is not TokenKind.WORD:
+            group.fail(f"the name of a risk is expected, not {describe_token(token)}")
         return group.take().text.lower()
 
     draft.accepted_risks = tuple(reader.items("after ACCEPT RISK", read))
@@ -165,7 +165,7 @@ def _seed(reader: Reader, draft: _Draft) -> None:
     start = reader.at
     try:
         draft.seed = read_whole(reader, f"SEED is a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
-    except UnreadableError:
+    except UnreadablePolicyError:
         if reader.at == start:  # no number at all; behind a wrong one the next clause can be read
             raise
 

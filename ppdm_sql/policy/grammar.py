@@ -31,11 +31,28 @@ from ppdm_sql.policy.policy import (
     Verify,
 )
 from ppdm_sql.policy.query import Work, check_query
-from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets, read_name
+from ppdm_sql.policy.reader import (
+    DEEPEST_OURS,
+    Reader,
+    Report,
+    TooManyError,
+    UnreadablePolicyError,
+    brackets,
+    read_name,
+)
 from ppdm_sql.policy.script import statements
-from ppdm_sql.policy.tokens import LARGEST_TEXT, Kind, Source, Token, described, source_of, tokenize, too_large
-from ppdm_sql.policy.values import Options, read_options, read_string
-from ppdm_sql.policy.words import KINDS, ReleaseKind, nearest, shown
+from ppdm_sql.policy.tokens import (
+    LARGEST_TEXT,
+    PolicyText,
+    Token,
+    TokenKind,
+    describe_token,
+    source_of,
+    tokenize,
+    too_large,
+)
+from ppdm_sql.policy.values import OptionReading, read_options, read_string
+from ppdm_sql.policy.words import KINDS, ReleaseKind, nearest, printable
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Word
 
 # No character is longer than four bytes, so more bytes than this are too many characters.
@@ -57,10 +74,10 @@ def parse(text: str, *, file: str | None = None, dialect: str = "duckdb") -> lis
     found: list[Statement] = []
     with suppress(TooManyError):
         for tokens in statements(tokenize(source, script.dialect)):
-            with suppress(UnreadableError):  # its mistake is noted; the next statement may have others
+            with suppress(UnreadablePolicyError):  # its mistake is noted; the next statement may have others
                 found.append(_statement(script, tokens))
     if script.report.mistakes:
-        raise PolicyError(*script.report.found(), file=file)
+        raise PolicyError(*script.report.all_mistakes(), file=file)
     return found
 
 
@@ -101,14 +118,14 @@ def _dialect(name: str, file: str | None) -> sqlglot.Dialect:
     try:
         return sqlglot.Dialect.get_or_raise(name)
     except ValueError as cause:
-        raise PolicyError(f"unknown SQL dialect {shown(name)}", file=file) from cause
+        raise PolicyError(f"unknown SQL dialect {printable(name)}", file=file) from cause
 
 
 @dataclass(frozen=True)
 class _Script:
     """What all statements of a file share while they are read."""
 
-    source: Source
+    source: PolicyText
     report: Report
     dialect: sqlglot.Dialect
     work: Work
@@ -126,7 +143,7 @@ _Read = Callable[[_Script, Reader], Ours]
 def _statement(script: _Script, tokens: list[Token]) -> Statement:
     closing = brackets(tokens, script.report)
     if tokens[0].word == "EXPLAIN":
-        inner = _explained(script, tokens)
+        inner = _explained_statement(script, tokens)
         if inner is not None:
             return Explain(inner, script.place(tokens))
     read = _reader_of(tokens, closing)
@@ -141,7 +158,7 @@ def _read_ours(script: _Script, tokens: list[Token], read: _Read) -> Ours:
     return read(script, Reader(script.report, tokens, brackets(tokens, script.report, DEEPEST_OURS)))
 
 
-def _explained(script: _Script, tokens: list[Token]) -> Ours | None:
+def _explained_statement(script: _Script, tokens: list[Token]) -> Ours | None:
     """The statement of ours behind EXPLAIN; None if it is the engine's."""
     rest = tokens[1:]
     closing = brackets(rest, script.report)
@@ -155,7 +172,7 @@ def _explained(script: _Script, tokens: list[Token]) -> Ours | None:
     behind = rest[options:]
     if options and _reader_of(behind, brackets(behind, script.report)) is not None:
         script.report.add("EXPLAIN of a release takes no options", rest[0].start)
-        raise UnreadableError
+        raise UnreadablePolicyError
     return None
 
 
@@ -165,13 +182,13 @@ _EXPLAIN_OPTIONS = ("ANALYZE", "VERBOSE", "EXTENDED", "FORMATTED", "CODEGEN", "C
 def _reader_of(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | None:
     """How to read the statement if it is ours; None if it is ordinary SQL."""
     first, second, third = ([token.word for token in tokens[:3]] + ["", "", ""])[:3]
-    named = len(tokens) > 2 and tokens[2].kind in (Kind.WORD, Kind.QUOTED)
+    named = len(tokens) > 2 and tokens[2].kind in (TokenKind.WORD, TokenKind.QUOTED)
     match first:
         case "CREATE":
             return _publish if _clause_at(tokens, closing) is not None else _pseudo_reader(tokens, closing)
         case "REFRESH":
             theirs = second in _REFRESHED_BY_ENGINES and named
-            return None if theirs or (len(tokens) > 1 and tokens[1].kind is Kind.STRING) else _refresh
+            return None if theirs or (len(tokens) > 1 and tokens[1].kind is TokenKind.STRING) else _refresh
         case "VERIFY":
             return _verify
         case "EXPORT":
@@ -218,23 +235,23 @@ def _publish(script: _Script, reader: Reader) -> Publish:
     query = ""
     query_place: Place | None = None
     try:
-        replace, kind = _created(header)
-        name, live = _named(header, kind)
+        replace, kind = _read_create(header)
+        name, live = _read_release_name(header, kind)
         query_place = header.place(header.peek())
         query = check_query(header, script.dialect, script.work)
-    except UnreadableError:
+    except UnreadablePolicyError:
         pass  # noted; the clause may have mistakes of its own
     reader.at = clause + 2
     inside = reader.group("after WITH ANONYMIZATION")
     policy = read_clause(inside, kind, reader.tokens[clause])
     reader.expect_end("the WITH ANONYMIZATION clause")
     if kind is None:
-        raise UnreadableError
+        raise UnreadablePolicyError
     text, place = script.text(reader.tokens), script.place(reader.tokens)
     return Publish(kind, name, query, policy, text, place, replace=replace, live=live, query_place=query_place)
 
 
-def _created(reader: Reader) -> tuple[bool, ReleaseKind]:
+def _read_create(reader: Reader) -> tuple[bool, ReleaseKind]:
     """CREATE [OR REPLACE] TABLE | VIEW | MODEL."""
     reader.take()
     replace = reader.accept("OR", "REPLACE")
@@ -246,10 +263,10 @@ def _created(reader: Reader) -> tuple[bool, ReleaseKind]:
         reader.fail("LIVE stands behind the name: CREATE VIEW name LIVE AS")
     near = nearest(token.word, KINDS)
     told = f"did you mean {near}?" if near else "write CREATE [OR REPLACE] TABLE, VIEW or MODEL"
-    reader.fail(f"a release cannot be created as {described(token)}: {told}")
+    reader.fail(f"a release cannot be created as {describe_token(token)}: {told}")
 
 
-def _named(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
+def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
     """Name [LIVE] AS."""
     if reader.words("IF", "NOT", "EXISTS"):
         reader.fail("IF NOT EXISTS cannot stand here: write OR REPLACE, or REFRESH a release that exists")
@@ -265,20 +282,20 @@ def _named(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
     if reader.sign("("):
         reader.fail("the columns of a release are named in its query, not behind its name")
     if not reader.accept("AS"):
-        reader.fail(f"AS is expected after the name of the release, not {described(reader.peek())}")
+        reader.fail(f"AS is expected after the name of the release, not {describe_token(reader.peek())}")
     return name, live
 
 
 def _pseudo(script: _Script, reader: Reader) -> PseudoData:
-    replace, kind = _created(reader)
+    replace, kind = _read_create(reader)
     if kind != "TABLE":
         reader.fail(f"pseudo data is a TABLE, not a {kind}", reader.tokens[0])
-    name, _ = _named(reader, kind)
+    name, _ = _read_release_name(reader, kind)
     for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
         reader.expect_word(word, f"after {before}")
     model = read_name(reader, "the name of the model")
-    options = Options({}, {})
-    if not reader.done:
+    options = OptionReading({}, {})
+    if not reader.at_end:
         reader.expect_word("WITH", "after the name of the model, as in WITH (rows = 1000)")
         options = read_options(reader, "after WITH")
         reader.expect_end("the options of PSEUDO DATA")
@@ -312,7 +329,7 @@ def _drop(script: _Script, reader: Reader) -> DropRelease:
 def _drop_model(script: _Script, reader: Reader) -> DropRelease:
     """No engine knows it, and its complaint would help nobody."""
     rest = reader.tokens[2:]
-    name = shown(script.text(rest)) if rest else "name"
+    name = printable(script.text(rest)) if rest else "name"
     reader.fail(
         f"there is no DROP MODEL: DROP RELEASE {name} withdraws a model that was published; one that was only trained "
         "is dropped with ppdm model drop",
@@ -327,6 +344,6 @@ def _export(script: _Script, reader: Reader) -> Export:
     path = read_string(reader, "the file to export to")
     if not path:
         reader.fail("the file to export to has no name", token)
-    options = read_options(reader, "after WITH") if reader.accept("WITH") else Options({}, {})
+    options = read_options(reader, "after WITH") if reader.accept("WITH") else OptionReading({}, {})
     reader.expect_end("EXPORT name TO 'file'")
     return Export(name, path, options.values, script.place(reader.tokens), reader.place(token), options.places)

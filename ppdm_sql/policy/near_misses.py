@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ppdm_sql.policy.reader import Report
-from ppdm_sql.policy.tokens import Kind, Token
-from ppdm_sql.policy.words import nearest, resembles_anonymization, shown
+from ppdm_sql.policy.tokens import Token, TokenKind
+from ppdm_sql.policy.words import nearest, printable, resembles_anonymization
 from ppdm_sql.requirements import WORDS
 
 _VERBS = ("REFRESH", "VERIFY", "EXPORT")
@@ -31,12 +31,14 @@ _Miss = tuple[Token, str] | None
 
 def _clause_word(tokens: Sequence[Token]) -> _Miss:
     for token in tokens:
-        if token.kind not in (Kind.WORD, Kind.SIGN):
+        if token.kind not in (TokenKind.WORD, TokenKind.SIGN):
             continue
-        for word in re.findall(r"\w+", token.text) if token.kind is Kind.SIGN else (token.text,):
+        for word in re.findall(r"\w+", token.text) if token.kind is TokenKind.SIGN else (token.text,):
             if resembles_anonymization(word):
                 exact = word.isascii() and word.upper() == "ANONYMIZATION"
-                told = "ANONYMIZATION is not in its place:" if exact else f"{shown(word)}: did you mean ANONYMIZATION?"
+                told = (
+                    "ANONYMIZATION is not in its place:" if exact else f"{printable(word)}: did you mean ANONYMIZATION?"
+                )
                 return token, f"{told} {_FORM} (a name like this is quoted)"
     return None
 
@@ -55,9 +57,9 @@ def _near_verb(tokens: Sequence[Token]) -> _Miss:
     first, second = tokens[0], tokens[1] if len(tokens) > 1 else tokens[0]
     near = nearest(first.word, _VERBS)
     if near and first.word not in _VERBS:
-        return first, f"unknown statement {shown(first.text)}: did you mean {near}?"
+        return first, f"unknown statement {printable(first.text)}: did you mean {near}?"
     if first.word == "DROP" and nearest(second.word, ["RELEASE"]):
-        return second, f"DROP {shown(second.text)} is unknown: did you mean DROP RELEASE?"
+        return second, f"DROP {printable(second.text)} is unknown: did you mean DROP RELEASE?"
     return None
 
 
@@ -76,17 +78,23 @@ def _create(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Miss:
         return tokens[top[start - 1]], "a LIVE view needs WITH ANONYMIZATION (...) at its end"
     after = [tokens[index] for index in top[start + 1 :]]
     if len(after) > 1 and nearest(after[0].word, ["PSEUDO", "PSEUDODATA"]):
-        return after[0], f"{shown(after[0].text)}: did you mean AS PSEUDO DATA FROM MODEL name WITH (...)?"
+        return after[0], f"{printable(after[0].text)}: did you mean AS PSEUDO DATA FROM MODEL name WITH (...)?"
     return _unknown_with(tokens, top[start + 1 :], closing)
 
 
 def _unknown_with(tokens: Sequence[Token], top: Sequence[int], closing: Mapping[int, int]) -> _Miss:
     """WITH word (...) behind a query: no engine has one, except the first half of WITH word (columns) AS (...)."""
     for one, two, three in zip(top, top[1:], top[2:], strict=False):
-        if tokens[one].word == "WITH" and tokens[two].kind in (Kind.WORD, Kind.QUOTED) and tokens[three].text == "(":
+        if (
+            tokens[one].word == "WITH"
+            and tokens[two].kind in (TokenKind.WORD, TokenKind.QUOTED)
+            and tokens[three].text == "("
+        ):
             behind = closing[three] + 1
             if behind >= len(tokens) or tokens[behind].word != "AS":
-                return tokens[two], f"unknown clause WITH {shown(tokens[two].text)}: did you mean WITH ANONYMIZATION?"
+                return tokens[
+                    two
+                ], f"unknown clause WITH {printable(tokens[two].text)}: did you mean WITH ANONYMIZATION?"
     return None
 
 

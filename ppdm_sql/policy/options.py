@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from ppdm_sql.errors import Mistake, OptionError, PolicyError
 from ppdm_sql.policy.policy import Place
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 
 
 def unknown_option(owner: str, option: str, known: Iterable[str]) -> OptionError:
@@ -18,7 +18,7 @@ def unknown_option(owner: str, option: str, known: Iterable[str]) -> OptionError
     >>> str(unknown_option("EXPORT", "a" + chr(27), ["format"]))
     'EXPORT has no option a\\x1b: known are format'
     """
-    return OptionError(option, f"{owner} has no option {shown(option)}: {did_you_mean(option, known)}")
+    return OptionError(option, f"{owner} has no option {printable(option)}: {did_you_mean(option, known)}")
 
 
 @contextmanager

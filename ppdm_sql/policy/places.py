@@ -51,9 +51,9 @@ def only_known_words(message: str, text: str) -> str:
     """
     known = {word.casefold() for word in re.findall(r"\w+", text)} | _TYPES
 
-    def shown(found: re.Match[str]) -> str:
+    def mask(found: re.Match[str]) -> str:
         words = re.findall(r"\w+", found[2])
         return found[0] if all(word.casefold() in known for word in words) else f"{found[1]}...{found[1]}"
 
     printable = "".join(c if c.isprintable() else " " for c in message)
-    return _QUOTED.sub(shown, printable)
+    return _QUOTED.sub(mask, printable)

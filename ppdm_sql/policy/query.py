@@ -11,8 +11,8 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 
-from ppdm_sql.policy.reader import Reader, UnreadableError
-from ppdm_sql.policy.tokens import Token, described
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError
+from ppdm_sql.policy.tokens import Token, describe_token
 
 # sqlglot tries alternatives: DATE(DATE(DATE(... takes twice the steps for each level, minutes at thirty.  A
 # query of ordinary shape needs about one step a token.
@@ -48,11 +48,13 @@ def check_query(reader: Reader, dialect: sqlglot.Dialect, work: Work) -> str:
         reader.fail("the query is missing between AS and WITH ANONYMIZATION")
     text = reader.report.source.text[first.start : tokens[-1].end]
     if first.word not in _FIRST_WORDS and not reader.sign("("):
-        reader.fail(f"a query is expected after AS, starting with SELECT, WITH or a bracket, not {described(first)}")
+        reader.fail(
+            f"a query is expected after AS, starting with SELECT, WITH or a bracket, not {describe_token(first)}"
+        )
     for before, token in pairwise(tokens):
         if before.word == "WITH" and token.word == "ANONYMIZATION":
             reader.fail("WITH ANONYMIZATION stands once, at the end of the statement", before)
-    trees = _parsed(reader, text, dialect, work)
+    trees = _parse_query(reader, text, dialect, work)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         reader.fail("exactly one query is expected after AS, and it only reads")
     writing = next(trees[0].find_all(exp.DML, exp.DDL, exp.Command, exp.Into), None)
@@ -69,7 +71,7 @@ def parse_counted(text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.E
         raise ParseError("too much work") from cause
 
 
-def _parsed(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
+def _parse_query(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:
     start = reader.peek().start
     tokens = dialect.tokenize(text)
     try:
@@ -78,13 +80,13 @@ def _parsed(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work) -> 
         found = error.errors[0] if error.errors else {}
         bad = next((t for t in tokens if (t.line, t.col) == (found.get("line"), found.get("col"))), tokens[-1])
         token = next((t for t in reader.tokens if t.start == start + bad.start), reader.peek())
-        word = f", its end at {described(token)}" if bad is tokens[-1] else f" near {described(token)}"
+        word = f", its end at {describe_token(token)}" if bad is tokens[-1] else f" near {describe_token(token)}"
         reader.wrong(f"the query cannot be read{word}", token)
     except (_TooMuchWorkError, RecursionError):
         reader.wrong("the query is too long or too deeply nested; move a part of it into a view")
     except Exception:  # a slip of the parser on text nobody would write is still a mistake in the query
         reader.wrong("the query cannot be read")
-    raise UnreadableError
+    raise UnreadablePolicyError
 
 
 def parse_bounded(text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.Expr | None]:

@@ -7,7 +7,7 @@ from typing import NoReturn, TypeVar
 
 from ppdm_sql.errors import Mistake
 from ppdm_sql.policy.policy import Place
-from ppdm_sql.policy.tokens import Kind, Source, Token, described
+from ppdm_sql.policy.tokens import PolicyText, Token, TokenKind, describe_token
 from ppdm_sql.policy.words import nearest
 from ppdm_sql.statements.names import Word
 
@@ -22,7 +22,7 @@ MOST_MISTAKES = 100
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
-class UnreadableError(Exception):
+class UnreadablePolicyError(Exception):
     """The mistake is noted already; the reading goes on at the next place that is known."""
 
 
@@ -33,7 +33,7 @@ class TooManyError(Exception):
 class Report:
     """The mistakes of a file, in the order they were found."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: PolicyText) -> None:
         self.source = source
         self.mistakes: list[Mistake] = []
 
@@ -42,7 +42,7 @@ class Report:
         if len(self.mistakes) >= MOST_MISTAKES:
             raise TooManyError
 
-    def found(self) -> list[Mistake]:
+    def all_mistakes(self) -> list[Mistake]:
         """In the order of the text; what is missing was noted last, but stands at the head of its clause."""
         ordered = sorted(self.mistakes, key=lambda mistake: (mistake.line or 0, mistake.column or 0))
         more = [Mistake("and more: the reading stopped here")] if len(ordered) >= MOST_MISTAKES else []
@@ -58,22 +58,22 @@ def brackets(tokens: Sequence[Token], report: Report, deepest: int = DEEPEST) ->
     pairs: dict[int, int] = {}
     open_: list[int] = []
     for index, token in enumerate(tokens):
-        if token.kind is not Kind.SIGN:
+        if token.kind is not TokenKind.SIGN:
             continue
         if token.text in _CLOSING:
             open_.append(index)
             if len(open_) > deepest:
                 report.add(f"brackets are nested more than {deepest} deep", token.start)
-                raise UnreadableError
+                raise UnreadablePolicyError
         elif token.text in _CLOSING.values():
             if not open_ or _CLOSING[tokens[open_[-1]].text] != token.text:
                 report.add(f"{token.text} closes no bracket", token.start)
-                raise UnreadableError
+                raise UnreadablePolicyError
             pairs[open_.pop()] = index
     if open_:
         first = tokens[open_[0]]
         report.add(f"{first.text} is never closed", first.start)
-        raise UnreadableError
+        raise UnreadablePolicyError
     return pairs
 
 
@@ -93,7 +93,7 @@ class Reader:
         self.stop = len(tokens) if stop is None else stop
 
     @property
-    def done(self) -> bool:
+    def at_end(self) -> bool:
         return self.at >= self.stop
 
     def peek(self, ahead: int = 0) -> Token:
@@ -102,9 +102,9 @@ class Reader:
             return self.tokens[index]
         if self.stop < len(self.tokens):
             bracket = self.tokens[self.stop]
-            return Token(Kind.END, bracket.text, bracket.start, bracket.end)
+            return Token(TokenKind.END, bracket.text, bracket.start, bracket.end)
         end = self.tokens[-1].end if self.tokens else 0
-        return Token(Kind.END, "", end, end)
+        return Token(TokenKind.END, "", end, end)
 
     def take(self) -> Token:
         token = self.peek()
@@ -123,7 +123,7 @@ class Reader:
 
     def sign(self, text: str) -> bool:
         token = self.peek()
-        return token.kind is Kind.SIGN and token.text == text
+        return token.kind is TokenKind.SIGN and token.text == text
 
     def accept_sign(self, text: str) -> bool:
         found = self.sign(text)
@@ -133,22 +133,22 @@ class Reader:
 
     def expect_sign(self, text: str, where: str) -> None:
         if not self.accept_sign(text):
-            self.fail(f"{text} is expected {where}, not {described(self.peek())}")
+            self.fail(f"{text} is expected {where}, not {describe_token(self.peek())}")
 
     def expect_word(self, word: str, where: str) -> None:
         """Takes the word; one that is nearly it is a mistake, but the reading can go on behind it."""
         if self.accept(word):
             return
         token = self.peek()
-        message = f"{word} is expected {where}, not {described(token)}"
+        message = f"{word} is expected {where}, not {describe_token(token)}"
         if nearest(token.word, [word]) is None:
             self.fail(message, token)
         self.wrong(message, token)
         self.at += 1
 
     def expect_end(self, what: str) -> None:
-        if not self.done:
-            self.fail(f"nothing may follow {what}, but here is {described(self.peek())}")
+        if not self.at_end:
+            self.fail(f"nothing may follow {what}, but here is {describe_token(self.peek())}")
 
     def place(self, token: Token) -> Place:
         return self.report.source.place(token.start)
@@ -158,19 +158,19 @@ class Reader:
 
     def fail(self, message: str, token: Token | None = None) -> NoReturn:
         self.wrong(message, token)
-        raise UnreadableError
+        raise UnreadablePolicyError
 
     def group(self, where: str) -> Reader:
         """What stands in the bracket that comes next; this reader goes on behind it."""
         if not self.sign("("):
-            self.fail(f"( is expected {where}, not {described(self.peek())}")
+            self.fail(f"( is expected {where}, not {describe_token(self.peek())}")
         opening, closing = self.at, self.closing[self.at]
         self.at = closing + 1
         return Reader(self.report, self.tokens, self.closing, opening + 1, closing)
 
     def skip(self, until: Callable[[], bool]) -> None:
         """Goes on to the next place where until holds, over whole brackets."""
-        while not self.done and not until():
+        while not self.at_end and not until():
             self.at = self.closing.get(self.at, self.at) + 1
 
     def items(self, where: str, read: Callable[[Reader], Item]) -> list[Item]:
@@ -180,11 +180,11 @@ class Reader:
         while True:
             try:
                 found.append(read(group))
-                if not group.done and not group.sign(","):
-                    group.fail(f", or ) is expected, not {described(group.peek())}")
-            except UnreadableError:
+                if not group.at_end and not group.sign(","):
+                    group.fail(f", or ) is expected, not {describe_token(group.peek())}")
+            except UnreadablePolicyError:
                 group.skip(lambda: group.sign(","))
-            if group.done:
+            if group.at_end:
                 return found
             group.take()
 
@@ -192,13 +192,13 @@ class Reader:
 def read_word(reader: Reader, what: str) -> Word:
     """A name of one part, as written."""
     token = reader.peek()
-    if token.kind not in (Kind.WORD, Kind.QUOTED):
-        hint = " (a string is not a name)" if token.kind is Kind.STRING else ""
-        reader.fail(f"{what} is expected, not {described(token)}{hint}")
+    if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
+        hint = " (a string is not a name)" if token.kind is TokenKind.STRING else ""
+        reader.fail(f"{what} is expected, not {describe_token(token)}{hint}")
     if not token.text:
         reader.fail(f"{what} cannot have an empty name")
     reader.take()
-    return Word(token.text, quoted=token.kind is Kind.QUOTED)
+    return Word(token.text, quoted=token.kind is TokenKind.QUOTED)
 
 
 def read_name(reader: Reader, what: str) -> tuple[Word, ...]:
@@ -217,4 +217,4 @@ def read_name(reader: Reader, what: str) -> tuple[Word, ...]:
 def _continues_name(reader: Reader) -> bool:
     """Whether a structural word is used as a name after all: VIEW live AS ..., REFRESH live."""
     following = reader.peek(1)
-    return reader.peek().word == "LIVE" and (following.kind is Kind.END or following.word in ("AS", "LIVE"))
+    return reader.peek().word == "LIVE" and (following.kind is TokenKind.END or following.word in ("AS", "LIVE"))

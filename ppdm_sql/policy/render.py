@@ -30,7 +30,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _VALUES = frozenset({"true", "false", "null"})  # as words they are no texts
 
 
-def rendered(statement: Publish, dialect: str) -> str:
+def render_statement(statement: Publish, dialect: str) -> str:
     """The statement in the policy language, its names and texts quoted as this dialect quotes.
 
     >>> from ppdm_sql.policy.grammar import parse

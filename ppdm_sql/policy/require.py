@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from ppdm_sql.policy.reader import Reader, UnreadableError
-from ppdm_sql.policy.tokens import Kind, Token, described
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError
+from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_whole
-from ppdm_sql.policy.words import DISTANCES, FOREIGN_REQUIREMENTS, did_you_mean, nearest, shown
+from ppdm_sql.policy.words import DISTANCES, FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
 from ppdm_sql.requirements import (
     WORDS,
     Closeness,
@@ -66,11 +66,11 @@ def _t(reader: Reader) -> Requirement:
     allowed = "t is a number above 0, up to 1 (0 would ask every class for exactly the table's distribution)"
     t = read_number(reader, allowed, lambda number: 0 < number <= 1)
     word = reader.peek()
-    if word.text.lower() in DISTANCES and word.kind is Kind.WORD:
+    if word.text.lower() in DISTANCES and word.kind is TokenKind.WORD:
         return Closeness(t, reader.take().text.lower())
     near = nearest(word.word, DISTANCES)
     if near:
-        reader.fail(f"unknown distance {shown(word.text)}: did you mean {near}?")
+        reader.fail(f"unknown distance {printable(word.text)}: did you mean {near}?")
     return Closeness(t)
 
 
@@ -98,7 +98,7 @@ def read_requirements(
     while True:
         try:
             found.append(_requirement(reader, at_clause, seen))
-        except UnreadableError:
+        except UnreadablePolicyError:
             reader.skip(lambda: reader.sign(",") or at_clause() or near_clause())
         if not reader.accept_sign(","):
             if not _requirement_follows(reader):
@@ -108,13 +108,13 @@ def read_requirements(
 
 def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, Token]) -> Requirement:
     token = reader.peek()
-    if token.kind is not Kind.WORD or at_clause():
-        reader.fail(f"a requirement is expected, such as k = 10, not {described(token)}")
+    if token.kind is not TokenKind.WORD or at_clause():
+        reader.fail(f"a requirement is expected, such as k = 10, not {describe_token(token)}")
     word = token.text.lower()
     if word not in _READERS:
         meant = FOREIGN_REQUIREMENTS.get(word)
         reader.fail(
-            f"unknown requirement {shown(token.text)}: "
+            f"unknown requirement {printable(token.text)}: "
             + (f"did you mean {meant}?" if meant else did_you_mean(token.text, WORDS))
         )
     reader.take()
@@ -127,4 +127,4 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
 
 def _requirement_follows(reader: Reader) -> bool:
     following = reader.peek(1)
-    return reader.peek().text.lower() in _READERS and following.kind is Kind.SIGN and following.text == "="
+    return reader.peek().text.lower() in _READERS and following.kind is TokenKind.SIGN and following.text == "="

@@ -17,9 +17,9 @@ from ppdm_sql.policy.policy import (
     Roles,
 )
 from ppdm_sql.policy.reader import Reader, Report, read_name, read_word
-from ppdm_sql.policy.tokens import Kind, Token, described
+from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_string, read_whole
-from ppdm_sql.policy.words import nearest, shown
+from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.statements.names import Word
 
 LONGEST_PREFIX = 10_000
@@ -28,7 +28,7 @@ LONGEST_PREFIX = 10_000
 _TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"})
 
 
-class Column(NamedTuple):
+class RoleColumn(NamedTuple):
     """A column in a role list."""
 
     word: Word
@@ -37,10 +37,10 @@ class Column(NamedTuple):
     nulls_as_value: bool = False
 
 
-def read_columns(reader: Reader, role: str) -> list[Column]:
+def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
     """( column [HIERARCHY ...] [NULLS AS VALUE], ... ) after a role word."""
 
-    def read(group: Reader) -> Column:
+    def read(group: Reader) -> RoleColumn:
         token = group.peek()
         if group.sign("*"):
             group.fail(f"{role} names every column: a * would let a new column through")
@@ -48,23 +48,23 @@ def read_columns(reader: Reader, role: str) -> list[Column]:
         if group.sign("."):
             group.fail("a column is named as the query returns it, without its table")
         hierarchy = None
-        if group.peek().kind is Kind.WORD and not _at_nulls(group):
+        if group.peek().kind is TokenKind.WORD and not _at_nulls(group):
             hierarchy = _role_hierarchy(group, role, token)
-        return Column(word, token, hierarchy, _read_nulls(group, role))
+        return RoleColumn(word, token, hierarchy, _read_nulls(group, role))
 
     return reader.items(f"after {role}", read)
 
 
 def _role_hierarchy(reader: Reader, role: str, column: Token) -> HierarchySource:
     following = reader.peek()
-    reader.expect_word("HIERARCHY", f"after the column {described(column)}, or , or )")
+    reader.expect_word("HIERARCHY", f"after the column {describe_token(column)}, or , or )")
     if role not in ("QUASI IDENTIFIER", "SENSITIVE"):
         reader.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
     return read_hierarchy(reader)
 
 
 def _at_nulls(reader: Reader) -> bool:
-    return reader.peek().kind is Kind.WORD and nearest(reader.peek().word, ("NULLS",)) is not None
+    return reader.peek().kind is TokenKind.WORD and nearest(reader.peek().word, ("NULLS",)) is not None
 
 
 def _read_nulls(reader: Reader, role: str) -> bool:
@@ -81,7 +81,7 @@ def _read_nulls(reader: Reader, role: str) -> bool:
 
 def read_hierarchy(reader: Reader) -> HierarchySource:
     token = reader.peek()
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         path = read_string(reader, "the hierarchy's file")
         if not path:
             reader.fail("the hierarchy's file has no name", token)
@@ -93,7 +93,7 @@ def read_hierarchy(reader: Reader) -> HierarchySource:
     name = read_name(reader, "a 'file.csv', a table, INTERVALS (...) or PREFIX (...)")
     if reader.sign("("):
         near = nearest(token.word, ("INTERVALS", "PREFIX"))
-        reader.fail(f"unknown hierarchy {shown(token.text)}: did you mean {near or 'INTERVALS or PREFIX'}?", token)
+        reader.fail(f"unknown hierarchy {printable(token.text)}: did you mean {near or 'INTERVALS or PREFIX'}?", token)
     return HierarchyTable(name)
 
 
@@ -140,9 +140,9 @@ def same_column(one: Word, other: Word) -> bool:
     return exact.text in (bare.text, bare.text.lower(), bare.text.upper())
 
 
-def note_double_roles(report: Report, columns: Mapping[str, Sequence[Column]]) -> None:
+def note_double_roles(report: Report, columns: Mapping[str, Sequence[RoleColumn]]) -> None:
     """A mistake for each column that is listed twice, unless the two roles go together."""
-    by_folded: dict[str, list[tuple[str, Column]]] = {}
+    by_folded: dict[str, list[tuple[str, RoleColumn]]] = {}
     for role, listed in columns.items():
         for column in listed:
             earlier = by_folded.setdefault(column.word.text.lower(), [])
@@ -151,16 +151,16 @@ def note_double_roles(report: Report, columns: Mapping[str, Sequence[Column]]) -
                 earlier.append((role, column))
                 continue
             was, where = clash[0], report.where(clash[1].token)
-            name = described(column.token)
+            name = describe_token(column.token)
             told = f"is listed twice as {role}, first" if was == role else f"is {role} here and {was}"
             report.add(f"the column {name} {told} at {where}", column.token.start)
 
 
-def _clash(one: tuple[str, Column], other: tuple[str, Column]) -> bool:
+def _clash(one: tuple[str, RoleColumn], other: tuple[str, RoleColumn]) -> bool:
     return same_column(one[1].word, other[1].word) and {one[0], other[0]} not in _TOGETHER
 
 
-def roles_of(columns: Mapping[str, Sequence[Column]], place: Callable[[Token], Place]) -> Roles:
+def roles_of(columns: Mapping[str, Sequence[RoleColumn]], place: Callable[[Token], Place]) -> Roles:
     def words(role: str) -> tuple[Word, ...]:
         return tuple(column.word for column in columns.get(role, ()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ppdm_sql.policy.tokens import Kind, Token
+from ppdm_sql.policy.tokens import Token, TokenKind
 
 
 def statements(tokens: Iterable[Token]) -> Iterator[list[Token]]:
@@ -16,7 +16,7 @@ def statements(tokens: Iterable[Token]) -> Iterator[list[Token]]:
     current: list[Token] = []
     blocks = 0
     for token in tokens:
-        if token.kind is Kind.SIGN and token.text == ";" and not blocks:
+        if token.kind is TokenKind.SIGN and token.text == ";" and not blocks:
             if current:
                 yield current
             current = []

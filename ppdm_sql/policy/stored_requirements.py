@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import sqlglot
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.reader import Reader, Report, UnreadableError, brackets
+from ppdm_sql.policy.reader import Reader, Report, UnreadablePolicyError, brackets
 from ppdm_sql.policy.require import read_requirements
-from ppdm_sql.policy.tokens import described, source_of, tokenize
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.tokens import describe_token, source_of, tokenize
+from ppdm_sql.policy.words import printable
 from ppdm_sql.requirements import Requirement
 
 
@@ -34,7 +34,7 @@ def requirement(text: str) -> Requirement:
     """
     found, mistakes = _read(text)
     if mistakes or len(found) != 1:
-        raise PolicyError(*(mistakes or [f"{shown(text)} is not one requirement, such as k = 10"]))
+        raise PolicyError(*(mistakes or [f"{printable(text)} is not one requirement, such as k = 10"]))
     return found[0]
 
 
@@ -46,8 +46,8 @@ def _read(text: str) -> tuple[tuple[Requirement, ...], list[str]]:
     try:
         reader = Reader(report, tokens, brackets(tokens, report))
         found = read_requirements(reader, lambda: False, lambda: False)
-        if not reader.done and not report.mistakes:
-            reader.wrong(f"a requirement ends before {described(reader.peek())}")
-    except UnreadableError:
+        if not reader.at_end and not report.mistakes:
+            reader.wrong(f"a requirement ends before {describe_token(reader.peek())}")
+    except UnreadablePolicyError:
         found = ()
     return found, [mistake.message for mistake in report.mistakes]

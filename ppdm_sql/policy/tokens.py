@@ -22,7 +22,7 @@ from sqlglot.tokens import Tokenizer
 
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.policy import Place
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.words import printable
 
 # sqlglot needs about 3 s for a million one-character tokens; the whole reading has to stay below 10 s.
 LARGEST_TEXT = 1_000_000
@@ -32,7 +32,7 @@ MOST_TOKENS = 250_000
 _LOAD = "load data from a file or a table instead"
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is to the policy language; sqlglot's four hundred types are not needed."""
 
     WORD = "word"  # bare, so a keyword or a name whose case the engine folds
@@ -45,7 +45,7 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     text: str  # of a name or string what is inside the quotes, else as written
     start: int
     end: int  # one past the last character
@@ -53,11 +53,11 @@ class Token(NamedTuple):
     @property
     def word(self) -> str:
         """The keyword this token can be, in capitals; empty when it is not a bare ASCII word."""
-        return self.text.upper() if self.kind is Kind.WORD and self.text.isascii() else ""
+        return self.text.upper() if self.kind is TokenKind.WORD and self.text.isascii() else ""
 
 
 @dataclass(frozen=True)
-class Source:
+class PolicyText:
     """The text of a file, which can tell the place of an offset."""
 
     text: str
@@ -73,7 +73,7 @@ class Source:
         return Mistake(message, place.line, place.column)
 
 
-def source_of(text: str, file: str | None) -> Source:
+def source_of(text: str, file: str | None) -> PolicyText:
     r"""The text with its places; refuses what no engine should be given.
 
     >>> source_of("a\r\nbc", None).place(4)
@@ -83,7 +83,7 @@ def source_of(text: str, file: str | None) -> Source:
         raise too_large(file)
     text = text.removeprefix("\ufeff")  # a byte order mark is no part of the first word
     starts = (0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text)))
-    source = Source(text, file, starts)
+    source = PolicyText(text, file, starts)
     bad = re.search("[\x00\ud800-\udfff]", text)
     if bad:
         what = "a NUL character" if bad.group() == "\x00" else "half a surrogate pair, which is no character"
@@ -95,7 +95,7 @@ def too_large(file: str | None) -> PolicyError:
     return PolicyError(Mistake(f"a policy file has at most {LARGEST_TEXT:,} characters; {_LOAD}", 1, 1), file=file)
 
 
-def tokenize(source: Source, dialect: sqlglot.Dialect) -> list[Token]:
+def tokenize(source: PolicyText, dialect: sqlglot.Dialect) -> list[Token]:
     tokenizer = _tokenizer_class(type(dialect))(dialect=dialect)
     try:
         found = tokenizer.tokenize(source.text)
@@ -141,15 +141,15 @@ def _ours(text: str, found: list[SqlglotToken]) -> Iterator[Token]:
         last_end = end
         written = text[start:end]
         if token.token_type is TokenType.STRING:
-            yield Token(Kind.STRING, token.text, start, end)
+            yield Token(TokenKind.STRING, token.text, start, end)
         elif token.token_type in _OTHER_STRINGS:
-            yield Token(Kind.OTHER_STRING, written, start, end)
+            yield Token(TokenKind.OTHER_STRING, written, start, end)
         elif token.token_type is TokenType.IDENTIFIER and not written[0].isalnum():
-            yield Token(Kind.QUOTED, token.text, start, end)
+            yield Token(TokenKind.QUOTED, token.text, start, end)
         elif token.token_type is TokenType.NUMBER:
-            yield Token(Kind.NUMBER, written, start, end)
+            yield Token(TokenKind.NUMBER, written, start, end)
         elif _WORD.fullmatch(written):
-            yield Token(Kind.WORD, written, start, end)
+            yield Token(TokenKind.WORD, written, start, end)
         else:
             yield from _parts(written, start)
 
@@ -157,18 +157,18 @@ def _ours(text: str, found: list[SqlglotToken]) -> Iterator[Token]:
 def _parts(written: str, start: int) -> Iterator[Token]:
     """A sign as it is; a keyword of several words (ORDER BY) as its words, for a column may be called order."""
     for part in re.finditer(r"\S+", written):
-        kind = Kind.WORD if _WORD.fullmatch(part.group()) else Kind.SIGN
+        kind = TokenKind.WORD if _WORD.fullmatch(part.group()) else TokenKind.SIGN
         yield Token(kind, part.group(), start + part.start(), start + part.end())
 
 
-def described(token: Token) -> str:
+def describe_token(token: Token) -> str:
     """A token as a message names it; what stands in a string is never shown."""
     match token.kind:
-        case Kind.QUOTED:
-            return f'"{shown(token.text)}"'
-        case Kind.STRING | Kind.OTHER_STRING:
+        case TokenKind.QUOTED:
+            return f'"{printable(token.text)}"'
+        case TokenKind.STRING | TokenKind.OTHER_STRING:
             return "a string"
-        case Kind.END:
+        case TokenKind.END:
             return "the closing bracket" if token.text else "the end of the statement"
         case _:
-            return shown(token.text)
+            return printable(token.text)

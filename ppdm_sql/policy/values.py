@@ -12,9 +12,9 @@ from sqlglot import Dialect
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import OptionValue, Place
-from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadableError, brackets
-from ppdm_sql.policy.tokens import Kind, described, source_of, tokenize
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadablePolicyError, brackets
+from ppdm_sql.policy.tokens import TokenKind, describe_token, source_of, tokenize
+from ppdm_sql.policy.words import printable
 
 # One way to write a number: no leading zero (octal in some languages), no exponent, no separators, no bare
 # point.  18 digits on either side are more than any requirement needs and keep the arithmetic cheap.
@@ -36,46 +36,46 @@ def _read(reader: Reader, allowed: str, form: re.Pattern[str], holds: Callable[[
     first = reader.peek()
     text = _number_text(reader)
     if not form.fullmatch(text) or not holds(Fraction(text)):
-        reader.fail(f"{allowed}, not {shown(text) or described(first)}", first)
+        reader.fail(f"{allowed}, not {printable(text) or describe_token(first)}", first)
     return Fraction(text)
 
 
 def _number_text(reader: Reader) -> str:
     """All that is glued to the number, so that 10abc, 0x1F and 1_000 are refused as a whole; empty if no number."""
     first = reader.peek()
-    if first.kind is Kind.SIGN and first.text in ("-", "+", "."):
+    if first.kind is TokenKind.SIGN and first.text in ("-", "+", "."):
         reader.take()
-        if reader.peek().kind is not Kind.NUMBER:
+        if reader.peek().kind is not TokenKind.NUMBER:
             return ""
-    elif first.kind is not Kind.NUMBER:
+    elif first.kind is not TokenKind.NUMBER:
         return ""
     last = reader.take()
-    glued = (Kind.NUMBER, Kind.WORD, Kind.QUOTED, Kind.STRING)
+    glued = (TokenKind.NUMBER, TokenKind.WORD, TokenKind.QUOTED, TokenKind.STRING)
     while reader.peek().start == last.end and (reader.peek().kind in glued or reader.sign(".")):
         last = reader.take()
     return "".join(reader.report.source.text[first.start : last.end].split())
 
 
-class Options(NamedTuple):
+class OptionReading(NamedTuple):
     """Options by their names in lower case, and where each stands."""
 
     values: dict[str, OptionValue]
     places: dict[str, Place]
 
 
-def read_options(reader: Reader, where: str) -> Options:
+def read_options(reader: Reader, where: str) -> OptionReading:
     """( option = value, ... )."""
-    options = Options({}, {})
+    options = OptionReading({}, {})
 
     def read(group: Reader) -> None:
         name = group.peek()
-        if name.kind is not Kind.WORD:
-            group.fail(f"an option's name is expected, not {described(name)}")
+        if name.kind is not TokenKind.WORD:
+            group.fail(f"an option's name is expected, not {describe_token(name)}")
         group.take()
-        group.expect_sign("=", f"after the option {shown(name.text)}")
+        group.expect_sign("=", f"after the option {printable(name.text)}")
         value = read_value(group)
         if name.text.lower() in options.values:
-            group.fail(f"the option {shown(name.text)} is written twice", name)
+            group.fail(f"the option {printable(name.text)} is written twice", name)
         options.values[name.text.lower()] = value
         options.places[name.text.lower()] = reader.place(name)
 
@@ -86,11 +86,11 @@ def read_options(reader: Reader, where: str) -> Options:
 def read_value(reader: Reader) -> OptionValue:
     """A number, a string in single quotes, DATE '...', true, false, another bare word, or a list of these."""
     token = reader.peek()
-    if token.kind is Kind.STRING:
+    if token.kind is TokenKind.STRING:
         return read_string(reader, "an option's value")
-    if token.kind is Kind.WORD and token.word != "NULL":
+    if token.kind is TokenKind.WORD and token.word != "NULL":
         reader.take()
-        if token.word in ("DATE", "TIMESTAMP") and reader.peek().kind is Kind.STRING:
+        if token.word in ("DATE", "TIMESTAMP") and reader.peek().kind is TokenKind.STRING:
             return read_string(reader, "a moment")
         return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
     if reader.sign("("):
@@ -101,8 +101,8 @@ def read_value(reader: Reader) -> OptionValue:
 
 def read_string(reader: Reader, what: str) -> str:
     token = reader.peek()
-    if token.kind is not Kind.STRING:
-        reader.fail(f"{what} is expected as a string in single quotes, not {described(token)}")
+    if token.kind is not TokenKind.STRING:
+        reader.fail(f"{what} is expected as a string in single quotes, not {describe_token(token)}")
     if "\x00" in token.text:  # an escape sequence of the dialect can make one
         reader.fail(f"{what} contains a NUL character")
     reader.take()
@@ -117,11 +117,11 @@ def option_value(text: str, dialect: str = "duckdb") -> OptionValue:
     """
     source = source_of(text, None)
     report = Report(source)
-    with suppress(UnreadableError, TooManyError):
+    with suppress(UnreadablePolicyError, TooManyError):
         tokens = tokenize(source, Dialect.get_or_raise(dialect))
         reader = Reader(report, tokens, brackets(tokens, report, DEEPEST_OURS))
         value = read_value(reader)
         reader.expect_end("the value")
         if not report.mistakes:
             return value
-    raise PolicyError(*report.found())
+    raise PolicyError(*report.all_mistakes())

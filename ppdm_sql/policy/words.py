@@ -95,7 +95,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
     return f"{count:,} {one if count == 1 else several or one + 's'}"
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     r"""A word of the policy as a message may show it: short, and no control character for the terminal.
 
     >>> shown("age"), shown("a" * 60), shown("a" + chr(27) + "[2J")

@@ -25,7 +25,7 @@ from typing import Any
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.values import option_value
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.pseudodata.categories import Listed, declared_categories, named_categories
 from ppdm_sql.pseudodata.draws import WIDEST
 from ppdm_sql.source.relation import match
@@ -74,17 +74,17 @@ class Domain:
 
 def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain]:
     """Per attribute that the tree asks for, or whose domain was declared, its domain."""
-    declared = matched(declared, [attribute.name for attribute in tree.attributes], "the model has no column")
+    declared = match_columns(declared, [attribute.name for attribute in tree.attributes], "the model has no column")
     used = set(tree.used())
     found = {}
     for number, attribute in enumerate(tree.attributes):
         told = declared.get(attribute.name)
         if number in used or told is not None:
-            found[number] = _ranged(tree, number, told) if attribute.ordered else _listed(tree, number, told)
+            found[number] = _range_domain(tree, number, told) if attribute.ordered else _list_domain(tree, number, told)
     return found
 
 
-def matched(declared: Mapping[str, Declared], names: Iterable[str], lacks: str) -> dict[str, Declared]:
+def match_columns(declared: Mapping[str, Declared], names: Iterable[str], lacks: str) -> dict[str, Declared]:
     """What was declared, by the names that the columns have: a word means a column as it does in SQL.
 
     >>> matched({"AGE": (Fraction(0), Fraction(9))}, ["age", "ward"], "there is no column")
@@ -95,14 +95,14 @@ def matched(declared: Mapping[str, Declared], names: Iterable[str], lacks: str) 
     for word, told in declared.items():
         name = match(Word(word), known)
         if name is None:
-            raise PolicyError(f'domains: {lacks} "{shown(word)}": {did_you_mean(word, known)}')
+            raise PolicyError(f'domains: {lacks} "{printable(word)}": {did_you_mean(word, known)}')
         if name in found:
             raise PolicyError(f'domains: column "{name}" comes twice')
         found[name] = told
     return found
 
 
-def _listed(tree: Tree, number: int, declared: Declared | None) -> Domain:
+def _list_domain(tree: Tree, number: int, declared: Declared | None) -> Domain:
     attribute, named = tree.attributes[number], named_categories(tree, number)
     if declared is None:
         return Domain(attribute, values=named)
@@ -119,7 +119,7 @@ def read_domains(option: Any) -> dict[str, Declared]:
     found: dict[str, Declared] = {}
     waiting = iter(items)
     for name in waiting:
-        declared = _taken(waiting)
+        declared = _take_declared(waiting)
         if not isinstance(name, str) or declared is None:
             raise PolicyError(_FORM)
         if name in found:
@@ -128,7 +128,7 @@ def read_domains(option: Any) -> dict[str, Declared]:
     return found
 
 
-def _taken(waiting: Iterator[Any]) -> Declared | None:
+def _take_declared(waiting: Iterator[Any]) -> Declared | None:
     """What stands behind the name of a column: a list, or two bounds."""
     first = next(waiting, None)
     if isinstance(first, tuple):
@@ -170,7 +170,7 @@ def _number_or_text(word: str) -> Fraction | str:
 # -- bounds ----------------------------------------------------------------------------------------------
 
 
-def _ranged(tree: Tree, number: int, declared: Declared | None) -> Domain:
+def _range_domain(tree: Tree, number: int, declared: Declared | None) -> Domain:
     attribute = tree.attributes[number]
     if isinstance(declared, Listed):
         raise PolicyError(f'domains: column "{attribute.name}" has bounds, not categories')
@@ -186,7 +186,7 @@ def _ranged(tree: Tree, number: int, declared: Declared | None) -> Domain:
         told = [*places, *bounds]
     if places and not bounds[0] < min(places) <= max(places) < bounds[1]:
         raise PolicyError(f'domains: the model cuts column "{attribute.name}" outside of its declared bounds')
-    return stepped(Domain(attribute, bounds=bounds, steps=_steps(attribute, told, bounds[1] - bounds[0])))
+    return with_steps(Domain(attribute, bounds=bounds, steps=_steps(attribute, told, bounds[1] - bounds[0])))
 
 
 def _read_bounds(attribute: Attribute, declared: Ends) -> Bounds:
@@ -275,7 +275,7 @@ def _places_behind(place: Fraction) -> int:
     return next((digits for digits in range(_DIGITS) if (place * 10**digits).denominator == 1), _DIGITS)
 
 
-def stepped(domain: Domain) -> Domain:
+def with_steps(domain: Domain) -> Domain:
     """The domain with steps that whole numbers of 64 bits can count; one that is too wide is refused."""
     steps = domain.steps
     if domain.bounds is None or steps is None:

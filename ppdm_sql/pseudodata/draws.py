@@ -18,7 +18,7 @@ def digest(seed: int, name: str) -> bytes:
     return hashlib.sha256(f"{seed}|{name}".encode()).digest()
 
 
-def drawn(row: exp.Expr, seed: int, name: str) -> exp.Expr:
+def draw_number(row: exp.Expr, seed: int, name: str) -> exp.Expr:
     """A number from 0 to 2^31 - 2 that looks drawn at random: a function of the row, the seed and the column."""
     told = digest(seed, name)
     a, b, c, d = (int.from_bytes(told[4 * n : 4 * n + 4], "big") % (PRIME - 2) + 1 for n in range(4))
@@ -38,13 +38,13 @@ def drawn(row: exp.Expr, seed: int, name: str) -> exp.Expr:
     return mod(exp.Add(this=exp.Paren(this=square(second)), expression=exp.Paren(this=first.copy())))
 
 
-def scaled(draw: exp.Expr, size: exp.Expr) -> exp.Expr:
+def scale_draw(draw: exp.Expr, size: exp.Expr) -> exp.Expr:
     """A draw as 0 .. size - 1; sizes beyond the prime are for `scaled_wide`."""
     product = exp.Mul(this=exp.Paren(this=draw.copy()), expression=size.copy())
-    return divided(product, PRIME)
+    return divide_whole(product, PRIME)
 
 
-def divided(value: exp.Expr, by: int) -> exp.Expr:
+def divide_whole(value: exp.Expr, by: int) -> exp.Expr:
     """A whole number that is not negative, divided and cut off."""
     whole = exp.IntDiv(this=exp.Paren(this=value.copy()), expression=exp.Literal.number(by))
     return exp.cast(whole, "BIGINT")  # some engines divide whole numbers into decimals
@@ -62,8 +62,8 @@ def parts(size: int) -> tuple[int, int]:
 
 def scaled_wide(draws: tuple[exp.Expr, exp.Expr], high: exp.Expr, low: exp.Expr, size: exp.Expr) -> exp.Expr:
     """Two draws as 0 .. size - 1, by parts(size): the few numbers that lie beyond begin at 0 again."""
-    product = exp.Mul(this=scaled(draws[0], high), expression=low.copy())
-    number = exp.Add(this=product, expression=scaled(draws[1], low))
+    product = exp.Mul(this=scale_draw(draws[0], high), expression=low.copy())
+    number = exp.Add(this=product, expression=scale_draw(draws[1], low))
     beyond = exp.GTE(this=exp.Paren(this=number), expression=size.copy())
     less = exp.Case(ifs=[exp.If(this=beyond, true=size.copy())], default=exp.Literal.number(0))
     return exp.Sub(this=exp.Paren(this=number.copy()), expression=less)

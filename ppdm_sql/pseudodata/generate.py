@@ -15,10 +15,17 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.pseudodata.domains import Bounds, Declared, Domain, domains_of
-from ppdm_sql.pseudodata.draws import PRIME, drawn, scaled
-from ppdm_sql.pseudodata.intervals import ends_by_width, placed
+from ppdm_sql.pseudodata.draws import PRIME, draw_number, scale_draw
+from ppdm_sql.pseudodata.intervals import ends_by_width, narrow_recipe
 from ppdm_sql.pseudodata.paths import Recipe, recipes
-from ppdm_sql.pseudodata.values import is_wide, listed_type, picked, range_figures, ranged, written
+from ppdm_sql.pseudodata.values import (
+    category_from_text,
+    category_text,
+    is_wide,
+    listed_type,
+    range_figures,
+    range_value,
+)
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.trees.comparing import category
 from ppdm_sql.trees.expression import class_expression
@@ -32,7 +39,7 @@ _ROW, _PLACE, _CODE = "ppdm_row", "ppdm_place", "ppdm_code"
 
 
 @dataclass(frozen=True)
-class Order:
+class GenerationOrder:
     """What was asked for."""
 
     algorithm: str = "pgen"
@@ -45,7 +52,7 @@ class Order:
     bands: str = "even"  # which of several intervals a row gets: intervals.BANDS
 
 
-def choices(order: Order) -> list[str]:
+def choices(order: GenerationOrder) -> list[str]:
     """What was chosen of the things that PGEN leaves open, where it is not what the paper does.
 
     >>> choices(Order()), choices(Order(numbers="midpoint", bands="width"))
@@ -96,7 +103,7 @@ class _Drawn:
         return own(f"ppdm_pseudo_bands_{self.number}")
 
 
-def generate(engine: Engine, tree: Tree, order: Order, shared: Mapping[int, Domain] | None = None) -> Made:
+def generate(engine: Engine, tree: Tree, order: GenerationOrder, shared: Mapping[int, Domain] | None = None) -> Made:
     """The rows of a pseudo-table: the columns of the model in its order, then the target.
 
     shared: domains that several models have in common, in the place of the model's own.
@@ -105,7 +112,9 @@ def generate(engine: Engine, tree: Tree, order: Order, shared: Mapping[int, Doma
     made = recipes(tree, domains, order.rows, order.seed, by_counts=order.by_counts)
     if order.algorithm == "basegen":
         made = [_anywhere(domains, sum(recipe.rows for recipe in made), len(tree.classes))]
-    narrowed = made if order.numbers == "uniform" else [placed(recipe, domains, order.numbers) for recipe in made]
+    narrowed = (
+        made if order.numbers == "uniform" else [narrow_recipe(recipe, domains, order.numbers) for recipe in made]
+    )
     columns = [_column(number, domain, narrowed) for number, domain in domains.items()]
     if order.bands == "width":  # of the intervals as the paths have them
         columns = [_by_width(one, made) for one in columns]
@@ -137,7 +146,9 @@ def _by_width(one: _Drawn, made: Sequence[Recipe]) -> _Drawn:
 # -- working tables --------------------------------------------------------------------------------------
 
 
-def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: Order) -> None:
+def _load(
+    engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: GenerationOrder
+) -> None:
     """Recipes, and the rows by their numbers: blocks of at most 1,000 joined with the numbers 0 .. 999.
 
     The numbers are stored, because what reads a large table is shared out over all processors.
@@ -152,18 +163,18 @@ def _load(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[
             start += size
     _store(engine, _BLOCKS, blocks)
     _store(engine, _DIGITS, {"ppdm_d": list(range(_BLOCK))})
-    engine.create_table(_NUMBERS, _numbered(), temporary=True)
+    engine.create_table(_NUMBERS, _numbered_rows(), temporary=True)
     _store(engine, _CLASSES, _class_ranges(made))
     figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made)))}
     for one in columns:
-        figures |= _loaded(engine, one, made)
+        figures |= _load_column(engine, one, made)
     if order.draw:
         figures["ppdm_major"] = [_major(tree, recipe) for recipe in made]
         figures["ppdm_hits"] = [_share(tree, recipe) for recipe in made]
     _store(engine, _RECIPES, figures)
 
 
-def _numbered() -> exp.Select:
+def _numbered_rows() -> exp.Select:
     """Every row: its recipe, its number among all rows, and its place among those of its recipe."""
     picked: list[exp.Expr] = [column("ppdm_recipe", "b")]
     picked += [
@@ -174,7 +185,7 @@ def _numbered() -> exp.Select:
     return exp.Select(expressions=picked).from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
 
 
-def _loaded(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[str, list[Any]]:
+def _load_column(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[str, list[Any]]:
     """Stores what a column is drawn from, and gives what a draw needs to know of each recipe."""
     number = one.number
     if one.is_listed:
@@ -197,7 +208,7 @@ def _loaded_lists(engine: Engine, one: _Drawn, lists: Sequence[tuple[Value, ...]
     stored = list(dict.fromkeys(lists)) if one.has_shared_lists else lists
     listed = [(place, index, value) for place, found in enumerate(stored) for index, value in enumerate(found)]
     keys = {"ppdm_recipe": [place for place, _, _ in listed], "ppdm_i": [index for _, index, _ in listed]}
-    texts = [written(one.domain.attribute, value) for _, _, value in listed]
+    texts = [category_text(one.domain.attribute, value) for _, _, value in listed]
     _store(engine, one.picks, {**keys, "ppdm_v": texts})
     sizes = {f"ppdm_n{one.number}": [len(found) for found in lists]}
     if not one.has_shared_lists:
@@ -243,7 +254,9 @@ def _store(engine: Engine, name: Name, columns: Mapping[str, Sequence[Any]]) -> 
 # -- the query -------------------------------------------------------------------------------------------
 
 
-def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: Order) -> Made:
+def _query(
+    engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: GenerationOrder
+) -> Made:
     """Every row's draws in an inner query, where each is computed once; around it the joins that turn them into values.
 
     A draw written into the condition of a join would be computed anew wherever its expression repeats itself.
@@ -264,7 +277,7 @@ def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence
     if order.algorithm == "basegen":
         values = values or [column("ppdm_recipe", "x")]  # a model of one leaf asks for nothing
     elif order.draw:
-        draws.append(aliased(_drawn_class(drawn(row, order.seed, "ppdm_class"), len(tree.classes)), _CODE))
+        draws.append(aliased(_drawn_class(draw_number(row, order.seed, "ppdm_class"), len(tree.classes)), _CODE))
         values.append(aliased(exp.cast(_class_value(tree, column(_CODE, "x")), kind), tree.target.name))
     else:
         within = exp.Between(this=column(_PLACE, "x"), low=column("ppdm_first", "c"), high=column("ppdm_last", "c"))
@@ -282,39 +295,39 @@ def _query(engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence
 def _with_draws(one: _Drawn, row: exp.Expr, seed: int) -> tuple[list[exp.Expr], exp.Expr, list[exp.Join]]:
     """Of a column: what is drawn for every row, the value that follows from it, and the join it comes by."""
     name, number = one.domain.name, one.number
-    draw = drawn(row, seed, name)
+    draw = draw_number(row, seed, name)
     at, key = f"ppdm_x{number}", f"ppdm_k{number}"
     known: list[exp.Expr]
     if one.is_listed:
         listed = "ppdm_recipe"
-        known = [aliased(scaled(draw, column(f"ppdm_n{number}", "r")), key)]
+        known = [aliased(scale_draw(draw, column(f"ppdm_n{number}", "r")), key)]
         if one.has_shared_lists:
             listed = f"ppdm_s{number}"
             known.append(column(listed, "r"))
-        joined = _join(one.picks, f"p{number}", _picked(f"p{number}", listed, key), "LEFT")
-        return known, picked(one.domain, column("ppdm_v", f"p{number}")), [joined]
-    draws = (drawn(row, seed, f"{name} high"), draw) if one.is_wide else (draw, draw)
+        joined = _join(one.picks, f"p{number}", _list_entry(f"p{number}", listed, key), "LEFT")
+        return known, category_from_text(one.domain, column("ppdm_v", f"p{number}")), [joined]
+    draws = (draw_number(row, seed, f"{name} high"), draw) if one.is_wide else (draw, draw)
     if not one.is_banded:
-        value = ranged(one.domain, number, draws, "r", wide=one.is_wide)
+        value = range_value(one.domain, number, draws, "r", wide=one.is_wide)
         return [aliased(value, at)], column(at, "x"), []
     bands = f"w{number}"
-    band = drawn(row, seed, f"{name} band")
+    band = draw_number(row, seed, f"{name} band")
     known = [aliased(draws[1], at), *([aliased(draws[0], f"ppdm_y{number}")] if one.is_wide else [])]
     if one.ends is None:
-        known.append(aliased(scaled(band, column(f"ppdm_b{number}", "r")), key))
-        on = _picked(bands, "ppdm_recipe", key)
+        known.append(aliased(scale_draw(band, column(f"ppdm_b{number}", "r")), key))
+        on = _list_entry(bands, "ppdm_recipe", key)
     else:
         known.append(aliased(band, key))
         on = exp.And(this=_of_recipe(bands), expression=_within_ends(column(key, "x"), bands))
     told = (column(f"ppdm_y{number}" if one.is_wide else at, "x"), column(at, "x"))
-    return known, ranged(one.domain, number, told, bands, wide=one.is_wide), [_join(one.bands, bands, on)]
+    return known, range_value(one.domain, number, told, bands, wide=one.is_wide), [_join(one.bands, bands, on)]
 
 
 def _join(table: Name, alias: str, on: exp.Expr, side: str | None = None) -> exp.Join:
     return exp.Join(this=table.table(alias), on=on, **({} if side is None else {"side": side}))
 
 
-def _picked(alias: str, whose: str, key: str) -> exp.Expr:
+def _list_entry(alias: str, whose: str, key: str) -> exp.Expr:
     """The entry of a list by the list's number and its place there, both columns of the draws."""
     same = exp.EQ(this=column("ppdm_recipe", alias), expression=column(whose, "x"))
     return exp.And(this=same, expression=exp.EQ(this=column("ppdm_i", alias), expression=column(key, "x")))

@@ -21,7 +21,7 @@ NUMBERS: Final = ("uniform", "midpoint", "endpoint")
 BANDS: Final = ("even", "width")
 
 
-def placed(recipe: Recipe, domains: Mapping[int, Domain], numbers: str) -> Recipe:
+def narrow_recipe(recipe: Recipe, domains: Mapping[int, Domain], numbers: str) -> Recipe:
     """The recipe with every interval of its path narrowed to its middle or to its closed end."""
     narrow = _middle if numbers == "midpoint" else _closed_end
     bounds = {

@@ -46,7 +46,7 @@ def recipes(
         raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: say how many are wanted with rows")
     made = []
     for leaf, size in zip(leaves, sizes, strict=True):
-        values, bounds = _allowed(tree, leaf, domains)
+        values, bounds = _allowed_values(tree, leaf, domains)
         order = class_order(seed, leaf.number, len(leaf.counts))
         classes = tuple(largest_remainder(leaf.counts, size, order)) if by_counts else quota(leaf, size, order)
         asked = frozenset(node.split.attribute for node, _ in tree.path(leaf) if node.split is not None)
@@ -94,7 +94,7 @@ def quota(leaf: Node, rows: int, order: Sequence[int]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def _allowed(
+def _allowed_values(
     tree: Tree, leaf: Node, domains: Mapping[int, Domain]
 ) -> tuple[dict[int, tuple[Value, ...]], dict[int, tuple[Bounds, ...]]]:
     values = {number: domain.values for number, domain in domains.items() if domain.bounds is None}

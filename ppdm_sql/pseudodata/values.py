@@ -18,7 +18,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.domains import DAY, FIRST_DAY, Bounds, Domain, place_of, telling_places
-from ppdm_sql.pseudodata.draws import PRIME, divided, parts, scaled, scaled_wide
+from ppdm_sql.pseudodata.draws import PRIME, divide_whole, parts, scale_draw, scaled_wide
 from ppdm_sql.pseudodata.paths import whole
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.comparing import MOMENTS, with_zone
@@ -77,7 +77,7 @@ def listed_type(attribute: Attribute, values: Sequence[Value]) -> str:
     return type_of(attribute, [Fraction(number) for number in finite], max(0, places))
 
 
-def written(attribute: Attribute, value: Value) -> str | None:
+def category_text(attribute: Attribute, value: Value) -> str | None:
     """A category as the text that a cast makes it from."""
     if value is None or isinstance(value, str):
         zoned = attribute.kind is Kind.TIMESTAMP and attribute.zoned and value is not None
@@ -124,12 +124,12 @@ def _origin(domain: Domain) -> int:
 # -- the value -------------------------------------------------------------------------------------------
 
 
-def picked(domain: Domain, text: exp.Expr) -> exp.Expr:
+def category_from_text(domain: Domain, text: exp.Expr) -> exp.Expr:
     """A category, from its text."""
     return text if domain.attribute.kind is Kind.TEXT else exp.cast(text, domain_type(domain))
 
 
-def ranged(domain: Domain, number: int, draws: tuple[exp.Expr, exp.Expr], figures: str, *, wide: bool) -> exp.Expr:
+def range_value(domain: Domain, number: int, draws: tuple[exp.Expr, exp.Expr], figures: str, *, wide: bool) -> exp.Expr:
     """A number or a moment; figures: the alias of the table that knows where its range begins and how wide it is."""
     low = column(f"ppdm_lo{number}", figures)
     if domain.steps is None:
@@ -139,11 +139,11 @@ def ranged(domain: Domain, number: int, draws: tuple[exp.Expr, exp.Expr], figure
         high, rest = column(f"ppdm_h{number}", figures), column(f"ppdm_l{number}", figures)
         offset = scaled_wide(draws, high, rest, size)
     else:
-        offset = scaled(draws[0], size)
-    return _stepped(domain, exp.Add(this=low, expression=exp.Paren(this=offset)))
+        offset = scale_draw(draws[0], size)
+    return _value_at_step(domain, exp.Add(this=low, expression=exp.Paren(this=offset)))
 
 
-def _stepped(domain: Domain, steps: exp.Expr) -> exp.Expr:
+def _value_at_step(domain: Domain, steps: exp.Expr) -> exp.Expr:
     """A whole number of steps as a value of the column's type."""
     kind = domain.attribute.kind
     if kind is Kind.DATE:
@@ -166,8 +166,8 @@ def _moment(domain: Domain, steps: exp.Expr, each: int) -> exp.Expr:
     kind = domain_type(domain)
     zone = "+00" if domain.attribute.zoned else ""
     moment: exp.Expr = exp.cast(exp.Literal.string(f"{_ORIGIN} 00:00:00{zone}"), kind)
-    seconds = steps if each == 1 else divided(steps, each)
-    counted = [("HOUR", divided(seconds, _HOUR)), ("SECOND", _rest(seconds, _HOUR))]
+    seconds = steps if each == 1 else divide_whole(steps, each)
+    counted = [("HOUR", divide_whole(seconds, _HOUR)), ("SECOND", _rest(seconds, _HOUR))]
     if each != 1:
         counted.append(("MICROSECOND", _rest(steps, each)))
     for unit, count in counted:

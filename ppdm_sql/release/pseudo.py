@@ -27,7 +27,7 @@ from ppdm_sql.policy.clause import LARGEST_SEED
 from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.pseudodata.domains import read_domains
-from ppdm_sql.pseudodata.generate import Made, Order, generate
+from ppdm_sql.pseudodata.generate import GenerationOrder, Made, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release.kinds.registry import kind_of
@@ -59,7 +59,7 @@ RISKS = {
 }
 
 
-def read_order(statement: PseudoData) -> Order:
+def read_order(statement: PseudoData) -> GenerationOrder:
     """The options, checked."""
     given = statement.options
     for name in given:
@@ -71,7 +71,7 @@ def read_order(statement: PseudoData) -> Order:
             raise OptionError(name, f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
     with about_option("domains"):
         domains = read_domains(given.get("domains"))
-    return Order(
+    return GenerationOrder(
         algorithm=words["algorithm"],
         rows=_whole(given.get("rows"), "rows", 1, MOST_ROWS),
         seed=_whole(given.get("seed"), "seed", 0, LARGEST_SEED) or 0,
@@ -168,7 +168,7 @@ def released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
 def _record(
     engine: Engine,
     statement: PseudoData,
-    order: Order,
+    order: GenerationOrder,
     made: Made,
     model: ReleaseRecord,
     target: Target,

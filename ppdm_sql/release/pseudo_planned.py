@@ -16,8 +16,8 @@ from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.policy.words import many
 from ppdm_sql.pseudodata.categories import Listed
-from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched
-from ppdm_sql.pseudodata.generate import Order, choices
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, match_columns
+from ppdm_sql.pseudodata.generate import GenerationOrder, choices
 from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.release.pseudo import read_order, released_model
 from ppdm_sql.release.results import Planned
@@ -40,7 +40,7 @@ def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name
     record = released_model(engine, statement)
     tree = library.load(engine, record.relation_name).tree
     names = [attribute.name for attribute in tree.attributes]
-    order = replace(order, domains=matched(order.domains or {}, names, "the model has no column"))
+    order = replace(order, domains=match_columns(order.domains or {}, names, "the model has no column"))
     domains = domains_of(tree, order.domains or {})
     rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
     steps = (
@@ -53,7 +53,7 @@ def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name
     return Planned(name=str(engine.name(statement.name)), steps=steps, statements=(), rows=rows, classes=1)
 
 
-def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Order, name: Name) -> Planned:
+def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: GenerationOrder, name: Name) -> Planned:
     size = rows_text(order.rows) if order.rows else "as many rows as it is learned from"
     steps = (
         f"make {size} from model {name}, once the statement before has published it ({_how(order)})",
@@ -64,7 +64,7 @@ def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Order, nam
     return Planned(name=str(engine.name(statement.name)), steps=steps, statements=(), rows=order.rows or 0)
 
 
-def _how(order: Order) -> str:
+def _how(order: GenerationOrder) -> str:
     classes = "drawn" if order.draw else "as the counts say" if order.by_counts else "by quota"
     chosen = [f"classes {classes}", *choices(order)] if order.algorithm == "pgen" else []
     return ", ".join([order.algorithm, f"seed {order.seed}", *chosen])
@@ -80,7 +80,7 @@ def _categories(number: int) -> str:
     return many(number, "category", "categories")
 
 
-def _column_step(domain: Domain, order: Order) -> str:
+def _column_step(domain: Domain, order: GenerationOrder) -> str:
     name = visible(domain.name)
     if domain.bounds is None:
         whence = ", as declared" if domain.is_declared else " that the model names"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from ppdm_sql.report.escape import shown
-from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embedded
+from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embed_drawing
 
 if TYPE_CHECKING:
     import altair as alt
@@ -38,7 +38,7 @@ def grouped_bars(
         y=alt.Y("value:Q", title=up, axis=alt.Axis(tickCount=5, format=",d" if whole else "")),
         color=_kinds(kinds),
     )  # fmt: skip
-    return _drawn(chart.properties(width=_WIDTH, height=230), key, title, described)
+    return _draw(chart.properties(width=_WIDTH, height=230), key, title, described)
 
 
 def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, most: float | None = None) -> Markup:
@@ -56,7 +56,7 @@ def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, 
         color=_kinds(kinds),
     )  # fmt: skip
     height = 46 + len(groups) * (18 + 14 * len(kinds))
-    return _drawn(chart.properties(width=_WIDTH, height=height), key, title, described)
+    return _draw(chart.properties(width=_WIDTH, height=height), key, title, described)
 
 
 def curves(
@@ -81,7 +81,7 @@ def curves(
             size=260, strokeWidth=3, stroke=CHOSEN, filled=False, shape="circle", opacity=1
         )
         layers.append(ring.encode(x=x, y=y))
-    return _drawn(alt.layer(*layers).properties(width=_WIDTH, height=260), key, title, described)
+    return _draw(alt.layer(*layers).properties(width=_WIDTH, height=260), key, title, described)
 
 
 def _room(rows: Rows, level: float | None) -> list[float]:
@@ -139,7 +139,7 @@ def _cycle(values: Sequence[str], kinds: Sequence[str]) -> list[str]:
     return [values[place % len(values)] for place in range(len(kinds))]
 
 
-def _drawn(chart: Any, key: str, title: str, described: str) -> Markup:
+def _draw(chart: Any, key: str, title: str, described: str) -> Markup:
     import altair as alt
     import vl_convert
 
@@ -153,4 +153,4 @@ def _drawn(chart: Any, key: str, title: str, described: str) -> Markup:
         .configure_axisX(grid=isinstance(chart, alt.Chart) and "yOffset" in chart.encoding.to_dict())
         .configure_legend(labelColor=TEXT, labelFontSize=14, labelLimit=200, symbolSize=110)
     )  # fmt: skip
-    return embedded(vl_convert.vegalite_to_svg(ready.to_dict()), key, title, described)
+    return embed_drawing(vl_convert.vegalite_to_svg(ready.to_dict()), key, title, described)

@@ -26,7 +26,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """The first cell of a row names it; numeric are the columns that stand to the right."""
 
     caption: str
@@ -41,7 +41,7 @@ class Figure:
 
     caption: str
     svg: Markup
-    table: Table | None = None
+    table: ReportTable | None = None
     wide: bool = False  # keeps its size and is moved about in its frame
 
 
@@ -60,7 +60,7 @@ class Section:
     title: str
     paragraphs: tuple[Markup, ...] = ()
     figures: tuple[Figure, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     codes: tuple[Code, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()  # words with what they mean
     half: bool = False  # beside another one, where there is room
@@ -100,7 +100,7 @@ def prose(words: str, **names: object) -> Markup:
 
 def table(
     caption: str, head: Sequence[str], rows: Sequence[Sequence[Cell | str]], numeric: Sequence[int] = ()
-) -> Table:
+) -> ReportTable:
     """A table whose plain texts become cells."""
     cells = tuple(tuple(item if isinstance(item, Cell) else Cell(item) for item in row) for row in rows)
-    return Table(caption, tuple(head), cells, frozenset(numeric))
+    return ReportTable(caption, tuple(head), cells, frozenset(numeric))

@@ -6,9 +6,9 @@ from markupsafe import Markup, escape
 
 from ppdm_sql.release.in_html import isolated, shown
 
-__all__ = ["finished", "isolated", "shown"]
+__all__ = ["escape_value", "isolated", "shown"]
 
 
-def finished(value: object) -> object:
+def escape_value(value: object) -> object:
     """What the template does to everything it prints; what is markup already was made by us."""
     return value if isinstance(value, Markup) else escape(shown(str(value)))

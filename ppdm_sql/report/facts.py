@@ -28,7 +28,7 @@ from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.results import Verified
-from ppdm_sql.report.measure_sizes import Before, Classes, classes_of, source_today
+from ppdm_sql.report.measure_sizes import Before, ClassSizes, classes_of, source_today
 from ppdm_sql.requirements import Closeness
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree
@@ -41,7 +41,7 @@ FILE = "release.duckdb"  # how the certificate calls the file a recipient has
 class Facts:
     record: ReleaseRecord
     verified: Verified
-    classes: Classes | None
+    classes: ClassSizes | None
     before: Before | None
     loss: Loss | None
     evaluation: Evaluation | None
@@ -73,7 +73,7 @@ class Facts:
 def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified], progress: Progress) -> Facts:
     """Measures a release, and its source as it is today."""
     progress("verifying", 0, None)
-    verified = _verified(record, verify)
+    verified = _verify_again(record, verify)
     intact, kind = not verified.problems, kind_of(record)
     progress("measuring", 0, None)
     classes = _classes(engine, record, intact=intact) if kind.describes_people else None
@@ -93,7 +93,7 @@ def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified]
     )
 
 
-def _verified(record: ReleaseRecord, verify: Callable[[], Verified]) -> Verified:
+def _verify_again(record: ReleaseRecord, verify: Callable[[], Verified]) -> Verified:
     """The release measured again; what cannot even be measured does not hold."""
     try:
         return verify()
@@ -101,7 +101,7 @@ def _verified(record: ReleaseRecord, verify: Callable[[], Verified]) -> Verified
         return Verified(shown_name(record), (), (str(error),), 0, 0)
 
 
-def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> Classes | None:
+def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> ClassSizes | None:
     try:
         return classes_of(engine, record, unchanged=intact)
     except EngineError:  # a live view whose source is gone

@@ -36,7 +36,7 @@ _ROWS, _PERSONS = "ppdm_rows_of_class", "ppdm_persons"
 
 
 @dataclass(frozen=True)
-class Classes:
+class ClassSizes:
     """The sizes of the classes, in rows or in persons."""
 
     sizes: Sizes
@@ -60,13 +60,13 @@ class Before:
 # -- the release -------------------------------------------------------------------------------------------
 
 
-def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Classes | None:
+def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> ClassSizes | None:
     """The classes of a release; None where nobody can tell them any more."""
     by_person = record.roles["entity"] is not None
     kind = kind_of(record)
     stays = unchanged and kind.rows_stay  # a live view moves on from what was linked
     if stays and (by_person or not kind.has_rows):
-        linked = _linked(engine, record, by_person=by_person)
+        linked = _linked_classes(engine, record, by_person=by_person)
         if linked is not None:
             return linked
     if not kind.has_rows:
@@ -76,10 +76,10 @@ def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Cla
     if not infos or not set(quasi) <= set(infos):
         return None
     sizes, _ = sizes_by_columns(engine, record.name, [infos[name] for name in quasi])
-    return Classes(sizes, "rows")
+    return ClassSizes(sizes, "rows")
 
 
-def _linked(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> Classes | None:
+def _linked_classes(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> ClassSizes | None:
     link = link_name(record.release_id)
     if engine.relation_kind(link) is None:
         return None
@@ -88,7 +88,7 @@ def _linked(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> Classe
     sizes = Sizes(rows, persons if by_person else rows, classes)
     # Parts that read alike are one class to a reader; then the parts are not what was judged.
     alike = (sizes.total_rows, sizes.total_classes) == (record.rows, record.classes)
-    return Classes(sizes, "persons" if by_person else "rows") if alike else None
+    return ClassSizes(sizes, "persons" if by_person else "rows") if alike else None
 
 
 def _sizes_query(engine: Engine, record: ReleaseRecord, *, by_person: bool) -> exp.Select:

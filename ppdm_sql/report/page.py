@@ -1,7 +1,7 @@
 """The page: one file that needs nothing but itself.
 
 It holds no script at all and forbids every other source by its Content-Security-Policy; the only style is the one whose
-hash the policy names.  Everything printed by the template is escaped, and hidden characters are shown (safe.finished).
+hash the policy names.  Everything printed by the template is escaped, with hidden characters visible (escape_value).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Page, Section
-from ppdm_sql.report.escape import finished
+from ppdm_sql.report.escape import escape_value
 from ppdm_sql.report.facts import Facts
 from ppdm_sql.report.sections import class_sizes, cost, guarantees, overview
 
@@ -48,12 +48,12 @@ def page_of(facts: Facts, audience: Audience) -> Page:
         problems=overview.problems(facts, audience),
         lines=overview.lines(facts, audience),
         tiles=overview.tiles(facts, audience),
-        sections=tuple(_paired([section for section in sections if section is not None])),
+        sections=tuple(_pair_sections([section for section in sections if section is not None])),
         note=f"Counts below {audience.k} are given as “fewer than {audience.k}”." if audience.public else "",
     )
 
 
-def _paired(sections: Sequence[Section]) -> Iterator[Section]:
+def _pair_sections(sections: Sequence[Section]) -> Iterator[Section]:
     """Sections with a chart stand in pairs; one that is left alone takes the whole width."""
     left = list(sections)
     while left:
@@ -66,7 +66,7 @@ def _paired(sections: Sequence[Section]) -> Iterator[Section]:
 _HALVES = ("sizes", "risk", "loss", "evaluation")
 
 
-def rendered(page: Page) -> str:
+def render_page(page: Page) -> str:
     """The page as HTML."""
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -82,6 +82,6 @@ def _style() -> str:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, finalize=finished, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, finalize=escape_value, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     return environment.from_string(files("ppdm_sql.report").joinpath("page.html.j2").read_text(encoding="utf-8"))

@@ -28,7 +28,7 @@ _CLASSES = {
 }  # fmt: skip
 
 
-def embedded(drawing: str, key: str, title: str, described: str, *, keep_size: bool = False) -> Markup:
+def embed_drawing(drawing: str, key: str, title: str, described: str, *, keep_size: bool = False) -> Markup:
     """The drawing for the page, read aloud by its title and description; key makes their ids unique."""
     root = ET.fromstring(drawing)  # noqa: S314 - drawn by us, from texts that were escaped
     cleaned = _clean(root)
@@ -36,7 +36,7 @@ def embedded(drawing: str, key: str, title: str, described: str, *, keep_size: b
     for name in ("title", "desc"):  # those of the whole drawing are said anew below
         for old in [child for child in cleaned if child.tag == name]:
             cleaned.remove(old)
-    told = [_texted("title", f"{key}-title", title), _texted("desc", f"{key}-desc", described)]
+    told = [_text_element("title", f"{key}-title", title), _text_element("desc", f"{key}-desc", described)]
     cleaned[:0] = told
     cleaned.attrib |= {"role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
     if not keep_size:
@@ -72,7 +72,7 @@ def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
         yield "class", " ".join(classes)
 
 
-def _texted(tag: str, name: str, text: str) -> ET.Element:
+def _text_element(tag: str, name: str, text: str) -> ET.Element:
     element = ET.Element(tag, {"id": name})
     element.text = shown(text)
     return element

@@ -18,7 +18,7 @@ from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.escape import shown
 from ppdm_sql.report.facts import gather
-from ppdm_sql.report.page import GENERATOR, page_of, rendered
+from ppdm_sql.report.page import GENERATOR, page_of, render_page
 from ppdm_sql.watching import Progress
 
 _HEAD = 4096  # bytes in which a report says what it is
@@ -59,7 +59,7 @@ def report(
             _refuse_foreign(target, shown_name(record), readers)
     facts = gather(engine, record, verify, progress)
     page = page_of(facts, Audience.of(readers, facts.k))
-    text = rendered(page)
+    text = render_page(page)
     with private_folder(target) as work:
         write_private(work / target.name, text)
         put_in_place(work, [target])

@@ -22,8 +22,8 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.categories import in_order
-from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, matched, stepped
-from ppdm_sql.pseudodata.generate import Order, choices, generate
+from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, match_columns, with_steps
+from ppdm_sql.pseudodata.generate import GenerationOrder, choices, generate
 from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
 from ppdm_sql.sharing import manifest
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column, own
@@ -177,21 +177,21 @@ def pooled_domains(shared: Sequence[Shared], declared: Mapping[str, Declared]) -
         with _told_of(one.file):
             domains = domains_of(one.tree, mine)
         for domain in domains.values():
-            found[domain.name] = _joined(found[domain.name], domain) if domain.name in found else domain
+            found[domain.name] = _join_domains(found[domain.name], domain) if domain.name in found else domain
     return found
 
 
 def _by_column(shared: Sequence[Shared], declared: Mapping[str, Declared]) -> dict[str, Declared]:
     names = [attribute.name for one in shared for attribute in one.tree.attributes]
-    return matched(declared, names, "no model has a column")
+    return match_columns(declared, names, "no model has a column")
 
 
-def _joined(one: Domain, two: Domain) -> Domain:
+def _join_domains(one: Domain, two: Domain) -> Domain:
     attribute = _wider(one.attribute, two.attribute)
     if one.bounds is not None and two.bounds is not None:
         bounds = min(one.bounds[0], two.bounds[0]), max(one.bounds[1], two.bounds[1])
         steps = None if one.steps is None or two.steps is None else max(one.steps, two.steps)
-        return stepped(Domain(attribute, bounds=bounds, steps=steps))
+        return with_steps(Domain(attribute, bounds=bounds, steps=steps))
     values = in_order(dict.fromkeys((*one.values, *two.values)))
     return Domain(attribute, values=values, is_declared=one.is_declared)
 
@@ -246,7 +246,9 @@ def pool(
     domains = _by_column(shared, domains or {})
     common = pooled_domains(shared, domains)
     sizes = _sizes(shared, rows)
-    order = Order(algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands)
+    order = GenerationOrder(
+        algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands
+    )
     parts: list[exp.Query] = []
     for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
         progress("making rows", number, len(shared))
@@ -254,8 +256,10 @@ def pool(
             target = reduce(_wider, (other.tree.target for other in shared))
             tree = replace(one.tree, target=target)
             parts.append(_part(engine, tree, number, common, replace(order, rows=size, seed=seed + number)))
-    engine.create_table(into, _mixed(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources))
-    engine.comment(into, engine.relation_kind(into) or "table", _said(shared, order, sum(sizes)))
+    engine.create_table(
+        into, _shuffle_query(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources)
+    )
+    engine.comment(into, engine.relation_kind(into) or "table", _comment_text(shared, order, sum(sizes)))
     for number in range(len(shared)):
         engine.drop_table(own(f"{_PART}{number}"), temporary=True)
     return Pooled(str(into), sum(sizes), len(shared))
@@ -270,7 +274,7 @@ def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
     return weights if rows is None else largest_remainder(weights, rows)
 
 
-def _said(shared: Sequence[Shared], order: Order, rows: int) -> str:
+def _comment_text(shared: Sequence[Shared], order: GenerationOrder, rows: int) -> str:
     """What the table's comment tells of where its rows come from."""
     chosen = [] if order.algorithm == "basegen" else [f"classes by {_classes(order)}", *choices(order)]
     names = ", ".join(f'"{name}"' for name in order.domains or {})
@@ -282,11 +286,11 @@ def _said(shared: Sequence[Shared], order: Order, rows: int) -> str:
     )
 
 
-def _classes(order: Order) -> str:
+def _classes(order: GenerationOrder) -> str:
     return "draw" if order.draw else "counts" if order.by_counts else "quota"
 
 
-def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain], order: Order) -> exp.Select:
+def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain], order: GenerationOrder) -> exp.Select:
     """The rows of one source in a working table, and the query that gives them with all columns.
 
     A column that its model does not have is one more that no question asks for: drawn from the common domain, so that
@@ -305,7 +309,7 @@ def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain],
     return exp.Select(expressions=picked).from_(table.table("t"))
 
 
-def _mixed(
+def _shuffle_query(
     engine: Engine, rows: exp.Query, names: Sequence[str], one: Shared, seed: int, name_sources: bool
 ) -> exp.Select:
     """The rows of all sources in the order of a keyed hash of what they say."""

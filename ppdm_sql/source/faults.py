@@ -13,7 +13,7 @@ from ppdm_sql.policy.effects import effects_of
 from ppdm_sql.policy.options import at
 from ppdm_sql.policy.places import only_known_words, place_in, place_of, without_texts
 from ppdm_sql.policy.policy import Place
-from ppdm_sql.policy.words import nearest, shown
+from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.statements.names import Name, Word, aliased, column
 
 _VALUE = "ppdm_value"
@@ -33,7 +33,7 @@ def explain_text(
     file = here.file if here else None
     match fault.kind:
         case "syntax" if fault.name:
-            return PolicyError(at(here, f"syntax error near {shown(fault.name)}"), file=file)
+            return PolicyError(at(here, f"syntax error near {printable(fault.name)}"), file=file)
         case "table" if fault.name:
             return PolicyError(at(here, no_table(engine, fault.name)), file=file)
         case "column" if fault.name:
@@ -46,13 +46,13 @@ def no_table(engine: Engine, written: str) -> str:
     """That a table is not there, and the one that was probably meant."""
     schema, _, name = written.rpartition(".")
     near = nearest(name, engine.relations(schema or None))
-    return f"there is no table {shown(written)}" + (f": did you mean {near}?" if near else "")
+    return f"there is no table {printable(written)}" + (f": did you mean {near}?" if near else "")
 
 
 def no_column(name: str, known: list[str]) -> str:
     """That a column is not there, and the one that was probably meant."""
     near = nearest(name, known)
-    return f'there is no column "{shown(name)}"' + (f': did you mean "{near}"?' if near else "")
+    return f'there is no column "{printable(name)}"' + (f': did you mean "{near}"?' if near else "")
 
 
 def readable_columns(engine: Engine, tree: exp.Expr | None) -> list[str]:
@@ -121,10 +121,10 @@ def _constraints(engine: Engine, named: str | None, tree: exp.Expr | None) -> st
     target = tree.find(exp.Table) if isinstance(tree, exp.Insert | exp.Update | exp.Merge) else None
     table = None if target is None else target.name
     if named is not None:
-        return f"{shown(named)}: "
+        return f"{printable(named)}: "
     known = [] if target is None else engine.constraints(engine.name([Word(target.name)]))
     told = ", ".join(without_texts(one) for one in known)
-    return "" if table is None else f"{shown(table)}{f' ({told})' if told else ''}: "
+    return "" if table is None else f"{printable(table)}{f' ({told})' if told else ''}: "
 
 
 def _marked_part(error: EngineError, text: str, tree: exp.Expr | None) -> str:
@@ -149,7 +149,7 @@ def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr
     if not names:
         return place, ""
     told = " or ".join(
-        f'column "{shown(name)}" = {without_texts(computed[name].sql(engine.dialect))}' for name in names
+        f'column "{printable(name)}" = {without_texts(computed[name].sql(engine.dialect))}' for name in names
     )
     return place_of(place, text, computed[names[0]]), f"{told}: "
 

@@ -21,7 +21,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import OptionError, PolicyError
 from ppdm_sql.policy.options import unknown_option
-from ppdm_sql.policy.words import did_you_mean, shown
+from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.candidates import Found, Rules, Veto
 from ppdm_sql.trees.coded import RESPONSE, Training, make_training
@@ -90,7 +90,7 @@ def settings(name: str, options: Mapping[str, Any] | None = None) -> Settings:
     0.1
     """
     if name not in INDUCERS:
-        raise PolicyError(f"there is no inducer {shown(name)}: {did_you_mean(name, INDUCERS)}")
+        raise PolicyError(f"there is no inducer {printable(name)}: {did_you_mean(name, INDUCERS)}")
     chosen = {option: _checked(name, option, value) for option, value in (options or {}).items()}
     return replace(_DEFAULTS[name], **chosen)
 
@@ -105,7 +105,7 @@ def _checked(inducer: str, option: str, value: Any) -> Any:
     if option == "criterion":
         if value not in _CRITERIA[inducer]:
             known = " or ".join(_CRITERIA[inducer])
-            raise OptionError(option, f"criterion of {inducer} is {known}, not {shown(str(value))}")
+            raise OptionError(option, f"criterion of {inducer} is {known}, not {printable(str(value))}")
         return value
     raise unknown_option(inducer, option, [*_WHOLE, *_SHARES, *_SWITCHES, "criterion"])
 
@@ -113,7 +113,7 @@ def _checked(inducer: str, option: str, value: Any) -> Any:
 def option_switch(option: str, value: Any) -> bool:
     """An option that is true or false, perhaps as text."""
     if str(value).lower() not in ("true", "false"):
-        raise OptionError(option, f"{option} is true or false, not {shown(str(value))}")
+        raise OptionError(option, f"{option} is true or false, not {printable(str(value))}")
     return str(value).lower() == "true"
 
 
@@ -125,7 +125,7 @@ def option_number(option: str, value: Any, least: float, most: float, *, whole: 
     except (ValueError, ZeroDivisionError):
         number = None
     if number is None or not least <= number <= most or (whole and number.denominator != 1):
-        raise OptionError(option, f"{what}, not {shown(str(value))}")
+        raise OptionError(option, f"{what}, not {printable(str(value))}")
     return number
 
 

@@ -10,7 +10,7 @@ import pytest
 from classifier_tables import TARGET, random_rows, store, strange_rows
 from sqlglot import exp
 
-from ppdm_sql.classifiers.domains import Categories
+from ppdm_sql.classifiers.domains import CategoricalDomain
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes, learn, predict_one, predict_query
 from ppdm_sql.classifiers.values import UNIT
 from ppdm_sql.statements.names import Name
@@ -20,7 +20,7 @@ from tests.oracles import naive_bayes as oracle
 def told(model):
     """What the oracle is told of each attribute: the published boundaries, moments as text like the rows'."""
     return {
-        attribute.name: None if isinstance(part.domain, Categories) else list(part.domain.boundaries)
+        attribute.name: None if isinstance(part.domain, CategoricalDomain) else list(part.domain.boundaries)
         for attribute, part in zip(model.attributes, model.parts, strict=True)
     }
 

@@ -150,7 +150,7 @@ def session(duckdb_engine, make_table, open_session) -> Session:
 
 def test_advice_can_be_pasted_and_holds(session):
     heard = []
-    found = session.advise(POLICY, sample=800, learner="naive_bayes", told=heard.append)
+    found = session.advise(POLICY, sample=800, learner="naive_bayes", watch=heard.append)
     assert found.sampled == 800
     assert len(found.tried) == 12
     assert 1 <= len(found.evaluation.points) <= 3
@@ -255,8 +255,8 @@ def test_a_wrong_role_is_told(session, asked, told):
 
 def test_the_sample_is_about_as_large_as_asked_and_part_of_the_rows(session):
     opened = advise.open_table(session.engine, session.parse(POLICY)[0])
-    small = advise._sampled(session.engine, opened, 500, 3)
+    small = advise._draw_sample(session.engine, opened, 500, 3)
     assert isinstance(small, Opened)
     assert small.rows == 600
-    assert advise._sampled(session.engine, opened, 1300, 3) is None
+    assert advise._draw_sample(session.engine, opened, 1300, 3) is None
     assert advise._tested_rows(opened, Protocol("holdout", 3, 1, 1)) == 800

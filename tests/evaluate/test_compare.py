@@ -9,7 +9,7 @@ from statistics import fmean
 import pytest
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.compare import areas, differences, in_words, ranked
+from ppdm_sql.evaluate.compare import areas, differences, in_words, rank_methods
 from ppdm_sql.evaluate.significance import f_tail
 
 EVEN = (70, 72, 70, 71, 69, 71, 70, 70, 71, 70)  # right of 100, in the order of the folds
@@ -79,17 +79,17 @@ def with_means(method: str, *means: int) -> list[EvaluationPoint]:
 
 def test_ranks_over_the_settings_that_all_methods_have():
     points = [*with_means("tpp", 90, 50, 30), *with_means("mondrian", 80, 60, 20), *with_means("tds", 70, 40, 10)]
-    found = ranked(evaluation(*points))
+    found = rank_methods(evaluation(*points))
     assert found.settings == 3
     assert found.mean_ranks == pytest.approx({"tpp": 4 / 3, "mondrian": 5 / 3, "tds": 3})
     assert (found.best, found.different) == ("tpp", ())
     assert found.p == pytest.approx(0.09697197)  # exp(-7/3): chi squared 14/3 of two degrees
     assert found.critical == pytest.approx(2.2414 * (12 / 18) ** 0.5, abs=1e-4)
-    assert ranked(evaluation(*points[:-1])).settings == 2
-    assert ranked(evaluation(*points[:-2])) is None
-    assert ranked(evaluation(*points[:6])) is None
+    assert rank_methods(evaluation(*points[:-1])).settings == 2
+    assert rank_methods(evaluation(*points[:-2])) is None
+    assert rank_methods(evaluation(*points[:6])) is None
     many = [point(m, k, (right,) * 10) for k in range(2, 12) for m, right in (("tpp", 9), ("tds", 5), ("kactus2", 1))]
-    assert ranked(evaluation(*many)).different == ("kactus2",)
+    assert rank_methods(evaluation(*many)).different == ("kactus2",)
 
 
 def test_areas_are_of_a_method_with_the_same_other_requirements():

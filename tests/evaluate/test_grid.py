@@ -14,8 +14,8 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.evaluate import bench as bench_module
 from ppdm_sql.evaluate import points, run
-from ppdm_sql.evaluate.bench import Bench, open_table
-from ppdm_sql.evaluate.grid import chosen, points_of, read_grid, read_methods
+from ppdm_sql.evaluate.bench import EvaluationBench, open_table
+from ppdm_sql.evaluate.grid import choose_statement, points_of, read_grid, read_methods
 from ppdm_sql.evaluate.learners import Score
 from ppdm_sql.evaluate.protocol import read_protocol
 from ppdm_sql.evaluate.run import Stopped, evaluate_policy
@@ -109,12 +109,12 @@ def test_one_statement_of_a_file_is_meant():
     other = POLICY.replace("people_open", "s.other")
     both = parse(f"SELECT 1; {POLICY} {other}", dialect="duckdb")
     with pytest.raises(PolicyError, match=r"2 releases \(people_open, s\.other\): choose one with --release"):
-        chosen(both)
-    assert chosen(both, "s.other").text == published(other).text
-    with pytest.raises(PolicyError, match=r"no release peopel; it has people_open, s\.other"):
-        chosen(both, "peopel")
+        choose_statement(both)
+    assert choose_statement(both, "s.other").text == published(other).text
+    with pytest.raises(PolicyError, match=r"no release peopel; valid names: people_open, s\.other"):
+        choose_statement(both, "peopel")
     with pytest.raises(PolicyError, match="publishes nothing"):
-        chosen(parse("SELECT 1", dialect="duckdb"))
+        choose_statement(parse("SELECT 1", dialect="duckdb"))
 
 
 # -- the statements --------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_every_fold_counts(clinic, monkeypatch):
 def test_five_times_two_halves(clinic):
     """Every row is once in each half of every repeat, and the halves of two repeats are not the same."""
     opened = open_table(clinic, published(SIMPLE))
-    bench = Bench(clinic, opened, read_protocol("5x2"), None, 7)
+    bench = EvaluationBench(clinic, opened, read_protocol("5x2"), None, 7)
     bench.deal(silent)
     halves = []
     for fold in bench.folds:
@@ -429,7 +429,7 @@ def test_other_questions_and_other_rows_are_measured_anew(clinic, calls):
 
 def test_the_time_left_is_that_of_the_same_method(clinic, calls):
     heard = []
-    grid(clinic, told=heard.append)
+    grid(clinic, watch=heard.append)
     assert [(one.done, one.total) for one in heard] == [(0, 5), (0, 5), (1, 5), (2, 5), (3, 5), (4, 5)]
     assert [one.doing for one in heard][-1] == "kactus2, k = 8, simple_l = 1.1"
     assert [one.seconds_left for one in heard] == [None, None, None, 6.0, 4.0, 2.0]

@@ -14,7 +14,7 @@ from releases import released
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.displacement import coupled
+from ppdm_sql.evaluate.displacement import displacement_of
 from ppdm_sql.evaluate.labels import Values
 from ppdm_sql.evaluate.loss import loss_of
 from ppdm_sql.evaluate.risk import risks_of
@@ -73,19 +73,19 @@ WARDS = build("ward", [["B2", "B", "*"], ["A1", "A", "*"], ["B1", "B", "*"], ["C
 )  # fmt: skip
 def test_a_label_is_read_as_it_is_written(info, values, label, expected):
     known = Values.of(info, values, has_null=False)
-    found = known.covered(label)
+    found = known.read_label(label)
     assert (None if found is None else {known.texts[place] for place in found.places}) == expected
 
 
 def test_nulls_hidden_values_and_hierarchies():
     known = Values.of(TOWN, ["a", "b", "rare"], has_null=True)
-    assert (known.covered("{a, NULL}").null, known.covered("{a, ...}").hidden) == (True, True)
-    assert known.covered("(missing)").null
-    assert known.covered("*").suppressed
+    assert (known.read_label("{a, NULL}").null, known.read_label("{a, ...}").hidden) == (True, True)
+    assert known.read_label("(missing)").null
+    assert known.read_label("*").suppressed
     ward = Values.of(ColumnInfo("ward", Kind.TEXT, "TEXT"), ["B1", "A1", "B2"], has_null=False, hierarchy=WARDS)
-    assert {ward.texts[place] for place in ward.covered("B").places} == {"B1", "B2"}
-    assert {ward.texts[place] for place in ward.covered("A").places} == {"A1"}
-    assert ward.covered("D") is None
+    assert {ward.texts[place] for place in ward.read_label("B").places} == {"B1", "B2"}
+    assert {ward.texts[place] for place in ward.read_label("A").places} == {"A1"}
+    assert ward.read_label("D") is None
 
 
 # -- columns by brute force ----------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_moved_numbers_against_rows_matched_one_by_one(seed):
         Fraction(sum(part), len(part)) for part in (before[n : n + 4] for n in range(0, 40, 4)) for _ in part
     )
     after = [float(round(value * 4)) / 4 for value in after]
-    found = coupled(AGE, Counter(before), Counter(after))
+    found = displacement_of(AGE, Counter(before), Counter(after))
     values = sorted(set(before))
     stands_for = defaultdict(set)
     for one, other in zip(before, after, strict=True):

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.learners import learn_and_test
-from ppdm_sql.evaluate.relabel import told_in_words
+from ppdm_sql.evaluate.relabel import relabel_rows
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.statements.names import column, own
 
@@ -36,7 +36,7 @@ def test_the_narrowest_label_is_told(engine, make_table):
     ]  # fmt: skip
     shown = make_table(engine, "open", dict.fromkeys(columns, "TEXT") | {"kept": "INTEGER"}, labels)
     wards = build("ward", [["B2", "B", "*"], ["A1", "A", "*"], ["B1", "B", "*"], ["Z", "Z", "*"]])
-    told_in_words(engine, rows, shown, TOLD, columns=list(columns), hierarchies={"ward": wards})
+    relabel_rows(engine, rows, shown, TOLD, columns=list(columns), hierarchies={"ward": wards})
     assert sorted(fetched(engine, columns), key=str) == sorted(
         [
             ("< 10", "2024-01-05", "B", 1),
@@ -49,7 +49,7 @@ def test_the_narrowest_label_is_told(engine, make_table):
     )
     assert {info.name: info.kind.value for info in engine.columns(TOLD)}["kept"] == "integer"
     with pytest.raises(PolicyError, match='no column "x"'):
-        told_in_words(engine, rows, shown, TOLD, columns=["x"])
+        relabel_rows(engine, rows, shown, TOLD, columns=["x"])
 
 
 @QUICK
@@ -61,7 +61,7 @@ def test_every_published_row_is_told_as_it_was_published(engine, make_table):
     made = released(
         engine, [*COLUMNS, TARGET], f'ALGORITHM kactus REQUIRE k = 5 QUASI IDENTIFIER ({quasi}) TARGET ("{TARGET}")'
     )
-    told_in_words(engine, made.raw, made.relation, TOLD, columns=[*COLUMNS, TARGET])
+    relabel_rows(engine, made.raw, made.relation, TOLD, columns=[*COLUMNS, TARGET])
     for name in COLUMNS:
         known = exp.Not(this=exp.Is(this=column(name), expression=exp.Null()))
         query = exp.Select(expressions=[column(name)]).from_(made.relation.table()).where(known).distinct()

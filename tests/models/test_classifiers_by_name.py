@@ -83,7 +83,7 @@ def test_what_is_kept_is_what_was_learned(engine, people, which):
     assert other.learned == model.learned
     assert (other.record.rows, other.record.left_out, other.record.rare) == (len(ROWS) - left, left, None)
     assert library.export_text(engine, "copy")[0] == text.replace('"name": "m"', '"name": "copy"', 1)
-    assert [record.name for record in library.listed(engine)] == ["copy", "m"]
+    assert [record.name for record in library.list_models(engine)] == ["copy", "m"]
     library.drop(engine, "m")
     with pytest.raises(PolicyError, match='no model "m"'):
         library.load(engine, "m")
@@ -123,7 +123,7 @@ def test_a_view_says_the_same_and_a_macro_where_it_can(engine, people, which):
             library.install(engine, "m", view=None, source=None, keep=[], replace=False)
     else:
         library.install(engine, "m", view=None, source=None, keep=[], replace=False)
-        taken = [column(model.learned.attributes[used].name) for used in model.learned.used()]
+        taken = [column(model.learned.attributes[used].name) for used in model.learned.used_attributes()]
         said = exp.Anonymous(this="predict_m", expressions=taken)
         query = exp.Select(expressions=[column("key"), said]).from_(Name("people").table())
         assert dict(engine.fetch(query)) == {key: label for key, (label, _) in answers(engine, "told", names).items()}
@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(engine, make_table
     with pytest.raises(PolicyError, match="to keep"):
         library.predict_into(engine, model, "people", "told", ["nothing"])
     assert engine.relation_kind(Name("told")) is None
-    assert [record.name for record in library.listed(engine)] == ["m"]
+    assert [record.name for record in library.list_models(engine)] == ["m"]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_a_model_too_large_to_hand_over_is_not_kept(duckdb_engine, make_table, m
     monkeypatch.setattr("ppdm_sql.trees.exchange.MOST_BYTES", 500)
     with pytest.raises(PolicyError, match="the model would take more than"):
         trained(duckdb_engine, "bins")
-    assert library.listed(duckdb_engine) == []
+    assert library.list_models(duckdb_engine) == []
 
 
 def test_pseudo_rows_name_everything(duckdb_engine, make_table):

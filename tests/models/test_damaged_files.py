@@ -144,7 +144,7 @@ def test_numbers_and_moments_that_no_column_reaches(engine, make_table, files, w
 def test_what_is_wrong_is_told(duckdb_engine, files, which, way, value, message):
     with pytest.raises(PolicyError, match=message):
         library.import_model(duckdb_engine, json.dumps(changed(files[which], way, value)), "f")
-    assert library.listed(duckdb_engine) == []
+    assert library.list_models(duckdb_engine) == []
 
 
 @pytest.mark.duckdb

@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from ppdm_sql.classifiers.conjunctive_rules import Between, ConjunctiveRules, Is, Missing, Rule
-from ppdm_sql.classifiers.domains import Bins, Categories
+from ppdm_sql.classifiers.domains import CategoricalDomain, NumericDomain
 from ppdm_sql.classifiers.gaussian import Gaussian
 from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes
 from ppdm_sql.engines.base import Kind
@@ -28,8 +28,8 @@ BAYES = NaiveBayes(
     ("no", "yes"),
     (60, 40),
     (
-        Counted(Categories(("A", "it's")), ((30, 10), (20, 20), (10, 10))),
-        Counted(Bins((Decimal(30), Decimal("65"))), ((40, 0), (20, 10), (0, 30))),
+        Counted(CategoricalDomain(("A", "it's")), ((30, 10), (20, 20), (10, 10))),
+        Counted(NumericDomain((Decimal(30), Decimal("65"))), ((40, 0), (20, 10), (0, 30))),
         Gaussian(Decimal(20), -1, ((60, 600, 6060), (0, 0, 0))),
     ),
 )
@@ -65,8 +65,8 @@ def test_naive_bayes_tells_the_classes_and_the_most_telling_values():
 
 def test_bits_are_the_mutual_information():
     """Knowing the value says all, or nothing; a normal attribute is judged by how far its means lie apart."""
-    assert bits(Counted(Categories(("a", "b")), ((50, 0), (0, 50), (0, 0)))) == pytest.approx(1.0)
-    assert bits(Counted(Categories(("a", "b")), ((25, 25), (25, 25), (0, 0)))) == pytest.approx(0.0)
+    assert bits(Counted(CategoricalDomain(("a", "b")), ((50, 0), (0, 50), (0, 0)))) == pytest.approx(1.0)
+    assert bits(Counted(CategoricalDomain(("a", "b")), ((25, 25), (25, 25), (0, 0)))) == pytest.approx(0.0)
     apart = Gaussian(Decimal(0), 0, ((2, 0, 2), (2, 20, 202)))  # -1, 1 and 9, 11
     assert bits(apart) == pytest.approx(2.35, abs=0.01)
     assert bits(Gaussian(Decimal(0), 0, ((2, 0, 0), (2, 20, 200)))) == float("inf")
@@ -77,7 +77,7 @@ def test_a_model_of_very_many_attributes_is_not_shown_in_full():
     from dataclasses import replace
 
     many = tuple(Attribute(f"c{n}", Kind.TEXT, ordered=False) for n in range(MOST_SHOWN + 7))
-    part = Counted(Categories(()), ((60, 40),))
+    part = Counted(CategoricalDomain(()), ((60, 40),))
     text = kind_named("naive_bayes").text(replace(BAYES, attributes=many, parts=(part,) * len(many)))
     assert text.endswith("  and 7 attributes more")
     classes = tuple(f"k{n:03}" for n in range(MOST_SHOWN + 1))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import HierarchyFile, Place, Policy, Publish, Roles
-from ppdm_sql.policy.render import rendered
+from ppdm_sql.policy.render import render_statement
 from ppdm_sql.requirements import KAnonymity, RecursiveDiversity
 from ppdm_sql.statements.names import SCHEMA, Word
 from tests.policy import rendered as other
@@ -39,7 +39,7 @@ def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, na
     name = tuple(word if word.quoted else Word("open_" + word.text) for word in name)
     query = "SELECT age -- (\n FROM t"
     statement = Publish("TABLE", name, query, policy, "", Place(1, 1), replace=replaces)
-    assert read(rendered(statement, dialect), dialect) == statement
+    assert read(render_statement(statement, dialect), dialect) == statement
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
@@ -47,7 +47,7 @@ def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, na
 def test_a_name_kept_for_the_tool_is_refused_as_in_any_statement(dialect, name):
     words = tuple(Word(part, quoted=True) for part in name)
     with pytest.raises(PolicyError, match="names starting with ppdm_ and the schema ppdm are kept"):
-        read(rendered(Publish("TABLE", words, "SELECT 1", PLAIN, "", Place(1, 1)), dialect), dialect)
+        read(render_statement(Publish("TABLE", words, "SELECT 1", PLAIN, "", Place(1, 1)), dialect), dialect)
 
 
 def test_quotes_are_those_of_the_dialect():
@@ -59,7 +59,7 @@ def test_quotes_are_those_of_the_dialect():
     policy = Policy("mondrian", (KAnonymity(5), RecursiveDiversity(Fraction(5, 2), 3)), roles)
     statement = Publish("TABLE", (Word("x y", quoted=True),), "SELECT 1", policy, "", Place(1, 1))
     for dialect in ("duckdb", "postgres", "spark"):
-        assert read(rendered(statement, dialect), dialect) == statement, dialect
+        assert read(render_statement(statement, dialect), dialect) == statement, dialect
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_every_kind_of_release(head):
     text = f"{head} SELECT a, b FROM t WITH ANONYMIZATION (ALGORITHM {algorithm} REQUIRE k = 5, t = 0.2 ordered "
     text += "QUASI IDENTIFIER (a) SENSITIVE (b) TARGET (b))"
     statement = read(text, "duckdb")
-    assert read(rendered(statement, "duckdb"), "duckdb") == statement
+    assert read(render_statement(statement, "duckdb"), "duckdb") == statement

@@ -14,7 +14,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.values import option_value
 from ppdm_sql.pseudodata.categories import Listed
 from ppdm_sql.pseudodata.domains import domains_from_text, domains_of, read_domains
-from ppdm_sql.pseudodata.generate import Order, generate
+from ppdm_sql.pseudodata.generate import GenerationOrder, generate
 from ppdm_sql.statements.names import own
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree
@@ -24,7 +24,7 @@ ILL = Attribute("S", Kind.TEXT, ordered=False)
 WARD = Attribute("ward", Kind.TEXT, ordered=False)
 
 
-def made_of(engine, tree: Tree, order: Order) -> list[dict]:
+def made_of(engine, tree: Tree, order: GenerationOrder) -> list[dict]:
     made = generate(engine, tree, order)
     engine.create_table(_MADE, made.query, temporary=True)
     return [dict(zip(made.columns, row, strict=True)) for row in engine.fetch(exp.select("*").from_(_MADE.table()))]
@@ -57,7 +57,7 @@ def test_the_paper_s_path_with_its_domains(engine, duckdb_engine):
     tree = Tree(attributes, ILL, ("S1", "S2", "S3", "S4", "S5"), nodes)
     words = tuple(f"d{number}" for number in range(10))
     domains = {"C": Listed(("c1", "c2", "c3")), "D": Listed(words)}
-    order = Order(rows=6400, seed=1, domains=domains)
+    order = GenerationOrder(rows=6400, seed=1, domains=domains)
     rows = made_of(engine, tree, order)
     assert Counter(follow(tree, row) for row in rows) == {2: 2000, 3: 2400, 5: 1000, 6: 1000}
     here = [row for row in rows if follow(tree, row) == 3]
@@ -68,10 +68,10 @@ def test_the_paper_s_path_with_its_domains(engine, duckdb_engine):
     assert Counter(row["S"] for row in here) == {"S1": 400, "S2": 400, "S3": 400, "S4": 800, "S5": 400}
     assert even(Counter(row["C"] for row in rows if follow(tree, row) == 6), ("c2", "c3"), 500)  # all others
     assert printed(rows) == printed(made_of(duckdb_engine, tree, order))
-    based = made_of(engine, tree, Order("basegen", 3000, 1, domains=domains))
+    based = made_of(engine, tree, GenerationOrder("basegen", 3000, 1, domains=domains))
     assert even(Counter(row["C"] for row in based), ("c1", "c2", "c3"), 1000)
     assert all(row["S"] == tree.prediction(tree.nodes[follow(tree, row)]) for row in based)
-    small = made_of(duckdb_engine, tree, Order(rows=64, seed=1, domains=domains))
+    small = made_of(duckdb_engine, tree, GenerationOrder(rows=64, seed=1, domains=domains))
     assert Counter(row["S"] for row in small if follow(tree, row) == 3) == {"S1": 4, "S2": 4, "S3": 4, "S4": 8, "S5": 4}
 
 
@@ -84,12 +84,17 @@ def test_nested_questions_about_others_leave_what_none_of_them_names(duckdb_engi
         Node(4, 2, 2, (100, 100)),
     )
     tree = Tree((WARD,), ILL, ("n", "y"), nodes)
-    rows = made_of(duckdb_engine, tree, Order(domains={"ward": Listed(tuple("ABCDE"))}))
+    rows = made_of(duckdb_engine, tree, GenerationOrder(domains={"ward": Listed(tuple("ABCDE"))}))
     found = {leaf: {row["ward"] for row in rows if follow(tree, row) == leaf} for leaf in (1, 3, 4)}
     assert found == {1: {"A"}, 3: {"B", "C"}, 4: {"D", "E"}}
-    assert {row["ward"] for row in made_of(duckdb_engine, tree, Order())} == {"A", "B", "C", None}  # nothing declared
+    assert {row["ward"] for row in made_of(duckdb_engine, tree, GenerationOrder())} == {
+        "A",
+        "B",
+        "C",
+        None,
+    }  # nothing declared
     with pytest.raises(PolicyError, match='categories of column "ward" that it does not name, and none of those was'):
-        generate(duckdb_engine, tree, Order(domains={"ward": Listed(("A", "B", "C"))}))
+        generate(duckdb_engine, tree, GenerationOrder(domains={"ward": Listed(("A", "B", "C"))}))
 
 
 def test_null_stays_where_the_model_asks_for_it(duckdb_engine):
@@ -99,7 +104,7 @@ def test_null_stays_where_the_model_asks_for_it(duckdb_engine):
         Node(2, 0, 1, (0, 60)),
     )
     tree = Tree((WARD,), ILL, ("n", "y"), nodes)
-    rows = made_of(duckdb_engine, tree, Order(domains={"ward": Listed(("A", "B"))}))
+    rows = made_of(duckdb_engine, tree, GenerationOrder(domains={"ward": Listed(("A", "B"))}))
     assert Counter((row["ward"], row["S"]) for row in rows) == {("A", "n"): 60, (None, "y"): 60}
 
 
@@ -133,7 +138,7 @@ def test_categories_of_every_kind(engine, duckdb_engine, kind, name):
         Node(2, 0, 1, (0, 200)),
     )
     tree = Tree((asked, free), ILL, ("n", "y"), nodes)
-    order = Order(seed=2, domains={name: Listed(tuple(declared)), "free": Listed(tuple(declared))})
+    order = GenerationOrder(seed=2, domains={name: Listed(tuple(declared)), "free": Listed(tuple(declared))})
     rows = made_of(engine, tree, order)
     assert Counter((follow(tree, row), row["S"]) for row in rows) == {(1, "n"): 200, (2, "y"): 200}
     assert len({row[name] for row in rows if row["S"] == "n"}) == len(named)
@@ -151,7 +156,7 @@ def test_moments_with_a_zone_are_the_same_moments(engine, duckdb_engine):
         Node(2, 0, 1, (0, 40)),
     )
     tree = Tree((attribute,), ILL, ("n", "y"), nodes)
-    order = Order(domains={"v": Listed(("2020-01-01 12:00:00+02", "2020-01-01 12:00:00"))})
+    order = GenerationOrder(domains={"v": Listed(("2020-01-01 12:00:00+02", "2020-01-01 12:00:00"))})
     rows = made_of(engine, tree, order)
     assert Counter(follow(tree, row) for row in rows) == {1: 40, 2: 40}
     assert len({row["v"] for row in rows}) == 2

@@ -15,8 +15,8 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.pseudodata.domains import domains_of
 from ppdm_sql.pseudodata.draws import PRIME
-from ppdm_sql.pseudodata.generate import Order, generate
-from ppdm_sql.pseudodata.intervals import NUMBERS, ends_by_width, placed
+from ppdm_sql.pseudodata.generate import GenerationOrder, generate
+from ppdm_sql.pseudodata.intervals import NUMBERS, ends_by_width, narrow_recipe
 from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.release.pseudo import read_order
 from ppdm_sql.statements.names import Name, own
@@ -28,7 +28,7 @@ ILL = Attribute("y", Kind.TEXT, ordered=False)
 NAMES = ("v", 'o"brien; --', "ppdm_lo0", "band")
 
 
-def made_of(engine, tree: Tree, order: Order) -> list[dict]:
+def made_of(engine, tree: Tree, order: GenerationOrder) -> list[dict]:
     made = generate(engine, tree, order)
     engine.create_table(_MADE, made.query, temporary=True)
     return [dict(zip(made.columns, row, strict=True)) for row in engine.fetch(exp.select("*").from_(_MADE.table()))]
@@ -77,7 +77,7 @@ def test_numbers_lie_in_the_middle_or_at_the_closed_end(engine, case):
     attribute, at, ends, middles, lows = PLACES[case]
     tree = cuts(attribute, at)
     for numbers, wanted in (("midpoint", middles), ("endpoint", lows)):
-        rows = made_of(engine, tree, Order(numbers=numbers, domains={"v": ends}))
+        rows = made_of(engine, tree, GenerationOrder(numbers=numbers, domains={"v": ends}))
         assert Counter(follow(tree, row) for row in rows) == {1: 40, 2: 40}
         found = {follow(tree, row): row["v"] for row in rows}
         assert (found[1], found[2]) == wanted, numbers
@@ -105,7 +105,7 @@ def test_every_row_leads_to_its_leaf_and_is_the_same_on_every_engine(engine, duc
     """Properties 1, 3, 4 and 5, whatever was chosen."""
     attribute, at = CASES[case]
     tree = bands(attribute, at, tuple(number % 2 for number in range(len(at) + 1)), rows=40)
-    order = Order(rows=70, seed=4, numbers=numbers, bands=width)
+    order = GenerationOrder(rows=70, seed=4, numbers=numbers, bands=width)
     rows = made_of(engine, tree, order)
     assert Counter((follow(tree, row), row["y"]) for row in rows) == {(1, "y"): 35, (2, "n"): 35}
     assert printed(rows) == printed(made_of(duckdb_engine, tree, order))
@@ -124,7 +124,7 @@ def test_a_column_that_the_path_does_not_ask_for_is_drawn_over_its_domain(engine
         Node(4, 2, 2, (0, 1000)),
     )
     tree = Tree(attributes, ILL, ("n", "y"), nodes)
-    rows = made_of(engine, tree, Order(seed=1, numbers=numbers, domains={name: (Fraction(20), Fraction(60))}))
+    rows = made_of(engine, tree, GenerationOrder(seed=1, numbers=numbers, domains={name: (Fraction(20), Fraction(60))}))
     free = Counter(row[name] for row in rows if row["sex"] == "f")
     assert set(free) == set(range(20, 60))
     assert all(abs(count - 100) < 50 for count in free.values())  # five sigma
@@ -138,7 +138,7 @@ def test_the_middle_of_neighbouring_doubles_is_the_lower_one():
     tree = bands(Attribute("v", Kind.FLOAT, True), (Decimal(low), Decimal(high)), (1, 0, 1))
     domains = domains_of(tree, {})
     (inner,) = [one for one in recipes(tree, domains, None, 0) if one.leaf == 1]
-    assert placed(inner, domains, "midpoint").bounds[0] == ((Fraction(low), Fraction(low)),)
+    assert narrow_recipe(inner, domains, "midpoint").bounds[0] == ((Fraction(low), Fraction(low)),)
 
 
 # -- bands -----------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ def test_the_middle_of_neighbouring_doubles_is_the_lower_one():
 def test_bands_by_width_make_every_value_of_a_branch_alike(engine, duckdb_engine, name):
     """Nine years below 30, ninety from 50 on: one row in eleven is young; by the paper it is one in two."""
     tree = bands(Attribute(name, Kind.INTEGER, True), (Decimal(30), Decimal(50)), rows=9900)
-    order = Order(seed=2, bands="width", domains={name: (Fraction(21), Fraction(140))})
+    order = GenerationOrder(seed=2, bands="width", domains={name: (Fraction(21), Fraction(140))})
     rows = made_of(engine, tree, order)
     values = Counter(row[name] for row in rows if follow(tree, row) == 1)
     assert sum(values.values()) == 9900
@@ -156,13 +156,13 @@ def test_bands_by_width_make_every_value_of_a_branch_alike(engine, duckdb_engine
     assert all(abs(count - 100) < 50 for count in values.values())  # five sigma
     assert abs(sum(values[age] for age in range(21, 30)) - 900) < 5 * (9900 / 11 * 10 / 11) ** 0.5
     assert printed(rows) == printed(made_of(duckdb_engine, tree, order))
-    even = made_of(duckdb_engine, tree, Order(seed=2, domains=order.domains))
+    even = made_of(duckdb_engine, tree, GenerationOrder(seed=2, domains=order.domains))
     assert abs(sum(row[name] < 30 for row in even) - 4950) < 250
 
 
 def test_bands_by_width_of_real_numbers_and_of_middles(engine):
     tree = bands(Attribute("v", Kind.FLOAT, True), (Decimal("0.25"), Decimal("0.5")), rows=4000)
-    order = Order(seed=3, numbers="midpoint", bands="width", domains={"v": (Fraction(0), Fraction(5, 4))})
+    order = GenerationOrder(seed=3, numbers="midpoint", bands="width", domains={"v": (Fraction(0), Fraction(5, 4))})
     values = Counter(row["v"] for row in made_of(engine, tree, order))
     assert set(values) == {0.125, 0.375, 0.875}
     assert values[0.375] == 4000
@@ -173,7 +173,7 @@ def test_a_branch_of_one_band_beside_one_of_several(duckdb_engine):
     tree = bands(
         Attribute("v", Kind.INTEGER, True), (Decimal(10), Decimal(20), Decimal("20.5")), (0, 1, 0, 1), rows=500
     )
-    order = Order(seed=1, bands="width", domains={"v": (Fraction(0), Fraction(10**17))})
+    order = GenerationOrder(seed=1, bands="width", domains={"v": (Fraction(0), Fraction(10**17))})
     rows = made_of(duckdb_engine, tree, order)
     assert Counter(follow(tree, row) for row in rows) == {1: 500, 2: 500}
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.domains import domains_of, read_domains
-from ppdm_sql.pseudodata.generate import Order, generate
+from ppdm_sql.pseudodata.generate import GenerationOrder, generate
 from ppdm_sql.pseudodata.paths import quota, recipes
 from ppdm_sql.statements.names import own
 from ppdm_sql.trees.follow import follow
@@ -41,7 +41,7 @@ def chain(attribute: Attribute, cuts: list, rows: int = 40, target: Attribute = 
     return Tree((attribute,), target, classes, tuple(nodes))
 
 
-def made_of(engine, tree: Tree, order: Order) -> list[dict]:
+def made_of(engine, tree: Tree, order: GenerationOrder) -> list[dict]:
     """The rows as they are stored, and so with the types of the columns."""
     made = generate(engine, tree, order)
     engine.create_table(_MADE, made.query, temporary=True)
@@ -73,20 +73,20 @@ def test_every_value_lies_in_its_leaf_and_is_the_same_on_every_engine(engine, du
     """Proposition 18, column by column; basegen: the tree says the class."""
     attribute, cuts = CASES[case]
     tree = chain(attribute, cuts)
-    rows = made_of(engine, tree, Order(seed=4))
+    rows = made_of(engine, tree, GenerationOrder(seed=4))
     assert Counter(follow(tree, row) for row in rows) == {leaf.number: leaf.rows for leaf in tree.leaves}
-    assert printed(rows) == printed(made_of(duckdb_engine, tree, Order(seed=4)))
-    based = made_of(engine, tree, Order("basegen", 300, 4))
+    assert printed(rows) == printed(made_of(duckdb_engine, tree, GenerationOrder(seed=4)))
+    based = made_of(engine, tree, GenerationOrder("basegen", 300, 4))
     assert all(row["y"] == tree.prediction(tree.nodes[follow(tree, row)]) for row in based)
 
 
 def test_moments_are_drawn_to_the_second_and_days_over_all_days(engine):
     tree = chain(*CASES["timestamp"], rows=400)
-    rows = made_of(engine, tree, Order(seed=1))
+    rows = made_of(engine, tree, GenerationOrder(seed=1))
     assert all(row["v"].microsecond == 0 for row in rows)
     assert len({row["v"].time() for row in rows}) > 1000
     days = chain(Attribute("v", Kind.DATE, ordered=True), ["1985-01-01"], rows=4000)
-    order = Order(seed=1, domains={"v": ("1930-01-01", "2020-01-01")})
+    order = GenerationOrder(seed=1, domains={"v": ("1930-01-01", "2020-01-01")})
     born = [row["v"] for row in made_of(engine, days, order)]
     assert min(born) >= date(1930, 1, 1)
     assert max(born) < date(2020, 1, 1)
@@ -99,7 +99,7 @@ def test_the_whole_of_a_wide_domain_occurs(engine):
     """2^31 - 1 is not the end: quarters, last digits and ends of 10^11 values are reached alike."""
     tree = chain(Attribute("v", Kind.INTEGER, ordered=True), [Decimal(1)], rows=8000)
     bounds = {"v": (Fraction(-1), Fraction(100_000_000_000))}
-    rows = made_of(engine, tree, Order("basegen", 16_000, 3, domains=bounds))
+    rows = made_of(engine, tree, GenerationOrder("basegen", 16_000, 3, domains=bounds))
     quarters = Counter(row["v"] // 25_000_000_000 for row in rows)
     assert all(abs(quarters[place] - 4000) < 330 for place in range(4)), quarters  # six sigma
     digits = Counter(row["v"] % 10 for row in rows)
@@ -123,14 +123,14 @@ def test_the_whole_of_a_wide_domain_occurs(engine):
 )
 def test_what_no_engine_holds_is_refused(duckdb_engine, attribute, cuts, told):
     with pytest.raises(PolicyError, match=told.replace("^", r"\^")):
-        generate(duckdb_engine, chain(attribute, cuts), Order())
+        generate(duckdb_engine, chain(attribute, cuts), GenerationOrder())
 
 
 def test_bounds_without_declaration_stay_within_what_engines_hold(duckdb_engine):
     tree = chain(Attribute("v", Kind.DATE, ordered=True), ["1900-01-01", "9000-01-01"])
     assert domains_of(tree, {})[0].bounds[1] == (date.max - date(1970, 1, 1)).days + 1
     tree = chain(Attribute("v", Kind.INTEGER, ordered=True), [Decimal(75 * 10**17), Decimal(85 * 10**17)])
-    rows = made_of(duckdb_engine, tree, Order(rows=200))
+    rows = made_of(duckdb_engine, tree, GenerationOrder(rows=200))
     assert {follow(tree, row) for row in rows} == {leaf.number for leaf in tree.leaves}
 
 
@@ -171,12 +171,12 @@ def test_categories_and_classes_have_the_model_s_types(engine, duckdb_engine, ki
     split = Groups(0, ((values[0],), (values[1],)))
     nodes = (Node(0, None, 0, (20, 20), split, (1, 2)), Node(1, 0, 1, (20, 0)), Node(2, 0, 1, (0, 20)))
     tree = Tree((Attribute("v", kind, ordered=False),), target, tuple(values), nodes)
-    rows = made_of(engine, tree, Order(algorithm, 60, 2))
+    rows = made_of(engine, tree, GenerationOrder(algorithm, 60, 2))
     declared = {info.declared for info in engine.columns(_MADE)}
     assert declared <= {in_duckdb, in_postgres, in_duckdb.lower(), "string"}, declared
     assert all(row["v"] == row["y"] for row in rows)
     assert len({row["y"] for row in rows}) == 2
-    assert printed(rows) == printed(made_of(duckdb_engine, tree, Order(algorithm, 60, 2)))
+    assert printed(rows) == printed(made_of(duckdb_engine, tree, GenerationOrder(algorithm, 60, 2)))
 
 
 def test_ordered_columns_have_the_model_s_types(engine):
@@ -188,7 +188,7 @@ def test_ordered_columns_have_the_model_s_types(engine):
         "bigint": ("BIGINT", "bigint"),
         "float": ("DOUBLE", "double precision"),
     }.items():
-        made_of(engine, chain(*CASES[case]), Order(rows=10))
+        made_of(engine, chain(*CASES[case]), GenerationOrder(rows=10))
         declared = engine.columns(_MADE)[0].declared
         assert declared in (*kinds, kinds[0].lower(), "timestamp"), case
 
@@ -202,7 +202,7 @@ def test_a_category_that_no_column_holds_is_refused(duckdb_engine):
             Tree((Attribute("v", kind, ordered=False),), Attribute("y", kind, ordered=False), values, nodes),
         ):
             with pytest.raises(PolicyError, match="64 bits|9999"):
-                generate(duckdb_engine, tree, Order())
+                generate(duckdb_engine, tree, GenerationOrder())
 
 
 def test_left_over_rows_go_to_the_classes_in_an_order_of_each_leaf(duckdb_engine):
@@ -213,7 +213,7 @@ def test_left_over_rows_go_to_the_classes_in_an_order_of_each_leaf(duckdb_engine
     root = Node(0, None, 0, (1000, 500, 0, 0, 0), Groups(0, tuple((value,) for value in values)), tuple(range(1, 501)))
     tree = Tree((Attribute("v", Kind.TEXT, ordered=False),), _YES_NO, tuple("abcde"), (root, *nodes))
     for seed in (0, draw.randrange(1000)):
-        rows = made_of(duckdb_engine, tree, Order(seed=seed))
+        rows = made_of(duckdb_engine, tree, GenerationOrder(seed=seed))
         counts = Counter(row["y"] for row in rows)
         assert counts["a"] == 1000
         assert all(abs(counts[other] - 125) < 60 for other in "bcde"), counts
@@ -235,15 +235,15 @@ def test_example_20_is_exact_whatever_the_order():
 @pytest.mark.parametrize("algorithm", ["pgen", "basegen"])
 def test_a_model_of_one_leaf_gives_classes_alone(engine, algorithm):
     tree = Tree((Attribute("v", Kind.TEXT, ordered=False),), _YES_NO, ("n", "y"), (Node(0, None, 0, (30, 10)),))
-    rows = made_of(engine, tree, Order(algorithm))
+    rows = made_of(engine, tree, GenerationOrder(algorithm))
     assert Counter(row["y"] for row in rows) == ({"n": 30, "y": 10} if algorithm == "pgen" else {"n": 40})
 
 
 def test_too_many_rows_are_refused(duckdb_engine):
     tree = chain(Attribute("v", Kind.INTEGER, ordered=True), [Decimal(5)], rows=2 * 10**9)
     with pytest.raises(PolicyError, match="more than 1,000,000,000 pseudo-rows"):
-        generate(duckdb_engine, tree, Order())
-    assert len(made_of(duckdb_engine, tree, Order(rows=10))) == 10
+        generate(duckdb_engine, tree, GenerationOrder())
+    assert len(made_of(duckdb_engine, tree, GenerationOrder(rows=10))) == 10
 
 
 def test_moments_of_python_and_sql_agree(engine):
@@ -253,6 +253,6 @@ def test_moments_of_python_and_sql_agree(engine):
         attribute = Attribute("v", Kind.TIMESTAMP, ordered=True, zoned=zoned)
         tree = chain(attribute, [str(at)])
         low, high = at - timedelta(seconds=1), at + timedelta(seconds=1)
-        rows = made_of(engine, tree, Order(rows=20, domains={"v": (str(low), str(high))}))
+        rows = made_of(engine, tree, GenerationOrder(rows=20, domains={"v": (str(low), str(high))}))
         wanted = {moment.replace(tzinfo=UTC) if zoned else moment for moment in (low, at)}
         assert {row["v"].astimezone(UTC) if zoned else row["v"] for row in rows} == wanted

@@ -12,7 +12,7 @@ import pytest
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.pseudodata.generate import Order, generate
+from ppdm_sql.pseudodata.generate import GenerationOrder, generate
 from ppdm_sql.session import Session
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.inducers import induce, settings
@@ -45,7 +45,7 @@ def tree(duckdb_engine, make_table):
 
 def test_every_leaf_gets_its_rows_and_its_quota(engine, tree):
     """Proposition 18 of the paper: per path exactly hit + miss rows that satisfy it."""
-    rows = rows_of(engine, generate(engine, tree, Order(seed=3)))
+    rows = rows_of(engine, generate(engine, tree, GenerationOrder(seed=3)))
     assert len(rows) == 500
     ends = Counter(follow(tree, row) for row in rows)
     assert ends == {leaf.number: leaf.rows for leaf in tree.leaves}
@@ -57,7 +57,7 @@ def test_every_leaf_gets_its_rows_and_its_quota(engine, tree):
 
 
 def test_by_counts_every_class_of_a_leaf_is_as_it_was_counted(engine, tree):
-    rows = rows_of(engine, generate(engine, tree, Order(seed=3, by_counts=True)))
+    rows = rows_of(engine, generate(engine, tree, GenerationOrder(seed=3, by_counts=True)))
     for leaf in tree.leaves:
         here = Counter(row["ill"] for row in rows if follow(tree, row) == leaf.number)
         assert tuple(here[value] for value in tree.classes) == leaf.counts
@@ -65,12 +65,12 @@ def test_by_counts_every_class_of_a_leaf_is_as_it_was_counted(engine, tree):
 
 
 def test_a_seed_gives_the_same_rows_on_every_engine(engine, duckdb_engine, tree):
-    here = rows_of(engine, generate(engine, tree, Order(rows=300, seed=5)))
-    there = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=300, seed=5)))
+    here = rows_of(engine, generate(engine, tree, GenerationOrder(rows=300, seed=5)))
+    there = rows_of(duckdb_engine, generate(duckdb_engine, tree, GenerationOrder(rows=300, seed=5)))
     assert Counter(map(str, (sorted(row.items()) for row in here))) == Counter(
         map(str, (sorted(row.items()) for row in there))
     )
-    other = rows_of(engine, generate(engine, tree, Order(rows=300, seed=6)))
+    other = rows_of(engine, generate(engine, tree, GenerationOrder(rows=300, seed=6)))
     assert here != other
 
 
@@ -92,7 +92,7 @@ def test_the_paper_s_path_of_24_rows(duckdb_engine):
         Node(7, 4, 2, (3, 3, 3, 3, 3)),
     )
     tree = Tree(attributes, Attribute("S", Kind.TEXT, ordered=False), ("S1", "S2", "S3", "S4", "S5"), nodes)
-    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(seed=1)))
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, GenerationOrder(seed=1)))
     here = [row for row in rows if follow(tree, row) == 3]
     assert len(here) == 24
     assert {row["A"] for row in here} == {"a1"}
@@ -119,7 +119,7 @@ def banded(kind: Kind, at: tuple, rows: int) -> Tree:
 def test_a_branch_of_several_bands_draws_from_each_alike(engine, kind, at):
     """Section 5: one of a path's intervals is picked, all alike, then a value in it."""
     tree = banded(kind, at, 4000)
-    rows = rows_of(engine, generate(engine, tree, Order(seed=2)))
+    rows = rows_of(engine, generate(engine, tree, GenerationOrder(seed=2)))
     assert Counter(follow(tree, row) for row in rows) == {1: 4000, 2: 4000}
     assert {row["y"] for row in rows if follow(tree, row) == 2} == {"n"}
     low = str(at[0]) if kind is Kind.DATE else float(at[0])
@@ -127,7 +127,7 @@ def test_a_branch_of_several_bands_draws_from_each_alike(engine, kind, at):
     below = sum((str(value) if kind is Kind.DATE else value) < low for value in values)
     assert abs(below - 2000) < 200  # more than six sigma
     assert len(set(values)) > 30
-    based = rows_of(engine, generate(engine, tree, Order("basegen", 3000, 2)))
+    based = rows_of(engine, generate(engine, tree, GenerationOrder("basegen", 3000, 2)))
     assert all(row["y"] == "yn"[follow(tree, row) - 1] for row in based)
 
 
@@ -137,7 +137,7 @@ def test_a_band_between_two_whole_numbers_is_not_drawn_from(duckdb_engine):
     tree = Tree(
         (Attribute("v", Kind.INTEGER, ordered=True),), Attribute("y", Kind.TEXT, ordered=False), ("n", "y"), nodes
     )
-    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=500, seed=1)))
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, GenerationOrder(rows=500, seed=1)))
     assert Counter(follow(tree, row) for row in rows) == {1: 250, 2: 250}
 
 
@@ -148,7 +148,7 @@ def test_draws_are_even(duckdb_engine):
     values = Groups(1, (("F",), ("M",)))
     nodes = (Node(0, None, 0, (50, 50), values, (1, 2)), Node(1, 0, 1, (20, 30)), Node(2, 0, 1, (30, 20)))
     tree = Tree((ages, sexes), Attribute("y", Kind.TEXT, ordered=False), ("n", "y"), nodes)
-    order = Order("basegen", 60_000, 2, domains={"age": (Fraction(20), Fraction(80))})
+    order = GenerationOrder("basegen", 60_000, 2, domains={"age": (Fraction(20), Fraction(80))})
     rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, order))
     counts = Counter(row["age"] for row in rows)
     assert set(counts) == set(range(20, 80))
@@ -159,11 +159,11 @@ def test_draws_are_even(duckdb_engine):
 
 
 def test_no_value_of_the_data_s_edges_comes_out(duckdb_engine, make_table, tree):
-    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, Order(rows=5000)))
+    rows = rows_of(duckdb_engine, generate(duckdb_engine, tree, GenerationOrder(rows=5000)))
     cuts = sorted(node.split.at for node in tree.nodes if node.split is not None and node.split.attribute == 0)
     apart = (cuts[-1] - cuts[0]) / max(len(cuts) - 1, 1)
     assert min(row["age"] for row in rows) >= cuts[0] - apart
-    declared = Order(rows=5000, domains={"age": (Fraction(0), Fraction(120))})
+    declared = GenerationOrder(rows=5000, domains={"age": (Fraction(0), Fraction(120))})
     assert max(row["age"] for row in rows_of(duckdb_engine, generate(duckdb_engine, tree, declared))) > 100
 
 

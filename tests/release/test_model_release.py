@@ -230,7 +230,7 @@ def test_a_tree_of_one_leaf_is_told(duckdb_engine, make_table, open_session, cap
         "QUASI IDENTIFIER (zip) SENSITIVE (cls) TARGET (cls))"
     )
     assert any("a tree of one leaf" in step for step in session.plan(text).steps)
-    show.published(session.publish(text))
+    show.print_published(session.publish(text))
     assert "a tree of one leaf: no question kept the policy" in capsys.readouterr().out
 
 
@@ -349,7 +349,7 @@ def test_every_file_of_a_model_is_named(session, tmp_path, capsys):
     assert [line.split()[-1] for line in told.splitlines()[1:]] == list(done.beside)
     assert "rows" not in told  # a model has none
     assert {done.as_json()[name] for name in ("path", "manifest", "certificate", "script", "audit")} == written
-    show.verified(session.verify("loans"))
+    show.print_verified(session.verify("loans"))
     assert "measured when it was published" in capsys.readouterr().out
 
 

@@ -5,7 +5,7 @@ from hostile import HOSTILE, PLAIN, written
 from pages import COLUMNS, people
 
 from ppdm_sql.report import charts
-from ppdm_sql.report.svg import embedded
+from ppdm_sql.report.svg import embed_drawing
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +21,9 @@ def undrawn(monkeypatch):
     frame = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
 
     def drawn(chart, key, title, described):
-        return embedded(frame, key, title, described)
+        return embed_drawing(frame, key, title, described)
 
-    monkeypatch.setattr(charts, "_drawn", drawn)
+    monkeypatch.setattr(charts, "_draw", drawn)
 
 
 @pytest.fixture

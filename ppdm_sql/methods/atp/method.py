@@ -37,7 +37,7 @@ from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, ch
 from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
 from ppdm_sql.policy.options import about_option, unknown_option
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.words import did_you_mean, many, nearest, shown
+from ppdm_sql.policy.words import did_you_mean, many, nearest, printable
 from ppdm_sql.source.encode import Lookup, joined_lookups
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source, match
@@ -233,7 +233,7 @@ def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
             found[name] = []
         elif here is None and isinstance(item, str) and (name is None or _is_misspelt(item, source)):
             near = did_you_mean(item, source.columns)
-            raise PolicyError(f'cuts of ALGORITHM atp: there is no column "{shown(item)}": {near}')
+            raise PolicyError(f'cuts of ALGORITHM atp: there is no column "{printable(item)}": {near}')
         elif name is None or here is not None:
             raise wrong
         else:

@@ -16,7 +16,7 @@ from ppdm_sql.methods.tpp.stored_models import builder_of, columns_of, find_mode
 from ppdm_sql.models.library import Model
 from ppdm_sql.policy.options import place_option, unknown_option
 from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
-from ppdm_sql.policy.words import shown
+from ppdm_sql.policy.words import printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.candidates import Found
@@ -125,7 +125,7 @@ def target_of(wanted: Wanted, source: Source) -> str:
         return source.target
     name = match(Word(str(own)), dict.fromkeys(source.published))
     if name is None:
-        raise PolicyError(f"PRESERVE: there is no published column {shown(str(own))} to be the target of a tree")
+        raise PolicyError(f"PRESERVE: there is no published column {printable(str(own))} to be the target of a tree")
     return name
 
 
@@ -173,7 +173,7 @@ def _builder(name: str, options: Mapping[str, OptionValue]) -> Settings:
             "them; use cart, id3 or regression"
         )
     if name not in INDUCERS:
-        raise PolicyError(f"PRESERVE keeps cart, id3 and regression trees; {shown(name)} is none of them")
+        raise PolicyError(f"PRESERVE keeps cart, id3 and regression trees; {printable(name)} is none of them")
     for option in options:
         if option not in _OPTIONS:
             raise unknown_option("a preserved tree", option, (*_OPTIONS, "target"))

@@ -12,7 +12,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model
 from ppdm_sql.policy.policy import Inducer
-from ppdm_sql.policy.words import nearest, shown
+from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.trees.inducers import INDUCERS, Settings, induce, settings
 from ppdm_sql.trees.tree import Node, attribute_of
@@ -29,18 +29,18 @@ def is_model(inducer: Inducer) -> bool:
 def find_model(engine: Engine, inducer: Inducer) -> Model:
     """The model of this name, if it is a tree that recoding can keep."""
     word = inducer.name
-    names = [record.name for record in library.listed(engine)]
+    names = [record.name for record in library.list_models(engine)]
     name = match(word, dict.fromkeys(names))
     if name is None:
         near = nearest(word.text, [*INDUCERS, *names])
         hint = f": did you mean {near}?" if near else ""
         raise PolicyError(
             "PRESERVE keeps cart, id3 and regression trees, and models by their names; there is no model "
-            f"{shown(word.text)}{hint}"
+            f"{printable(word.text)}{hint}"
         )
     if inducer.options:
         raise PolicyError(f'PRESERVE: model "{name}" has its settings already: it takes no options')
-    if next(record.kind for record in library.listed(engine) if record.name == name) != "tree":
+    if next(record.kind for record in library.list_models(engine) if record.name == name) != "tree":
         raise PolicyError(f'PRESERVE: model "{name}" is no tree')
     return library.load(engine, name)
 

@@ -30,7 +30,7 @@ def class_sizes(facts: Facts, audience: Audience) -> Section | None:
     head = ["class size", *(["rows of the source"] if before else []), "rows of the release", "classes of the release"]
     told = table("Rows by the size of their class", head, rows, range(1, len(head)))
     drawn = charts.grouped_bars(
-        "sizes", "Rows by the size of their class", _sizes_told(buckets, now, audience),
+        "sizes", "Rows by the size of their class", _sizes_description(buckets, now, audience),
         [*_bars("source", before, buckets, audience), *_bars("release", now, buckets, audience)],
         across=f"{who} in the class", up="rows",
     )  # fmt: skip
@@ -52,11 +52,16 @@ def size_text(low: int, high: int | None) -> str:
 def _size_row(
     place: int, size: tuple[int, int | None], now: Sequence[Bucket], before: Sequence[Bucket], audience: Audience
 ) -> list[str]:
-    def told(buckets: Sequence[Bucket], part: Callable[[Bucket], int]) -> str:
+    def size_cell(buckets: Sequence[Bucket], part: Callable[[Bucket], int]) -> str:
         return audience.count(part(buckets[place])) if place < len(buckets) else "0"
 
-    was = [told(before, lambda bucket: bucket.rows)] if before else []
-    return [size_text(*size), *was, told(now, lambda bucket: bucket.rows), told(now, lambda bucket: bucket.classes)]
+    was = [size_cell(before, lambda bucket: bucket.rows)] if before else []
+    return [
+        size_text(*size),
+        *was,
+        size_cell(now, lambda bucket: bucket.rows),
+        size_cell(now, lambda bucket: bucket.classes),
+    ]
 
 
 def _bars(
@@ -71,7 +76,7 @@ def _bars(
     ]
 
 
-def _sizes_told(sizes: Sequence[tuple[int, int | None]], now: Sequence[Bucket], audience: Audience) -> str:
+def _sizes_description(sizes: Sequence[tuple[int, int | None]], now: Sequence[Bucket], audience: Audience) -> str:
     parts = [
         f"{audience.count(bucket.rows)} rows in classes of {size_text(*size)}"
         for size, bucket in zip(sizes, now, strict=False)

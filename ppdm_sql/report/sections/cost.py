@@ -10,7 +10,7 @@ from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.evaluate.loss import ColumnLoss, Loss
 from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
-from ppdm_sql.report.elements import Cell, Figure, Section, Table, prose, table
+from ppdm_sql.report.elements import Cell, Figure, ReportTable, Section, prose, table
 from ppdm_sql.report.facts import Facts
 
 _MOST_COLUMNS = 20  # that are drawn; the table has them all
@@ -129,7 +129,7 @@ def _dot(point: EvaluationPoint, scale: int, names: Mapping[int, str]) -> dict[s
     return {"x": point.k, "y": round(scale * float(point.score or 0), 3), "kind": names[point.position]}
 
 
-def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str) -> Table:
+def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str) -> ReportTable:
     def cells(point: EvaluationPoint, name: Cell) -> tuple[Cell | str, ...]:
         loss = "–" if point.loss is None else f"{100 * point.loss:.3g} %"
         return name, _score(point, what), loss, "–" if point.risk is None else audience.worst(point.risk)

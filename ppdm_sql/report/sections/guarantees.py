@@ -73,8 +73,8 @@ def _guarantee(facts: Facts, audience: Audience, finding: FindingShown) -> tuple
     meaning = _meaning(finding.requirement, f"{who} {facts.kind.report_words.alike}")
     where = f"{meaning} (column {finding.column})" if finding.column else meaning
     known = facts.before.of(finding.requirement, finding.column) if facts.before else None
-    was = "–" if known is None else _achieved(finding.requirement, achieved_text(known.achieved), audience)
-    now = _achieved(finding.requirement, finding.achieved, audience)
+    was = "–" if known is None else _achieved_text(finding.requirement, achieved_text(known.achieved), audience)
+    now = _achieved_text(finding.requirement, finding.achieved, audience)
     if finding.holds:
         verdict = Cell("holds", tone="good")
     else:
@@ -83,7 +83,7 @@ def _guarantee(facts: Facts, audience: Audience, finding: FindingShown) -> tuple
     return Cell(finding.requirement, where), Cell(was), Cell(now), verdict
 
 
-def _achieved(requirement: str, figure: str | None, audience: Audience) -> str:
+def _achieved_text(requirement: str, figure: str | None, audience: Audience) -> str:
     """A figure beside its requirement; a class that is too small is not counted out in public."""
     if figure is None:
         return "–"
@@ -134,7 +134,7 @@ def _of_the_model(facts: Facts, audience: Audience) -> Section:
     rows = [
         (
             Cell(item.requirement, f"column {item.column}" if item.column else ""),
-            Cell(_achieved(item.requirement, item.achieved, audience)),
+            Cell(_achieved_text(item.requirement, item.achieved, audience)),
             Cell("holds", tone="good") if item.holds else Cell("BROKEN", tone="bad"),
         )
         for item in findings

@@ -15,7 +15,7 @@ from ppdm_sql.planning.manifest import typed
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Code, Figure, Section, Tile, prose, table
 from ppdm_sql.report.facts import FILE, Facts
-from ppdm_sql.report.svg import embedded
+from ppdm_sql.report.svg import embed_drawing
 from ppdm_sql.trees.picture import as_svg
 from ppdm_sql.trees.show import as_text
 
@@ -153,7 +153,9 @@ def tree(facts: Facts, audience: Audience) -> Section | None:
         f"A tree of {len(found.nodes):,} nodes, {len(found.leaves):,} leaves and {found.depth} levels; the same as a "
         "text is below."
     )
-    drawn = embedded(as_svg(found, title=facts.verified.name), "tree", "The published tree", described, keep_size=True)
+    drawn = embed_drawing(
+        as_svg(found, title=facts.verified.name), "tree", "The published tree", described, keep_size=True
+    )
     figure = Figure("The published tree; each box says how many rows the model learned it from", drawn, wide=True)
     text = Code("The tree as a text", "\n".join([*lines[:_LONGEST_TREE], *more]))
     return Section("tree", title, (), (figure,), codes=(text,))
