@@ -78,7 +78,7 @@ def stage_plan(engine: Engine, request: ModelRequest) -> TablePlan:
     return TablePlan(query, (), classes=0, rows=plan.rows)
 
 
-def _asked(plan: ModelPlan) -> list[str]:
+def _private_attributes(plan: ModelPlan) -> list[str]:
     """The private attributes that the tree asks for."""
     used = (plan.tree.attributes[number].name for number in plan.tree.used())
     return [name for name in used if name not in plan.public]
@@ -88,4 +88,4 @@ def predicted_raw(request: ModelRequest) -> list[str]:
     """What the tree tells of as it is: the private attributes that it asks for, and the class it gives."""
     target, plan = request.source.target, request.plan
     is_told = target is not None and not plan.class_is_public and target not in request.source.quasi
-    return [*_asked(plan), *([target] if target is not None and is_told else [])]
+    return [*_private_attributes(plan), *([target] if target is not None and is_told else [])]

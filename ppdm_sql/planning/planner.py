@@ -48,7 +48,7 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
-        plan = replace(plan, risks=(*residual_risks.derived(source), *plan.risks))
+        plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
         return request
@@ -64,7 +64,10 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
-        own = (*residual_risks.derived(source), *residual_risks.rare_classes(self.engine, statement.policy, source))
+        own = (
+            *residual_risks.derived_columns(source),
+            *residual_risks.rare_classes(self.engine, statement.policy, source),
+        )
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)

@@ -56,7 +56,7 @@ def asked_k(policy: Policy) -> int:
     return next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), LEAST_K)
 
 
-def derived(source: Source) -> tuple[Risk, ...]:
+def derived_columns(source: Source) -> tuple[Risk, ...]:
     """Columns that leave as they are, and are computed from what is recoded or held back in the same statement."""
     hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
     told = []

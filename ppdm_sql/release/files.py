@@ -53,7 +53,7 @@ def release_query(path: str, form: str, table: str, columns: Mapping[str, str]) 
     """The published columns, read from the file; path as the reader sees it."""
     picked: list[exp.Expr]
     if form == "csv":
-        picked = [aliased(_typed(name, declared), name) for name, declared in columns.items()]
+        picked = [aliased(_column_value(name, declared), name) for name, declared in columns.items()]
     else:
         picked = [column(name) for name in columns]
     return exp.Select(expressions=picked).from_(_relation(path, form, table))
@@ -71,7 +71,7 @@ def _relation(path: str, form: str, table: str) -> exp.Expr:
     return exp.Table(this=call)
 
 
-def _typed(name: str, declared: str) -> exp.Expr:
+def _column_value(name: str, declared: str) -> exp.Expr:
     head = declared.upper().split("(")[0].split(" ")[0]
     if head not in _TYPES or head in ("STRING", "LONG"):
         return column(name)

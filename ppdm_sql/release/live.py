@@ -62,8 +62,8 @@ def build_rows(engine: Engine, release_id: str, query: str, source: Source, poli
         tables[name] = Name(SCHEMA, f"{PREFIX}rule{number}_{release_id}")
         engine.create_table(tables[name], rules.query.copy())
         engine.analyze(tables[name])
-    recoded = _recoded(engine, origin, source, live, tables)
-    shown = _guarded(engine, source, policy.requirements, [_key(number) for number in range(len(tables))])
+    recoded = _recoding_query(engine, origin, source, live, tables)
+    shown = _guard_query(engine, source, policy.requirements, [_key(number) for number in range(len(tables))])
     rows = rows_name(release_id)
     engine.create_view(rows, shown.with_(identifier(_RECODED.last), as_=recoded))
     return rows
@@ -120,11 +120,11 @@ def _key(number: int) -> str:
     return f"ppdm_g{number}"
 
 
-def _recoded(engine: Engine, origin: Name, source: Source, live: Live, tables: Mapping[str, Name]) -> exp.Select:
+def _recoding_query(engine: Engine, origin: Name, source: Source, live: Live, tables: Mapping[str, Name]) -> exp.Select:
     """First layer: every row that the rules take, as it would be shown, with the numbers of its groups."""
     alias = {name: f"g{number}" for number, name in enumerate(tables)}
     query = exp.Select(
-        expressions=[aliased(_shown(engine, source, live, alias, name), name) for name in source.published]
+        expressions=[aliased(_label_expression(engine, source, live, alias, name), name) for name in source.published]
     )
     query = query.select(*(aliased(column(GROUP, one), _key(number)) for number, one in enumerate(alias.values())))
     if source.entity is not None:
@@ -136,7 +136,7 @@ def _recoded(engine: Engine, origin: Name, source: Source, live: Live, tables: M
     return query
 
 
-def _shown(engine: Engine, source: Source, live: Live, alias: Mapping[str, str], name: str) -> exp.Expr:
+def _label_expression(engine: Engine, source: Source, live: Live, alias: Mapping[str, str], name: str) -> exp.Expr:
     if name in live.constants:
         return live.constants[name].copy()
     if name in alias:
@@ -145,7 +145,9 @@ def _shown(engine: Engine, source: Source, live: Live, alias: Mapping[str, str],
     return engine.exact_text(plain) if source.info(name).kind is Kind.TEXT else plain
 
 
-def _guarded(engine: Engine, source: Source, requirements: Sequence[Requirement], keys: Sequence[str]) -> exp.Select:
+def _guard_query(
+    engine: Engine, source: Source, requirements: Sequence[Requirement], keys: Sequence[str]
+) -> exp.Select:
     """Second layer: the rows whose class breaks no requirement now."""
     beside = [ENTITY] if source.entity is not None else []
     query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in (*source.published, *beside)])
@@ -153,11 +155,11 @@ def _guarded(engine: Engine, source: Source, requirements: Sequence[Requirement]
     for requirement in requirements:
         about = [None] if isinstance(requirement, KAnonymity) else list(source.sensitive)
         for name in about:
-            query = query.where(exp.Not(this=exp.Exists(this=_breached(engine, source, requirement, name, keys))))
+            query = query.where(exp.Not(this=exp.Exists(this=_breach_of_row(engine, source, requirement, name, keys))))
     return query
 
 
-def _breached(
+def _breach_of_row(
     engine: Engine, source: Source, requirement: Requirement, sensitive: str | None, keys: Sequence[str]
 ) -> exp.Select:
     """The class of a row, if it is among those that break a requirement."""
@@ -203,10 +205,10 @@ def drop_parts(engine: Engine, release_id: str) -> None:
 
 def fingerprint(engine: Engine, name: Name, release_id: str) -> dict[str, Any]:
     """What every part says, so that a later edit of the view or of a rule is found."""
-    return {one.last: _said(engine, one) for one in parts(engine, release_id)} | {"view": _said(engine, name)}
+    return {one.last: _part_hash(engine, one) for one in parts(engine, release_id)} | {"view": _part_hash(engine, name)}
 
 
-def _said(engine: Engine, name: Name) -> str:
+def _part_hash(engine: Engine, name: Name) -> str:
     text = engine.view_query(name)
     if text is not None:
         return sha256_of(text + (engine.wall_text(name) or ""))

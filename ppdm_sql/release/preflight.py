@@ -63,7 +63,7 @@ class _Earlier:
 
 
 @dataclass
-class _File:
+class _FileEffects:
     """What the statements up to here will have done."""
 
     anything: bool = False  # ordinary SQL that could not be read may have changed any table
@@ -88,7 +88,7 @@ class Preflight:
 
     planner: Planner
     out: Path | None
-    file: _File = field(default_factory=_File)
+    file: _FileEffects = field(default_factory=_FileEffects)
     mistakes: list[Mistake] = field(default_factory=list)
     kinds: set[type[PolicyError]] = field(default_factory=set)
     drifts: list[str] = field(default_factory=list)
@@ -100,7 +100,7 @@ class Preflight:
     def check(self, statements: Sequence[Statement]) -> None:
         """Refuses, with every mistake that was found, what cannot succeed."""
         for number, statement in enumerate(statements):
-            with self._collected(statement.place):
+            with self._collect_mistakes(statement.place):
                 self._check(statement, is_first=number == 0)
             self._follow(statement)
         if self.mistakes:
@@ -110,7 +110,7 @@ class Preflight:
             raise SchemaDrifted("\n".join(self.drifts))
 
     @contextmanager
-    def _collected(self, place: Place) -> Iterator[None]:
+    def _collect_mistakes(self, place: Place) -> Iterator[None]:
         try:
             yield
         except PolicyError as error:
@@ -194,12 +194,12 @@ class Preflight:
             self._hierarchies(statement, None, values=False)
             return
         with as_drift(statement, former):
-            source = self._described(statement)
+            source = self._describe_source(statement)
         registry.check_options(statement, source)
         check_drift(former, source)
         self._hierarchies(statement, source, values=not is_first and read.isdisjoint(self.file.filled))
 
-    def _described(self, statement: Publish) -> Source:
+    def _describe_source(self, statement: Publish) -> Source:
         return describe_source(self.engine, statement.query, statement.policy, statement.place, statement.query_place)
 
     def _tables(self, statement: Publish) -> frozenset[str]:
@@ -220,7 +220,7 @@ class Preflight:
                 continue
             name = None if source is None else match(word, source.columns)
             kind = Kind.TEXT if source is None or name is None else source.info(name).kind
-            with self._collected(statement.policy.roles.places.get(word, statement.place)):
+            with self._collect_mistakes(statement.policy.roles.places.get(word, statement.place)):
                 load_hierarchy(
                     wanted, column=word.text, kind=kind, values=[], engine=self.engine, folder=folder_of(statement),
                     show_values=self.planner.show_values,
@@ -230,7 +230,7 @@ class Preflight:
         places = {word.text.casefold(): place for word, place in statement.policy.roles.places.items()}
         with self.planner.explained_values(statement):
             for name in source.hierarchies or {}:
-                with self._collected(places.get(name.casefold(), statement.place)):
+                with self._collect_mistakes(places.get(name.casefold(), statement.place)):
                     self.planner.hierarchy(statement, source, name)
 
     def _preserved_models(self, statement: Publish) -> None:
@@ -238,7 +238,7 @@ class Preflight:
             coming = {earlier.name.last.casefold() for earlier in self.file.models}
             if not is_model(one) or one.name.text.casefold() in coming or self.file.anything:
                 continue
-            with self._collected(one.place or statement.place):
+            with self._collect_mistakes(one.place or statement.place):
                 find_model(self.engine, one)
 
     def _name(self, statement: Publish | PseudoData) -> ReleaseRecord | None:
@@ -313,7 +313,7 @@ class Preflight:
         if not isinstance(first, Publish) or self.file.changes(self._tables(first)):
             return
         with as_drift(first, record):
-            check_drift(record, self._described(first))
+            check_drift(record, self._describe_source(first))
 
     def _export(self, statement: Export) -> None:
         name = self.engine.name(statement.name)

@@ -57,7 +57,7 @@ def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Generation
     size = rows_text(order.rows) if order.rows else "as many rows as it is learned from"
     steps = (
         f"make {size} from model {name}, once the statement before has published it ({_how(order)})",
-        *(f"{visible(name)}: {_declared(declared)}" for name, declared in (order.domains or {}).items()),
+        *(f"{visible(name)}: {_declared_text(declared)}" for name, declared in (order.domains or {}).items()),
         "every other column that it asks for: what its thresholds and categories say",
         _STORED,
     )
@@ -70,7 +70,7 @@ def _how(order: GenerationOrder) -> str:
     return ", ".join([order.algorithm, f"seed {order.seed}", *chosen])
 
 
-def _declared(declared: Declared) -> str:
+def _declared_text(declared: Declared) -> str:
     if isinstance(declared, Listed):
         return f"{_categories(len(declared.values))}, as declared"
     return "between the declared bounds"

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 def write(form: str, path: Path, table: str, batches: Batches, *, comment: str | None = None) -> None:
     """Writes the batches into a new file of this format; a database also gets the comment of its table."""
-    schema, rows = _opened(batches)
+    schema, rows = _schema_and_rows(batches)
     {"duckdb": _write_duckdb, "parquet": _write_parquet, "csv": _write_csv}[form](path, table, schema, rows)
     if form == "duckdb" and comment is not None:
         _comment_duckdb(path, table, comment)
 
 
-def _opened(batches: Batches) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+def _schema_and_rows(batches: Batches) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     rows = iter(batches)
     first = next(rows)
     return first.schema, chain([first], rows)
