@@ -76,6 +76,7 @@ def test_a_threshold_is_no_midpoint_and_nobody_s_value(memory, way):
     assert seen
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_the_people_around_a_border_can_move_without_moving_it(memory):
     """A18: k people on either side pin a border: the k - 1 nearest of both take any values between, and it stays."""
@@ -119,6 +120,7 @@ def test_what_the_paper_s_estimates_let_through_is_counted_and_refused(memory):
     assert all(2 * max(leaf.counts) <= leaf.rows for leaf in tree.leaves)
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_random_tables_by_estimates_never_leave_with_a_breach(memory):
     """A19 again: whatever equation 2 says, what is published holds on the rows, leaf by leaf."""

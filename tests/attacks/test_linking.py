@@ -44,7 +44,7 @@ def printed_classes(session, quasi: int) -> dict[tuple[str, ...], list[object]]:
     return classes
 
 
-@seeds(small=8, full=40, nightly=160, block=40)
+@seeds(small=8, full=24, nightly=160, block=40)
 def test_every_published_class_keeps_every_promise(memory, seeds):
     """Random tables and policies; each release re-measured by the naive definitions; most are published."""
     published = 0

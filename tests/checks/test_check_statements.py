@@ -26,8 +26,9 @@ from ppdm_sql.requirements import (
 from ppdm_sql.statements.names import Name
 from tests import oracles
 from tests.checks.tables import VALUES, boundary_requirements, random_data, verdicts
+from tests.sizes import seeds
 
-TABLES = {"duckdb": 8, "postgres": 4, "spark": 1}
+SHARES = {"duckdb": 1, "postgres": 2, "spark": 8}  # every table, every second, every eighth
 KINDS = {"spark": tuple(kind for kind in VALUES if kind != "TIMESTAMP")}
 
 
@@ -38,8 +39,9 @@ def printed(value, kind):
     return oracles.printed(float(value) if kind is Kind.FLOAT else value)
 
 
-def test_breaches_are_those_of_the_definitions(engine, make_table):
-    for seed in range(5000, 5000 + TABLES[engine.dialect]):
+@seeds(start=5000, small=2, full=8, nightly=80)
+def test_breaches_are_those_of_the_definitions(engine, make_table, seeds):
+    for seed in seeds[:: SHARES[engine.dialect]]:
         data = random_data(seed, KINDS.get(engine.dialect, tuple(VALUES)))
         relation = make_table(engine, f"random_{seed}", data.columns, data.rows)
         info = {column.name: column for column in engine.columns(relation)}
@@ -92,8 +94,9 @@ def figures_hold(data, column, requirement, key, figures):
             )
 
 
-def test_breaches_by_person(engine, make_table):
-    for seed in range(6000, 6000 + TABLES[engine.dialect]):
+@seeds(start=6000, small=2, full=8, nightly=80)
+def test_breaches_by_person(engine, make_table, seeds):
+    for seed in seeds[:: SHARES[engine.dialect]]:
         data = random_data(seed, KINDS.get(engine.dialect, tuple(VALUES)))
         relation = make_table(engine, f"random_{seed}", data.columns, data.rows)
         info = {column.name: column for column in engine.columns(relation)}

@@ -59,6 +59,7 @@ def test_more_diversity_than_there_are_values_is_refused(db):
         publish(db, more=", distinct_l = 2")
 
 
+@pytest.mark.wide
 def test_ten_thousand_categories_and_three_hundred_columns(db):
     db.execute("CREATE TABLE t AS SELECT 'v' || range AS a, 's' || range % 7 AS s FROM range(10000)")
     assert publish(db, k=5).rows == 10_000
@@ -188,6 +189,7 @@ except PpdmError as error:
 """
 
 
+@pytest.mark.wide
 def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
     path = tmp_path / "t.duckdb"
     statement = POLICY.format(
@@ -216,6 +218,7 @@ def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
     assert 3 in seen
 
 
+@pytest.mark.wide
 def test_time_zone_locale_and_hash_seed_do_not_matter(tmp_path):
     code = textwrap.dedent("""
         import sys, ppdm_sql
@@ -248,6 +251,7 @@ def _as_url(conninfo: str) -> str:
     return f"postgresql://{parts['user']}@/{parts['dbname']}?host={quote(parts['host'], safe='')}"
 
 
+@pytest.mark.wide
 def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
     """On PostgreSQL two sessions can publish one release at the same time: one wins, what stays is whole."""
     code = textwrap.dedent("""

@@ -143,6 +143,7 @@ def demanding_case(seed: int) -> Case:
     return case
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_every_class_meets_every_requirement_and_has_k_persons(duckdb_engine):
     published = 0

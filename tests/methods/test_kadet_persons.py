@@ -32,6 +32,7 @@ def shape(tree, times: int = 1):
     return [(node.parent, node.split, tuple(times * count for count in node.counts)) for node in tree.nodes]
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_one_row_each_is_as_without_persons(duckdb_engine, make_table):
     trees = 0
@@ -48,6 +49,7 @@ def test_one_row_each_is_as_without_persons(duckdb_engine, make_table):
     assert trees > 3
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_copies_of_a_row_are_one_person(duckdb_engine, make_table):
     """Everybody three times: the tree of everybody once, its counts times three.  Counted by rows it would be finer."""

@@ -107,6 +107,7 @@ def people(rows: int) -> Case:
     return Case(columns, drawn, ["p", "q"], "k = 6", {"prune": "false"})
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_how_rows_are_sent_on_does_not_change_the_tree(duckdb_engine, make_table, monkeypatch, growths):
     ways = Counter()
@@ -141,6 +142,7 @@ def test_how_rows_are_sent_on_does_not_change_the_tree(duckdb_engine, make_table
     assert ways["move"] == 0
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 @pytest.mark.parametrize("method", ["kadet", "ldm"])
 def test_pinned_borders_keep_the_policy_and_tell_no_value_that_few_have(duckdb_engine, make_table, method):

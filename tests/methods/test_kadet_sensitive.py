@@ -84,6 +84,7 @@ def test_a_sensitive_column_forbids_what_the_class_allows(duckdb_engine, make_ta
     assert held.figures["spans"] == 1
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_persons_and_sensitive_columns_together(duckdb_engine, make_table):
     """Three equal rows each: k counts persons, the requirement counts rows, and the tree is that of everybody once."""

@@ -175,6 +175,7 @@ def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, se
     assert split > len(seeds) / 3
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_sensitive_private_columns_leave_and_are_diverse(duckdb_engine, make_table):
     kept = 0
@@ -274,6 +275,7 @@ def test_private_columns_that_the_tree_does_not_ask_for_keep_their_type_and_lose
 # -- persons, missing values, refusals ---------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.duckdb
 def test_k_counts_persons(duckdb_engine, make_table):
     grouped = 0

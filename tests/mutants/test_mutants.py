@@ -12,6 +12,7 @@ from tests.mutants import sql
 from tests.mutants.baseline import Footprint, noticing_tests
 from tests.mutants.swap import swap_code
 from tests.mutants.targets import ROOT, TARGETS, all_tests, files
+from tests.sizes import first
 
 BEFORE = "def size(n):\n    return n < 3\n\n\nLIMIT = 3\n"
 
@@ -24,7 +25,7 @@ def test_every_target_has_files_and_tests():
     assert "tests/verify" in all_tests()
 
 
-@pytest.mark.parametrize("path", [path for path in files() if path.endswith(".sql")])
+@pytest.mark.parametrize("path", first(5, (path for path in files() if path.endswith(".sql"))))
 def test_a_changed_statement_still_parses_and_differs(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     for mutant in sql.mutants(ROOT, path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ppdm_sql.requirements import ConfidenceLimit, DistinctDiversity, KAnonymity
 from tests.nightly import agree, tables
 from tests.nightly.cases import METHODS, random_case
@@ -11,12 +13,14 @@ from tests.nightly.summary import Options
 FEW = Options(tables=12, agree=3, workers=1, quiet=True)
 
 
+@pytest.mark.wide
 def test_a_few_tables_are_published_and_judged():
     found = tables.run(FEW)
     assert found.problems == []
     assert found.figures["tables"] == 12
 
 
+@pytest.mark.wide
 def test_a_few_tables_are_judged_three_times():
     found = agree.run(FEW)
     assert found.problems == []
