@@ -57,8 +57,17 @@ def mutants(root: Path, path: str) -> Iterator[Mutant]:
         operator = get_operator(f"core/{name}")()
         lines = [start[0] for node in nodes for start, _ in operator.mutation_positions(node)]
         for occurrence, line in enumerate(lines):
-            if not written[line - 1].lstrip().startswith("@"):  # @dataclass(frozen=True): nothing depends on it
+            if not _is_idle(name, written[line - 1]):
                 yield Mutant(path, line, name, occurrence=occurrence)
+
+
+def _is_idle(operator: str, line: str) -> bool:
+    """Nothing depends on @dataclass(frozen=True), nor on zip(..., strict=True), which only guards against mistakes.
+
+    >>> _is_idle("ReplaceTrueWithFalse", "zip(a, b, strict=True)"), _is_idle("AddNot", "if zip(a, b, strict=True):")
+    (True, False)
+    """
+    return line.lstrip().startswith("@") or (operator == "ReplaceTrueWithFalse" and "strict=True" in line)
 
 
 def made(root: Path, mutant: Mutant) -> Mutant:
