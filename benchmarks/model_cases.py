@@ -65,18 +65,18 @@ def _statement(private: tuple[str, ...]) -> str:
 
 
 def _planned(database: str, private: tuple[str, ...]) -> Callable[[], object]:
-    from ppdm_sql.methods.kadet.model import kadet
+    from ppdm_sql.methods.base import Job
+    from ppdm_sql.methods.kadet.method import KADET
     from ppdm_sql.policy.grammar import parse
     from ppdm_sql.policy.policy import Publish
     from ppdm_sql.source.relation import open_source
-    from ppdm_sql.watching import silent
 
     statement = parse(_statement(private))[0]
     assert isinstance(statement, Publish)
 
     def planned(session) -> dict[str, float]:
         source = open_source(session.engine, statement.query, statement.policy)
-        return _told(kadet(session.engine, source, statement.policy, {}, silent).tree)
+        return _told(KADET.model(Job(session.engine, source, statement.policy, {})).tree)
 
     planned(_some_people(database))  # modules that load at first use are not what is timed
     session = _session(database)

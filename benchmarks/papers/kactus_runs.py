@@ -26,15 +26,16 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.encode_rows import encoder
 from ppdm_sql.evaluate.folds import deal, train_and_test
 from ppdm_sql.evaluate.learners import learn_and_test
-from ppdm_sql.methods.kactus import method as kactus
-from ppdm_sql.methods.plan import Private, TablePlan
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import TablePlan
+from ppdm_sql.methods.registry import method_named
 from ppdm_sql.methods.shared.discretize import KNOWN
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, aliased, column, own
 from ppdm_sql.trees.comparing import from_on
-from ppdm_sql.watching import Progress, silent
+from ppdm_sql.watching import Progress
 
 OUTSIDE, BEFORE, TOGETHER, PUBLISHED = "outside", "before", "together", "published"
 WHOLE = own("ppdm_paper_rows")
@@ -208,8 +209,8 @@ class _Bench:
         policy = Policy(method.algorithm, (KAnonymity(k),), roles, options=method.options)
         infos = [info for info in self.engine.columns(rows) if info.name in words]
         source = resolve(rows, infos, policy, ("paper",))
-        run = kactus.kactus2 if method.algorithm == "kactus2" else kactus.kactus
-        plan = run(self.engine, source, policy, {}, Private(), silent)
+        plan_table = method_named(method.algorithm).table
+        plan = plan_table(Job(self.engine, source, policy, {}))
         self.engine.create_table(into, plan.query, temporary=True)
         self.engine.analyze(into)
         return plan

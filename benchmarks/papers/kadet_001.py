@@ -16,7 +16,8 @@ from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.kadet.model import kadet
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.kadet.method import KADET
 from ppdm_sql.policy.policy import HierarchyFile, Policy, Roles
 from ppdm_sql.requirements import ConfidenceLimit, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
@@ -25,7 +26,7 @@ from ppdm_sql.statements.names import Word, column, own
 from ppdm_sql.trees.expression import bound, class_expression
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.watching import Progress, silent
+from ppdm_sql.watching import Progress
 
 PAPER = "001"
 CATEGORIES = (
@@ -130,7 +131,7 @@ def _anonymous(
         source = resolve(_TRAIN, infos, policy, ("adult",))
         named = form if borders == "values" else f"{form}, pinned borders"
         try:
-            plan = kadet(engine, source, policy, hierarchies, silent)
+            plan = KADET.model(Job(engine, source, policy, hierarchies))
         except RequirementBreached:
             lines.append((named, told, *["none"] * 6))
             continue

@@ -21,8 +21,8 @@ from ppdm_sql.classifiers.votes import majority_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
-from ppdm_sql.methods.atp.method import atp
-from ppdm_sql.methods.ldm import ldm
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
 from ppdm_sql.pseudodata.domains import Bounds
 from ppdm_sql.requirements import Requirement
@@ -34,11 +34,9 @@ from ppdm_sql.trees.expression import CLASS
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.watching import silent
 
 TRAIN, TEST, POOL = (own(f"ppdm_paper_{word}") for word in ("train", "test", "pool"))
 _DEALT, _VOTES = own("ppdm_paper_votes"), own("ppdm_paper_ballots")
-_METHODS = {"atp": atp, "ldm": ldm}
 _OPTIONS: dict[str, dict[str, OptionValue]] = {"atp": {}, "ldm": {"borders": "values"}}  # cuts as in the paper
 
 
@@ -112,7 +110,7 @@ def anonymous(engine: Engine, task: Task, relation: Name, method: str, asked: Re
     infos = [info for info in engine.columns(relation) if info.name in task.names]
     source = resolve(relation, infos, policy, (task.name,))
     try:
-        tree = _METHODS[method](engine, source, policy, {}, silent).tree
+        tree = method_named(method).model(Job(engine, source, policy, {})).tree
     except RequirementBreached:
         return None
     return None if tree.root.is_leaf else tree

@@ -14,14 +14,15 @@ from benchmarks.papers.data import MANIFEST, ROW, load
 from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.methods.plan import Private, TablePlan
-from ppdm_sql.methods.tpp.method import tpp
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import TablePlan
+from ppdm_sql.methods.tpp.method import TPP
 from ppdm_sql.policy.policy import Inducer, Policy, Roles
 from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, own
 from ppdm_sql.verify.same_model import tree_differences
-from ppdm_sql.watching import Progress, silent
+from ppdm_sql.watching import Progress
 
 PAPER = "002"
 _ADULT = "adult_train.csv"
@@ -120,4 +121,4 @@ def _plan(engine: Engine, leaves: int, criterion: str) -> TablePlan:
         preserve=(Inducer(Word("cart"), {"criterion": criterion, "min_leaf": Fraction(1)}),),
     )
     source = resolve(_SOURCE, engine.columns(_SOURCE), policy, ("adult",))
-    return tpp(engine, source, policy, {}, Private(), silent)
+    return TPP.table(Job(engine, source, policy, {}))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Annotated, TypeAlias
 
 from sqlglot import exp
 
@@ -37,7 +37,6 @@ from ppdm_sql.classifiers.values import (
     attribute_from_dict,
     attribute_to_dict,
     checked_columns,
-    checked_number,
     checked_row,
     classes_from_dict,
     first_best,
@@ -50,7 +49,7 @@ from ppdm_sql.classifiers.values import (
     value_to_dict,
 )
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.options import Whole, checked_options, from_text
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Attribute, Value
 
@@ -171,12 +170,12 @@ def learn(
     attributes: Sequence[ColumnInfo],
     target: ColumnInfo,
     *,
-    beam: int = 1,
-    max_rules: int = 20,
-    max_tests: int = 5,
-    min_rows: int = 5,
-    bins: int = 32,
-    rare: int = 5,
+    beam: Annotated[int, Whole(1, MOST_BEAM)] = 1,
+    max_rules: Annotated[int, Whole(1, MOST_RULES)] = 20,
+    max_tests: Annotated[int, Whole(1, MOST_ATTRIBUTES)] = 5,
+    min_rows: Annotated[int, Whole(1, 10**12)] = 5,
+    bins: Annotated[int, Whole(1, MOST_BINS)] = 32,
+    rare: Annotated[int, Whole(1, 10**12)] = 5,
 ) -> ConjunctiveRules:
     """Learns from a relation: one GROUP BY per attribute for its values, then counts over a coded working table.
 
@@ -184,17 +183,8 @@ def learn(
     bins: an ordered attribute is tested at the boundaries of at most so many bins of equal numbers of rows.
     rare: categories and classes that fewer rows have are not named.
     """
-    for word, given, most in (
-        ("beam", beam, MOST_BEAM),
-        ("max_rules", max_rules, MOST_RULES),
-        ("bins", bins, MOST_BINS),
-    ):
-        if checked_number(word, given, 1) > most:
-            raise PolicyError(f"{word} is at most {most}")
-    limits = RuleLimits(
-        beam, max_rules, checked_number("max_tests", max_tests, 1), checked_number("min_rows", min_rows, 1)
-    )
-    checked_number("rare", rare, 1)
+    limits = RuleLimits(beam, max_rules, max_tests, min_rows)
+    checked_options(learn, from_text({**vars(limits), "bins": bins, "rare": rare}), "conjunctive_rules")
     known, aim = checked_columns(attributes, target)
     classes = find_classes(engine, relation, target, rare)
     domains: list[Domain] = []

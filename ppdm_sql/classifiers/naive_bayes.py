@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from sqlglot import exp
 
@@ -39,7 +39,6 @@ from ppdm_sql.classifiers.values import (
     attribute_from_dict,
     attribute_to_dict,
     checked_columns,
-    checked_number,
     checked_row,
     classes_from_dict,
     first_best,
@@ -47,7 +46,7 @@ from ppdm_sql.classifiers.values import (
     value_to_dict,
 )
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.options import Choice, Switch, Whole, checked_options, from_text
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.tree import Attribute, Value
 
@@ -158,23 +157,19 @@ def learn(
     attributes: Sequence[ColumnInfo],
     target: ColumnInfo,
     *,
-    numeric: Literal["bins", "gaussian"] = "bins",
-    bins: int = 10,
-    laplace: int = 1,
-    laplace_prior: bool = True,
-    rare: int = 5,
+    numeric: Annotated[str, Choice("bins", "gaussian")] = "bins",
+    bins: Annotated[int, Whole(1, MOST_BINS)] = 10,
+    laplace: Annotated[int, Whole(0, 10**6)] = 1,
+    laplace_prior: Annotated[bool, Switch()] = True,
+    rare: Annotated[int, Whole(1, 10**12)] = 5,
 ) -> NaiveBayes:
     """Learns from a relation, one GROUP BY per attribute; see the top of this file.
 
     numeric: what becomes of numbers; dates and timestamps are always put into bins.
     rare: categories and classes that fewer rows have are not named; 1 names everything.
     """
-    if numeric not in ("bins", "gaussian"):
-        raise PolicyError("numeric is bins or gaussian")
-    if checked_number("bins", bins, 1) > MOST_BINS:
-        raise PolicyError(f"bins is at most {MOST_BINS}")
-    checked_number("laplace", laplace, 0)
-    checked_number("rare", rare, 1)
+    given = {"numeric": numeric, "bins": bins, "laplace": laplace, "laplace_prior": laplace_prior, "rare": rare}
+    checked_options(learn, from_text(given), "naive_bayes")
     known, aim = checked_columns(attributes, target)
     classes = find_classes(engine, relation, target, rare)
     parts: list[Part] = []

@@ -83,12 +83,6 @@ def checked_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo) -> tup
     return tuple(map(attribute_of, attributes)), attribute_of(target, ordered=False)
 
 
-def checked_number(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise PolicyError(f"{name} is a whole number from {least} on")
-    return value
-
-
 # -- SQL ---------------------------------------------------------------------------------------------------
 
 

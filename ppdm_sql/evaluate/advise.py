@@ -39,7 +39,6 @@ SHORT_LIST = 3
 _FACTORS = (1, 2, 5)  # of the policy's k
 _SAMPLED, _DEALT = own("ppdm_bench_sample"), own("ppdm_bench_sample_dealt")
 _R_SQUARED_STEP = 0.01  # R squared has no simple standard error: a hundredth is taken for the same
-_GUIDED = frozenset({"kactus", "kactus2", "tpp"})  # need a target
 
 
 @dataclass(frozen=True)
@@ -108,8 +107,9 @@ def _without(found: Evaluation, beside: CurrentReleases | None) -> Evaluation:
 def candidates(opened: Opened, dialect: str) -> list[Point]:
     """Every method for rows, with the policy's k and larger ones; one that makes models shows a model's rows."""
     statement = opened.statement
-    alone = [name for name in registry.table_methods() if name not in registry.model_methods()]
-    methods = [name for name in alone if opened.source.target is not None or name not in _GUIDED]
+    known = {name: registry.method_named(name) for name in registry.table_methods()}
+    alone = [name for name, method in known.items() if method.plan_model is None]
+    methods = [name for name in alone if opened.source.target is not None or not known[name].needs_target]
     least = next((item.k for item in statement.policy.requirements if isinstance(item, KAnonymity)), 5)
     asked = [KAnonymity(least * factor) for factor in _FACTORS]
     fitting = [one for one in asked if one.k * 2 <= opened.rows] or asked[:1]

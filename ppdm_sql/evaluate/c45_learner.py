@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.encode_rows import encoder, load_predictions
 from ppdm_sql.evaluate.missing_c45 import learn
-from ppdm_sql.policy.words import printable
+from ppdm_sql.policy.options import Switch, from_text, read_options
 from ppdm_sql.statements.names import Name
+
+
+@dataclass(frozen=True)
+class SpreadOptions:
+    prune: Annotated[bool, Switch()] = True
 
 
 def predict_with_c45(
@@ -25,12 +30,7 @@ def predict_with_c45(
     options: Mapping[str, Any],
 ) -> int:
     """Stores what a tree learned from one relation says of another; gives the number of classes."""
-    unknown = [name for name in options if name != "prune"]
-    if unknown:
-        raise PolicyError(f"c45_spread has no option {printable(unknown[0])}: known is prune")
-    prune = options.get("prune", True)
-    if not isinstance(prune, bool):
-        raise PolicyError("prune is true or false")
+    prune = read_options(SpreadOptions, from_text(options), "c45_spread").prune
     code = encoder(engine, train, attributes, target, cut=True)
     seen, asked = code.encode(train), code.encode(test)
     tree = learn(np.column_stack(seen.columns), seen.classes, seen.rows.astype(np.float64), code.classes, prune=prune)

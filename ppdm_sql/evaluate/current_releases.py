@@ -13,6 +13,7 @@ from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
+from ppdm_sql.methods.base import Job
 from ppdm_sql.planning.composition import joint_breach, judge_jointly
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.planner import Planner
@@ -20,7 +21,6 @@ from ppdm_sql.planning.staging import build_stage, private_columns
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.relation import Source
-from ppdm_sql.watching import silent
 
 Breach = tuple[str, str]
 Choose = Callable[[Sequence[EvaluationPoint]], EvaluationPoint | None]  # the best, of what can be published at all
@@ -85,5 +85,5 @@ def _breach(engine: Engine, statement: Publish) -> Breach | None:
     source = planner.source(statement)
     method = registry.table_method(policy.algorithm, statement.place)
     private = private_columns(engine, source, releases.salt(engine))
-    build_stage(engine, method(engine, source, policy, planner.hierarchies(statement, source), private, silent))
+    build_stage(engine, method(Job(engine, source, policy, planner.hierarchies(statement, source), private)))
     return joint_breach(policy, judge_jointly(engine, policy, source))

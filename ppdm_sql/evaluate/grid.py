@@ -12,15 +12,17 @@ from itertools import product
 
 from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.methods import registry
+from ppdm_sql.methods.base import Method
+from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.policy import Policy, Publish, Statement
 from ppdm_sql.policy.render import render_statement
 from ppdm_sql.policy.stored_requirements import requirement
-from ppdm_sql.policy.words import ALGORITHMS, PRESERVING, ReleaseKind, did_you_mean, printable
+from ppdm_sql.policy.words import ReleaseKind, did_you_mean, printable
 from ppdm_sql.requirements import WORDS, KAnonymity, Requirement
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
 
 MOST_POINTS = 1000
-# Methods that group or suppress values by themselves: a HIERARCHY of a quasi-identifier is a mistake there.
-_WITHOUT_HIERARCHIES = frozenset({"kactus", "kactus2", "tpp"})
 
 Grid = Mapping[str, tuple[Requirement, ...]]  # what is required, by its word
 
@@ -36,7 +38,15 @@ class Point:
     @property
     def keeps_hierarchies(self) -> bool:
         """Whether the method generalizes along the hierarchies of quasi-identifiers."""
-        return self.algorithm not in _WITHOUT_HIERARCHIES
+        return self.method.takes_hierarchies
+
+    def hierarchies_of(self, given: Mapping[str, Hierarchy], source: Source) -> dict[str, Hierarchy]:
+        """The hierarchies that the method is given."""
+        return {name: one for name, one in given.items() if self.keeps_hierarchies or name not in source.quasi}
+
+    @property
+    def method(self) -> Method:
+        return registry.method_named(self.algorithm)
 
     @property
     def algorithm(self) -> str:
@@ -102,8 +112,8 @@ def read_methods(text: str) -> tuple[str, ...]:
     """Methods between commas; each is known, and this version has it."""
     found = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",")))
     for name in found:
-        if name not in ALGORITHMS:
-            raise PolicyError(f"--method {printable(name)}: unknown method: {did_you_mean(name, ALGORITHMS)}")
+        if name not in algorithms.words():
+            raise PolicyError(f"--method {printable(name)}: unknown method: {did_you_mean(name, algorithms.words())}")
         if name not in available():
             raise NotAvailable(f"--method {name}: not in this version; there is: {', '.join(available())}")
     return found
@@ -169,8 +179,9 @@ def _point(position: int, statement: Publish, method: str, asked: Sequence[Requi
 
 def _kind(statement: Publish, method: str) -> ReleaseKind:
     """The policy's, where the method makes it; a method for models makes one, unless the policy itself is its own."""
-    makes_models = "MODEL" in ALGORITHMS[method]
-    if statement.kind in ALGORITHMS[method] and (not makes_models or method == statement.policy.algorithm):
+    makes = registry.method_named(method).makes
+    makes_models = "MODEL" in makes
+    if statement.kind in makes and (not makes_models or method == statement.policy.algorithm):
         return statement.kind
     return "MODEL" if makes_models else "TABLE"
 
@@ -183,14 +194,14 @@ def _replace_requirements(former: Sequence[Requirement], asked: Sequence[Require
 
 def _for_method(policy: Policy, method: str) -> tuple[Policy, tuple[str, ...]]:
     """The policy with another method in it, and what of it that method would refuse."""
-    left_out = []
+    left_out, facts = [], registry.method_named(method)
     if policy.options and method != policy.algorithm:
         left_out.append(f"the options of {policy.algorithm}")
         policy = replace(policy, options={})
-    if policy.preserve and method not in PRESERVING:
+    if policy.preserve and not facts.preserves_trees:
         left_out.append("PRESERVE")
         policy = replace(policy, preserve=())
-    if method in _WITHOUT_HIERARCHIES:
+    if not facts.takes_hierarchies:
         kept = {word: one for word, one in policy.roles.hierarchies.items() if word not in policy.roles.quasi}
         if len(kept) < len(policy.roles.hierarchies):
             left_out.append("the HIERARCHY of quasi-identifiers")

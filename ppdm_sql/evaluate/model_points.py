@@ -19,6 +19,7 @@ from ppdm_sql.evaluate.bench import EvaluationBench
 from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import Score, score_of_tree
 from ppdm_sql.methods import registry
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan
 from ppdm_sql.planning.measure_model import measure_model
 from ppdm_sql.planning.request import ModelRequest
@@ -41,7 +42,8 @@ class JudgedModel:
 def planned_model(bench: EvaluationBench, point: Point, source: Source) -> ModelPlan:
     """What the statement would learn from these rows."""
     method = registry.model_method(point.algorithm, point.statement.place)
-    return method(bench.engine, source, point.statement.policy, bench.hierarchies, silent)
+    hierarchies = point.hierarchies_of(bench.hierarchies, source)
+    return method(Job(bench.engine, source, point.statement.policy, hierarchies))
 
 
 def judged_model(bench: EvaluationBench, point: Point) -> JudgedModel:

@@ -38,6 +38,7 @@ from ppdm_sql.evaluate.relabel import relabel_rows
 from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import ENTITY, Private, TablePlan
 from ppdm_sql.methods.plan import Risk as OwnRisk
 from ppdm_sql.planning import residual_risks
@@ -50,18 +51,16 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
 from ppdm_sql.verify.relation import Finding, judge
 from ppdm_sql.verify.same_model import tree_differences
-from ppdm_sql.watching import silent
 
 OUTSIDE, PUBLISHED, SEEN, MODEL = "outside", "published", "seen", "model"
-_COMPARABLE = frozenset({"kactus", "kactus2", "tpp"})
 _RELEASED, _LEARNED, _ASKED = own("ppdm_bench_released"), own("ppdm_bench_learned"), own("ppdm_bench_asked")
 
 
 def way_of_testing(bench: EvaluationBench, point: Point) -> str:
     """Which of the ways a method's release is tested."""
-    if point.algorithm in _COMPARABLE:
+    if point.method.labels_new_rows:
         return OUTSIDE
-    if point.algorithm in registry.model_methods():
+    if point.method.plan_model is not None:
         return MODEL
     about_values = [one for one in point.statement.policy.requirements if not isinstance(one, KAnonymity)]
     protected = bench.opened.source.target in bench.opened.source.sensitive
@@ -154,10 +153,8 @@ def _make_release(bench: EvaluationBench, point: Point, source: Source, private:
     """What the statement would publish of these rows."""
     statement = point.statement
     method = registry.table_method(point.algorithm, statement.place)
-    hierarchies = dict(bench.hierarchies)
-    if not point.keeps_hierarchies:
-        hierarchies = {name: one for name, one in hierarchies.items() if name not in source.quasi}
-    plan = method(bench.engine, source, statement.policy, hierarchies, private, silent)
+    hierarchies = point.hierarchies_of(bench.hierarchies, source)
+    plan = method(Job(bench.engine, source, statement.policy, hierarchies, private))
     bench.engine.create_table(into, plan.query, temporary=True)
     bench.engine.analyze(into)
     return _Release(statement, source, plan, into, hierarchies)

@@ -6,39 +6,36 @@ sheet.  The inducer is the plain one of trees/; a veto takes away the splits tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
 from ppdm_sql.methods.plan import ModelPlan, Risk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
+    PINNED,
+    Borders,
     ClassDemands,
     attributes_of,
-    borders_are_pinned,
     check_all_public,
     demands_of,
     refuse_nulls,
 )
 from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
 from ppdm_sql.methods.shared.person_rows import several_rows
-from ppdm_sql.policy.options import about_option, unknown_option
-from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.options import Choice, Switch
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased
 from ppdm_sql.trees.criteria import Flags, Ints
-from ppdm_sql.trees.inducers import Settings, induce, settings
-from ppdm_sql.watching import Progress
+from ppdm_sql.trees.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
 
-_OPTIONS = ("min_leaf", "max_depth", "max_leaves", "min_gain", "prune", "confidence", "mdl")
 REFUSALS = Risk(
     "refusals", "who knows the method can conclude from a split that is not there that some child would have been small"
 )
@@ -63,13 +60,13 @@ class Refused:
         return fine
 
 
-def ldm(
-    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
-) -> ModelPlan:
+def plan_ldm(job: Job) -> ModelPlan:
     """The plan of a tree whose leaves all meet the policy."""
-    chosen, pinned = _settings(policy)
-    demands = demands_of_rows(engine, source, policy)
-    check_all_public(source, hierarchies, demands, "ldm")
+    options = job.options(LdmOptions)
+    chosen, pinned = options.settings, options.borders == PINNED
+    engine, source = job.engine, job.source
+    demands = demands_of_rows(job)
+    check_all_public(job, demands)
     refuse_nulls(engine, source)
     assert source.target is not None
     whole = _class_counts(engine, source)
@@ -80,15 +77,15 @@ def ldm(
     attributes = [source.info(name) for name in attributes_of(source)]
     induced = induce(
         engine, source.relation, attributes, source.info(source.target), chosen, veto=veto,
-        pinned=demands.least_rows if pinned else 1, progress=progress,
+        pinned=demands.least_rows if pinned else 1, progress=job.progress,
     )  # fmt: skip
-    told = {name: value for name, value in chosen.told().items() if name in _OPTIONS}
+    told = {name: value for name, value in chosen.told().items() if name in vars(options)}
     tree = replace(
         induced.tree,
         inducer="ldm",
-        options={"form": chosen.inducer, **told, "borders": "pinned" if pinned else "values", "k": demands.k},
+        options={"form": chosen.inducer, **told, "borders": options.borders, "k": demands.k},
     )
-    progress("attacking the tree", 0, None)
+    job.progress("attacking the tree", 0, None)
     found = attacked(engine, tree, source, demands)
     return ModelPlan(
         tree=tree,
@@ -105,34 +102,41 @@ def ldm(
     )
 
 
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs."""
-    _settings(policy)
+@dataclass(frozen=True)
+class LdmOptions:
+    """What is None is as the inducer does it."""
+
+    form: Annotated[str, Choice("id3", "c45")] = "id3"
+    borders: Borders = PINNED
+    min_leaf: LeafRows = 1
+    max_depth: Depth | None = None
+    max_leaves: Leaves = None
+    min_gain: Share | None = None
+    prune: Annotated[bool | None, Switch()] = None
+    confidence: Confidence | None = None
+    mdl: Annotated[bool | None, Switch()] = None
+
+    @property
+    def settings(self) -> Settings:
+        """The inducer.  Every value a branch names is one that its rows have, and each branch meets k: none is rare."""
+        own = ("form", "borders")
+        given = {name: value for name, value in vars(self).items() if name not in own and value is not None}
+        return settings(self.form, {**given, "rare": 1})
 
 
-def _settings(policy: Policy) -> tuple[Settings, bool]:
-    """What is set for the inducer, and whether borders are pinned."""
-    options: dict[str, Any] = dict(policy.options)
-    form = options.pop("form", "id3")
-    with about_option("borders"):
-        pinned = borders_are_pinned(options.pop("borders", "pinned"))
-    if form not in ("id3", "c45"):
-        raise OptionError("form", "form of ALGORITHM ldm is id3 or c45")
-    for name in options:
-        if name not in _OPTIONS:
-            raise unknown_option("ALGORITHM ldm", name, ["form", "borders", *_OPTIONS])
-    # Every value a branch names is one that its rows have, and each branch meets k: none of them is rare.
-    return settings(str(form), {"min_leaf": 1, **options, "rare": 1}), pinned
+LDM = Method(
+    "ldm", MODEL, LdmOptions, OF_CLASSES, needs_target=True, takes_hierarchies=False, plan_model=plan_ldm
+)  # fmt: skip
 
 
-def demands_of_rows(engine: Engine, source: Source, policy: Policy) -> ClassDemands:
+def demands_of_rows(job: Job) -> ClassDemands:
     """The plain inducer counts rows: where ENTITY is named each person must have one, and then these are persons."""
-    demands = demands_of(source, policy, takes_private=False)
-    if source.entity is not None:
-        rows, persons = several_rows(engine, source)
+    demands = demands_of(job, takes_private=False)
+    if job.counts_persons:
+        rows, persons = several_rows(job.engine, job.source)
         if rows != persons:
             raise PolicyError(
-                f"ALGORITHM {policy.algorithm} counts rows, and {rows} rows are of {persons} persons: make one row per "
+                f"{job.owner} counts rows, and {rows} rows are of {persons} persons: make one row per "
                 "person in the SELECT, or use kadet, which counts persons"
             )
     return replace(demands, of_persons=False)

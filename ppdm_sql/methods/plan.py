@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.live_rules import Live
-from ppdm_sql.policy.policy import Policy
-from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.watching import Progress
 
 ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
 PART = "ppdm_part"  # the class of a row
@@ -61,20 +56,6 @@ class Private:
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
 
 
-class TableMethod(Protocol):
-    """The one shape of a table anonymizer."""
-
-    def __call__(
-        self,
-        engine: Engine,
-        source: Source,
-        policy: Policy,
-        hierarchies: Mapping[str, Hierarchy],
-        private: Private,
-        progress: Progress,
-    ) -> TablePlan: ...
-
-
 @dataclass(frozen=True)
 class ModelPlan:
     """A tree that may leave, as the model itself; release/ audits it against the source before anybody sees it.
@@ -90,19 +71,6 @@ class ModelPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
-
-
-class ModelMethod(Protocol):
-    """The one shape of a model anonymizer."""
-
-    def __call__(
-        self,
-        engine: Engine,
-        source: Source,
-        policy: Policy,
-        hierarchies: Mapping[str, Hierarchy],
-        progress: Progress,
-    ) -> ModelPlan: ...
 
 
 def named(risks: Sequence[Risk]) -> list[str]:

@@ -1,71 +1,75 @@
-"""Which methods this version has.  A method is imported when it is asked for."""
+"""The methods there are, by name.  A method is imported when it is asked for; policy/algorithms.py has the words."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
-from types import ModuleType
+from collections.abc import Callable
 from typing import cast
 
 from ppdm_sql.errors import Mistake, NotAvailable, PolicyError
-from ppdm_sql.methods.plan import ModelMethod, TableMethod
-from ppdm_sql.policy.options import place_option
+from ppdm_sql.methods.base import Job, Method
+from ppdm_sql.methods.plan import ModelPlan, TablePlan
+from ppdm_sql.policy import algorithms
+from ppdm_sql.policy.options import place_option, read_options
 from ppdm_sql.policy.policy import Place, Publish
 from ppdm_sql.source.relation import Source
 
-_TABLE_METHODS = {
-    "kadet": "ppdm_sql.methods.kadet.table",
-    "kactus": "ppdm_sql.methods.kactus.method",
-    "kactus2": "ppdm_sql.methods.kactus.method",
-    "mondrian": "ppdm_sql.methods.mondrian.method",
-    "tpp": "ppdm_sql.methods.tpp.method",
-}
+
+def register(method: Method) -> None:
+    """Adds a method to those of this version, under its name."""
+    algorithms.register(method)
 
 
-_MODEL_METHODS = {
-    "atp": "ppdm_sql.methods.atp.method",
-    "kadet": "ppdm_sql.methods.kadet.model",
-    "ldm": "ppdm_sql.methods.ldm",
-}
+def find_method(name: str) -> Method | None:
+    """The method of this name; None for one that this version does not have."""
+    return cast(Method | None, algorithms.find(name))
+
+
+def method_named(name: str) -> Method:
+    """A method that is known to be there."""
+    found = find_method(name)
+    assert found is not None, name
+    return found
 
 
 def table_methods() -> tuple[str, ...]:
     """The methods that publish rows."""
-    return tuple(sorted(_TABLE_METHODS))
+    return tuple(sorted(name for name in algorithms.available() if method_named(name).plan_table))
 
 
 def model_methods() -> tuple[str, ...]:
     """The methods that publish a model."""
-    return tuple(sorted(_MODEL_METHODS))
+    return tuple(sorted(name for name in algorithms.available() if method_named(name).plan_model))
 
 
-def table_method(algorithm: str, place: Place) -> TableMethod:
-    """The method of this name; one the language knows and this version lacks is told as such."""
-    return cast(TableMethod, _method(algorithm, _TABLE_METHODS, place))
+def table_method(algorithm: str, place: Place) -> Callable[[Job], TablePlan]:
+    """What plans a table; a method the language has a word for and this version lacks is refused as such."""
+    found = find_method(algorithm)
+    if found is None or found.plan_table is None:
+        raise _not_available(algorithm, table_methods(), place)
+    return found.table
 
 
-def model_method(algorithm: str, place: Place) -> ModelMethod:
+def model_method(algorithm: str, place: Place) -> Callable[[Job], ModelPlan]:
     """The same for models."""
-    return cast(ModelMethod, _method(algorithm, _MODEL_METHODS, place))
+    found = find_method(algorithm)
+    if found is None or found.plan_model is None:
+        raise _not_available(algorithm, model_methods(), place)
+    return found.model
+
+
+def _not_available(algorithm: str, there: tuple[str, ...], place: Place) -> NotAvailable:
+    message = f"ALGORITHM {algorithm} is not available in this version; valid algorithms: {', '.join(there)}"
+    return NotAvailable(Mistake(message, place.line, place.column), file=place.file)
 
 
 def check_options(statement: Publish, source: Source | None) -> None:
     """Reads the options as the method will; source: None while the columns are not known yet."""
-    methods = _MODEL_METHODS if statement.kind == "MODEL" else _TABLE_METHODS
-    read = _module(statement.policy.algorithm, methods, statement.place).check_options
+    policy = statement.policy
+    method = method_named(policy.algorithm)
     try:
-        read(statement.policy, source)
+        method.check_requirements(policy)
+        read_options(method.options, policy.options, f"ALGORITHM {method.name}")
+        if method.check_options is not None:
+            method.check_options(policy, source)
     except PolicyError as error:
-        raise place_option(error, statement.policy.option_places, statement.place) from error
-
-
-def _method(algorithm: str, methods: Mapping[str, str], place: Place) -> object:
-    return getattr(_module(algorithm, methods, place), algorithm)
-
-
-def _module(algorithm: str, methods: Mapping[str, str], place: Place) -> ModuleType:
-    module = methods.get(algorithm)
-    if module is None:
-        message = f"ALGORITHM {algorithm} is not available in this version; there is: {', '.join(sorted(methods))}"
-        raise NotAvailable(Mistake(message, place.line, place.column), file=place.file)
-    return importlib.import_module(module)
+        raise place_option(error, policy.option_places, statement.place) from error

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlglot import exp
 
@@ -13,12 +13,11 @@ from ppdm_sql.classifiers import naive_bayes
 from ppdm_sql.classifiers.best_score import SHARE as SHARES
 from ppdm_sql.classifiers.best_score import computed_once
 from ppdm_sql.classifiers.domains import NumericDomain, fit_boundary
-from ppdm_sql.classifiers.naive_bayes import MOST_BINS, Counted, NaiveBayes, Part
+from ppdm_sql.classifiers.naive_bayes import Counted, NaiveBayes, Part
 from ppdm_sql.classifiers.values import literal
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.models.bayes_text import as_text
 from ppdm_sql.models.classifier_kind import ClassifierKind
-from ppdm_sql.models.options import Allowed, OneOf, Switch, Whole
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, own
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
@@ -31,13 +30,6 @@ class BayesKind(ClassifierKind[NaiveBayes]):
     name = "naive_bayes"
     title = "a naive Bayes model"
     inducers = ("naive_bayes",)
-    allowed: ClassVar[Mapping[str, Allowed]] = {
-        "numeric": OneOf(("bins", "gaussian")),
-        "bins": Whole(1, MOST_BINS),
-        "laplace": Whole(0, 10**6),
-        "laplace_prior": Switch(),
-        "rare": Whole(1, 10**12),
-    }
 
     @property
     def learner(self) -> Callable[..., NaiveBayes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.store import ordered_json_text
@@ -12,7 +12,7 @@ from ppdm_sql.classifiers.document_reader import MOST_ROWS
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
-from ppdm_sql.models.options import Allowed, all_options
+from ppdm_sql.policy.options import checked_options, default_options, from_text
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import exchange
 from ppdm_sql.trees.exchange import Document, typed
@@ -43,8 +43,6 @@ Learned = TypeVar("Learned", bound=Classifier)
 class ClassifierKind(ModelKind[Learned]):
     """A classifier that ppdm_sql.classifiers learns from counts."""
 
-    allowed: ClassVar[Mapping[str, Allowed]]  # what its options may be
-
     @property
     @abstractmethod
     def learner(self) -> Callable[..., Learned]:
@@ -63,7 +61,8 @@ class ClassifierKind(ModelKind[Learned]):
         """The options that a model knows of itself, for one that was not learned here."""
 
     def settings(self, inducer: str, options: Mapping[str, Any]) -> Chosen:
-        return Chosen(inducer, all_options(inducer, self.learner, self.allowed, options))
+        chosen = checked_options(self.learner, from_text(options), inducer)
+        return Chosen(inducer, {**default_options(self.learner), **chosen})
 
     def learn(
         self,

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.classifiers import conjunctive_rules
 from ppdm_sql.classifiers.conjunctive_rules import (
-    MOST_BEAM,
-    MOST_BINS,
-    MOST_RULES,
     Between,
     ConjunctiveRules,
     Is,
@@ -24,11 +21,10 @@ from ppdm_sql.classifiers.conjunctive_rules import (
     rule_case,
 )
 from ppdm_sql.classifiers.domains import fit_boundary
-from ppdm_sql.classifiers.values import MOST_ATTRIBUTES, double, first_best, literal, number
+from ppdm_sql.classifiers.values import double, first_best, literal, number
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.models.classifier_kind import ClassifierKind
 from ppdm_sql.models.kind import Chosen, LearnedModel
-from ppdm_sql.models.options import Allowed, Whole
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
@@ -43,14 +39,6 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
     name = "rules"
     title = "a list of conjunctive rules"
     inducers = ("conjunctive_rules",)
-    allowed: ClassVar[Mapping[str, Allowed]] = {
-        "beam": Whole(1, MOST_BEAM),
-        "max_rules": Whole(1, MOST_RULES),
-        "max_tests": Whole(1, MOST_ATTRIBUTES),
-        "min_rows": Whole(1, 10**12),
-        "bins": Whole(1, MOST_BINS),
-        "rare": Whole(1, 10**12),
-    }
 
     @property
     def learner(self) -> Callable[..., ConjunctiveRules]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import Risk
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.requirements import Closeness, EntropyDiversity
 
-METHODS = ("tpp",)
 RISK = Risk(
     "live",
     "a live view shows every change of its source: who reads it before and after one can tell what changed",
@@ -29,9 +29,11 @@ def check_live(statement: Publish) -> None:
 
 
 def _problem(policy: Policy) -> str | None:
-    if policy.algorithm not in METHODS:
+    method = registry.find_method(policy.algorithm)
+    if method is None or not method.runs_live:
+        fitting = [name for name in registry.table_methods() if registry.method_named(name).runs_live]
         return (
-            f"LIVE is for ALGORITHM {', '.join(METHODS)}, whose rules also say what becomes of new rows; for "
+            f"LIVE is for ALGORITHM {', '.join(fitting)}, whose rules also say what becomes of new rows; for "
             f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
         )
     for item in policy.requirements:

@@ -15,6 +15,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
+from ppdm_sql.methods.base import Job
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
@@ -47,7 +48,7 @@ class Planner:
         private = private_columns(self.engine, source, self._salt())
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
-            plan = method(self.engine, source, statement.policy, hierarchies, private, self.progress)
+            plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
         plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
@@ -63,7 +64,7 @@ class Planner:
         private = private_columns(self.engine, source, self._salt())
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
-            plan = method(self.engine, source, statement.policy, hierarchies, self.progress)
+            plan = method(Job(self.engine, source, statement.policy, hierarchies, progress=self.progress))
         own = (
             *residual_risks.derived_columns(source),
             *residual_risks.rare_classes(self.engine, statement.policy, source),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import OptionReading, read_options, read_whole
-from ppdm_sql.policy.words import ALGORITHMS, CLAUSES, PRESERVING, ReleaseKind, did_you_mean, nearest, printable
+from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
 from ppdm_sql.requirements import KAnonymity, Requirement
 from ppdm_sql.statements.names import Word
 
@@ -113,11 +114,12 @@ def _algorithm(reader: Reader, draft: _Draft) -> None:
         reader.fail(f"an algorithm is expected, such as mondrian, not {describe_token(token)}")
     reader.take()
     draft.algorithm = token.text.lower()
-    fitting = [name for name, kinds in ALGORITHMS.items() if draft.kind in kinds]
-    if draft.algorithm not in ALGORITHMS:
-        reader.wrong(f"unknown algorithm {printable(token.text)}: {did_you_mean(token.text, ALGORITHMS)}", token)
-    elif draft.kind and draft.algorithm not in fitting:
-        reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {', '.join(fitting)}", token)
+    if draft.algorithm not in algorithms.words():
+        hint = did_you_mean(token.text, algorithms.words())
+        reader.wrong(f"unknown algorithm {printable(token.text)}: {hint}", token)
+    elif draft.kind and draft.kind not in algorithms.releases_of(draft.algorithm):
+        others = ", ".join(algorithms.makers_of(draft.kind))
+        reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {others}", token)
     if reader.sign("("):
         draft.options = read_options(reader, f"after {draft.algorithm}")
 
@@ -192,9 +194,11 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
 
 def _note_idle(reader: Reader, draft: _Draft) -> None:
     """A clause that nothing would look at must not look as if it were heeded."""
-    if draft.preserve and draft.algorithm in ALGORITHMS and draft.algorithm not in PRESERVING:
-        told = f"PRESERVE is for ALGORITHM {', '.join(PRESERVING)}: {draft.algorithm} keeps no tree"
-        reader.wrong(told, draft.seen["PRESERVE"])
+    if draft.preserve and draft.algorithm in algorithms.words():
+        keepers = algorithms.tree_preservers()
+        if draft.algorithm not in keepers:
+            told = f"PRESERVE is for ALGORITHM {', '.join(keepers)}: {draft.algorithm} keeps no tree"
+            reader.wrong(told, draft.seen["PRESERVE"])
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
         told = "GRANT SELECT TO is for a TABLE or VIEW: a MODEL is kept in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])

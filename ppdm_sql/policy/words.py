@@ -12,29 +12,6 @@ ReleaseKind = Literal["TABLE", "VIEW", "MODEL"]
 
 KINDS: tuple[ReleaseKind, ...] = ("TABLE", "VIEW", "MODEL")
 
-_TABULAR = frozenset[ReleaseKind]({"TABLE", "VIEW"})
-_STORED = frozenset[ReleaseKind]({"TABLE"})
-_MODEL = frozenset[ReleaseKind]({"MODEL"})
-
-# Every algorithm the language has a word for, and what it can make.  Whether this version can run it is
-# answered by methods/: a policy written for a later version is right, only not available yet.
-ALGORITHMS: Mapping[str, frozenset[ReleaseKind]] = {
-    "mondrian": _TABULAR,
-    "incognito": _TABULAR,
-    "tds": _TABULAR,
-    "tdr": _TABULAR,
-    "kactus": _TABULAR,
-    "kactus2": _TABULAR,
-    "tpp": _TABULAR,
-    "dmpd": _STORED,
-    "kadet": _TABULAR | _MODEL,
-    "ldm": _MODEL,
-    "atp": _MODEL,
-}
-
-# Those that can promise a tree will be found again in the release.
-PRESERVING = ("tpp",)
-
 # A clause by its name, and the bare words it starts with.  The first words differ, so one word decides.
 CLAUSES: Mapping[str, tuple[str, ...]] = {
     "ALGORITHM": ("ALGORITHM",),
@@ -69,8 +46,8 @@ _CLAUSE_WORD = "anonymization"
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that was probably meant, or None.
 
-    >>> nearest("REQUIER", CLAUSES), nearest("mondiran", ALGORITHMS), nearest("banana", CLAUSES)
-    ('REQUIRE', 'mondrian', None)
+    >>> nearest("REQUIER", CLAUSES), nearest("banana", CLAUSES)
+    ('REQUIRE', None)
     """
     if not 3 <= len(word) <= 40:  # shorter words resemble everything; longer ones only cost time
         return None

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sqlglot import exp
 
@@ -31,7 +31,7 @@ from ppdm_sql.errors import DatabaseUnavailable, OptionError, PolicyError, Requi
 from ppdm_sql.planning import manifest
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
-from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.policy.options import Choice, Switch, read_options
 from ppdm_sql.release import writers
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.readers import note_readers
@@ -46,12 +46,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
-_OPTIONS = ("format", "spreadsheet_safe")
 _WORK = ".ppdm_tmp-"
 _LONGEST = 200
 _PATTERN = "*?["
 UNFINISHED = "ppdm-unfinished/1"  # the format of what stands in for a manifest while files get their names
 COMPANIONS = (".certificate.sql", ".sql", ".audit.sql")  # what is hashed in the manifest, by the end of its name
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    format: Annotated[str | None, Choice(*FORMATS.values())] = None  # None: by the name of the file
+    spreadsheet_safe: Annotated[bool, Switch()] = False
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """Of the file of a model, which has one format."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +116,15 @@ def export(
 
 def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
     """The target file, below the folder exports may go to, and its format."""
-    for option in options:
-        if option not in _OPTIONS:
-            raise unknown_option("EXPORT", option, _OPTIONS)
+    chosen = read_options(ExportOptions, options, "EXPORT")
     target = read_place(path, out)
-    wanted = str(options.get("format", FORMATS.get(target.suffix, ""))).lower()
-    if wanted not in FORMATS.values():
-        raise PolicyError(f"EXPORT writes {', '.join(FORMATS.values())}: name the file so, or say WITH (format = ...)")
-    safe = options.get("spreadsheet_safe", False)
-    if not isinstance(safe, bool) or (safe and wanted != "csv"):
-        raise OptionError("spreadsheet_safe", "spreadsheet_safe = true | false is for CSV files")
-    return Order(target, wanted, safe)
+    wanted = chosen.format or FORMATS.get(target.suffix)
+    if wanted is None:
+        *others, last = FORMATS
+        raise PolicyError(f"unknown file type: use {', '.join(others)} or {last}, or add WITH (format = ...)")
+    if chosen.spreadsheet_safe and wanted != "csv":
+        raise OptionError("spreadsheet_safe", "spreadsheet_safe of EXPORT is for CSV files only")
+    return Order(target, wanted, chosen.spreadsheet_safe)
 
 
 def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:

@@ -16,12 +16,13 @@ from typing import Any
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import OptionError, PolicyError, Tampered
+from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.planning import manifest
 from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.policy.words import printable
 from ppdm_sql.release.export import (
+    NoOptions,
     certificate_path,
     manifest_path,
     note_export,
@@ -105,8 +106,7 @@ def export_model(
 
 def read_model_place(path: str, options: Mapping[str, Any], out: Path) -> Path:
     """The file that is meant, below the folder exports may go to; a model has one format and no options."""
-    for option in options:
-        raise OptionError(option, f"EXPORT of a model has no options, {printable(option)} is given")
+    read_options(NoOptions, options, "EXPORT of a model")
     target = read_place(path, out)
     if target.suffix != ".json":
         raise PolicyError("EXPORT writes a model as a .json file: name it so")

@@ -6,8 +6,8 @@ The guarantee is that of the model they come from, whose release and hash stand 
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from sqlglot import exp
 
@@ -24,8 +24,8 @@ from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.planning.target import Target, find_target
 from ppdm_sql.policy.clause import LARGEST_SEED
-from ppdm_sql.policy.options import about_option, unknown_option
-from ppdm_sql.policy.policy import PseudoData
+from ppdm_sql.policy.options import AsWritten, Choice, Whole, about_option, read_options
+from ppdm_sql.policy.policy import OptionValue, PseudoData
 from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import GenerationOrder, Made, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
@@ -41,13 +41,6 @@ from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
 _STAGE = own("ppdm_pseudo_rows")
-_WORDS = {  # options of one word, the first unless it is said
-    "algorithm": ("pgen", "basegen"),
-    "classes": ("quota", "draw", "counts"),
-    "numbers": NUMBERS,
-    "bands": BANDS,
-}
-_OPTIONS = (*_WORDS, "rows", "seed", "domains")
 _PGEN_ONLY = {
     "classes": "the tree says the class of every row",
     "numbers": "every column is drawn over its whole domain",
@@ -59,45 +52,35 @@ RISKS = {
 }
 
 
+@dataclass(frozen=True)
+class PseudoOptions:
+    algorithm: Annotated[str, Choice("pgen", "basegen")] = "pgen"
+    classes: Annotated[str, Choice("quota", "draw", "counts")] = "quota"
+    numbers: Annotated[str, Choice(*NUMBERS)] = NUMBERS[0]
+    bands: Annotated[str, Choice(*BANDS)] = BANDS[0]
+    rows: Annotated[int | None, Whole(1, MOST_ROWS)] = None
+    seed: Annotated[int, Whole(0, LARGEST_SEED)] = 0
+    domains: Annotated[OptionValue | None, AsWritten("a list of columns and their values")] = None
+
+
 def read_order(statement: PseudoData) -> GenerationOrder:
     """The options, checked."""
-    given = statement.options
-    for name in given:
-        if name not in _OPTIONS:
-            raise unknown_option("PSEUDO DATA", name, _OPTIONS)
-    words = {name: _word(name, given.get(name)) for name in _WORDS}
+    chosen = read_options(PseudoOptions, statement.options, "PSEUDO DATA")
     for name, why in _PGEN_ONLY.items():
-        if words["algorithm"] == "basegen" and name in given:
+        if chosen.algorithm == "basegen" and name in statement.options:
             raise OptionError(name, f"{name} of PSEUDO DATA is for pgen: with basegen {why}")
     with about_option("domains"):
-        domains = read_domains(given.get("domains"))
+        domains = read_domains(chosen.domains)
     return GenerationOrder(
-        algorithm=words["algorithm"],
-        rows=_whole(given.get("rows"), "rows", 1, MOST_ROWS),
-        seed=_whole(given.get("seed"), "seed", 0, LARGEST_SEED) or 0,
-        draw=words["classes"] == "draw",
+        algorithm=chosen.algorithm,
+        rows=chosen.rows,
+        seed=chosen.seed,
+        draw=chosen.classes == "draw",
         domains=domains,
-        by_counts=words["classes"] == "counts",
-        numbers=words["numbers"],
-        bands=words["bands"],
+        by_counts=chosen.classes == "counts",
+        numbers=chosen.numbers,
+        bands=chosen.bands,
     )
-
-
-def _word(name: str, value: Any) -> str:
-    known = _WORDS[name]
-    if value is None:
-        return known[0]
-    if not isinstance(value, str) or value not in known:
-        raise OptionError(name, f"{name} of PSEUDO DATA is {', '.join(known[:-1])} or {known[-1]}")
-    return value
-
-
-def _whole(value: Any, name: str, least: int, most: int) -> int | None:
-    if value is None:
-        return None
-    if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= most:
-        raise OptionError(name, f"{name} of PSEUDO DATA is a whole number from {least} to {most:,}")
-    return int(value)
 
 
 def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress: Progress) -> ReleaseRecord:

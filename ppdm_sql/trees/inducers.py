@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import OptionError, PolicyError
-from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.options import Choice, Real, Switch, Whole, checked_options, from_text, wrong_value
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.candidates import Found, Rules, Veto
@@ -36,25 +36,32 @@ from ppdm_sql.watching import Progress, silent
 INDUCERS = ("id3", "c45", "cart", "regression")
 RARE = 5  # categories with fewer rows are not named
 
+# What options may be; methods that grow their tree by an inducer take some of them.
+Depth: TypeAlias = Annotated[int, Whole(1, 500)]
+LeafRows: TypeAlias = Annotated[int, Whole(1, 10**12)]
+Leaves: TypeAlias = Annotated[int | None, Whole(2, 10**6)]
+Share: TypeAlias = Annotated[float, Real(Fraction(0), Fraction(1))]
+Confidence: TypeAlias = Annotated[float, Real(Fraction(1, 10**6), Fraction(1, 2))]
+
 
 @dataclass(frozen=True)
 class Settings:
     """An inducer and everything that can be set about it."""
 
     inducer: str
-    criterion: str = "entropy"
-    max_depth: int = 30
-    min_leaf: int = 1
-    max_leaves: int | None = None
-    min_gain: float = 0.0
-    bins: int = 255
-    exact: bool = False
-    prune: bool = True
-    confidence: float = 0.25
-    complexity: float = 0.001
-    mdl: bool = True
-    exact_midpoints: bool = False
-    rare: int = RARE
+    criterion: Annotated[str, Choice("entropy", "gini", "deviance")] = "entropy"
+    max_depth: Depth = 30
+    min_leaf: LeafRows = 1
+    max_leaves: Leaves = None
+    min_gain: Share = 0.0
+    bins: Annotated[int, Whole(2, 65_535)] = 255
+    exact: Annotated[bool, Switch()] = False
+    prune: Annotated[bool, Switch()] = True
+    confidence: Confidence = 0.25
+    complexity: Share = 0.001
+    mdl: Annotated[bool, Switch()] = True
+    exact_midpoints: Annotated[bool, Switch()] = False
+    rare: Annotated[int, Whole(1, 10**12)] = RARE
 
     def told(self) -> dict[str, str | int | float | bool]:
         """What was set, for the model's record."""
@@ -71,15 +78,6 @@ _DEFAULTS = {
     "cart": Settings("cart", criterion="gini", min_leaf=7, mdl=False),
     "regression": Settings("regression", criterion="deviance", min_leaf=7, mdl=False),
 }
-_WHOLE = {
-    "max_depth": (1, 500),
-    "min_leaf": (1, 10**12),
-    "max_leaves": (2, 10**6),
-    "bins": (2, 65_535),
-    "rare": (1, 10**12),
-}
-_SHARES = {"min_gain": (0.0, 1.0), "confidence": (1e-6, 0.5), "complexity": (0.0, 1.0)}
-_SWITCHES = ("exact", "prune", "mdl", "exact_midpoints")
 _CRITERIA = {"id3": ("entropy",), "c45": ("entropy",), "cart": ("gini", "entropy"), "regression": ("deviance",)}
 
 
@@ -91,42 +89,11 @@ def settings(name: str, options: Mapping[str, Any] | None = None) -> Settings:
     """
     if name not in INDUCERS:
         raise PolicyError(f"there is no inducer {printable(name)}: {did_you_mean(name, INDUCERS)}")
-    chosen = {option: _checked(name, option, value) for option, value in (options or {}).items()}
+    chosen = checked_options(Settings, from_text(options or {}), name)
+    criterion = chosen.get("criterion")
+    if criterion is not None and criterion not in _CRITERIA[name]:
+        raise wrong_value(name, "criterion", Choice(*_CRITERIA[name]), criterion)
     return replace(_DEFAULTS[name], **chosen)
-
-
-def _checked(inducer: str, option: str, value: Any) -> Any:
-    if option in _WHOLE:
-        return int(option_number(option, value, *_WHOLE[option], whole=True))
-    if option in _SHARES:
-        return float(option_number(option, value, *_SHARES[option], whole=False))
-    if option in _SWITCHES:
-        return option_switch(option, value)
-    if option == "criterion":
-        if value not in _CRITERIA[inducer]:
-            known = " or ".join(_CRITERIA[inducer])
-            raise OptionError(option, f"criterion of {inducer} is {known}, not {printable(str(value))}")
-        return value
-    raise unknown_option(inducer, option, [*_WHOLE, *_SHARES, *_SWITCHES, "criterion"])
-
-
-def option_switch(option: str, value: Any) -> bool:
-    """An option that is true or false, perhaps as text."""
-    if str(value).lower() not in ("true", "false"):
-        raise OptionError(option, f"{option} is true or false, not {printable(str(value))}")
-    return str(value).lower() == "true"
-
-
-def option_number(option: str, value: Any, least: float, most: float, *, whole: bool) -> Fraction:
-    """An option that is a number, perhaps as text, within its limits."""
-    what = f"{option} is a {'whole number' if whole else 'number'} from {least:g} to {most:g}"
-    try:
-        number = Fraction(str(value)) if not isinstance(value, bool) else None
-    except (ValueError, ZeroDivisionError):
-        number = None
-    if number is None or not least <= number <= most or (whole and number.denominator != 1):
-        raise OptionError(option, f"{what}, not {printable(str(value))}")
-    return number
 
 
 # -- from a relation to a tree ---------------------------------------------------------------------------

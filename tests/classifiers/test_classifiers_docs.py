@@ -10,7 +10,7 @@ import pytest
 
 from ppdm_sql.classifiers import cells, conjunctive_rules, domains, gaussian, naive_bayes, values, votes
 from ppdm_sql.models.kinds import KINDS
-from ppdm_sql.models.options import OneOf, Switch, defaults
+from ppdm_sql.policy.options import Choice, Switch, declared_options, default_options
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "methods" / "classifiers.md").read_text(encoding="utf-8")
 WORDS = " ".join(PAGE.split())
@@ -50,13 +50,14 @@ def test_the_options_by_name_are_those_of_the_inducers():
         told |= {(name, option): (allowed, value) for name in inducers}
     known = {}
     for kind in KINDS[1:]:
-        for option, value in defaults(kind.learner).items():
-            known[kind.inducers[0], option] = (_in_words(kind.allowed[option]), str(value).lower())
+        allowed = declared_options(kind.learner)
+        for option, value in default_options(kind.learner).items():
+            known[kind.inducers[0], option] = (_in_words(allowed[option]), str(value).lower())
     assert told == known
 
 
 def _in_words(allowed):
-    if isinstance(allowed, OneOf):
+    if isinstance(allowed, Choice):
         return ", ".join(allowed.words)
     if isinstance(allowed, Switch):
         return "true, false"

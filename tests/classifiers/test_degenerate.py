@@ -189,17 +189,17 @@ def test_wrong_calls_are_refused_in_one_sentence(duckdb_engine, make_table, lear
     refused('"s" is TIMESTAMP: a class is', [a], s)
     refused("cannot be learned from", [odd], y)
     refused("a class is", [a], odd)
-    refused("bins is", [a], y, bins=0)
-    refused("bins is at most", [a], y, bins=100_000)
-    refused("rare is a whole number", [a], y, rare=0)
-    refused("rare is a whole number", [a], y, rare=2.5)
+    refused(r"bins of \w+ must be a whole number from 1 to", [a], y, bins=0)
+    refused(r"bins of \w+ must be a whole number from 1 to", [a], y, bins=100_000)
+    refused(r"rare of \w+ must be a whole number", [a], y, rare=0)
+    refused(r"rare of \w+ must be a whole number", [a], y, rare=2.5)
     if learner is naive_bayes:
-        refused("numeric is", [a], y, numeric="kernel")
-        refused("laplace is", [a], y, laplace=-1)
+        refused("numeric of naive_bayes must be", [a], y, numeric="kernel")
+        refused("laplace of naive_bayes must be", [a], y, laplace=-1)
     else:
-        refused("beam is at most 5", [a], y, beam=6)
-        refused("max_rules is", [a], y, max_rules=0)
-        refused("min_rows is", [a], y, min_rows=0)
+        refused("beam of conjunctive_rules must be a whole number from 1 to 5", [a], y, beam=6)
+        refused("max_rules of conjunctive_rules must be", [a], y, max_rules=0)
+        refused("min_rows of conjunctive_rules must be", [a], y, min_rows=0)
 
 
 @both

@@ -76,15 +76,15 @@ def relations(folder) -> set[str]:
 AHEAD = [
     # options of every method, at the option
     (publish("two", algorithm="mondrian (max_prats = 3)"), "7:21", "no option max_prats: did you mean max_parts?"),
-    (publish("two", algorithm="mondrian (max_parts = 0)"), "7:21", "max_parts of ALGORITHM mondrian is a whole"),
+    (publish("two", algorithm="mondrian (max_parts = 0)"), "7:21", "max_parts of ALGORITHM mondrian must be a whole"),
     (publish("two", algorithm="mondrian (ranges = wide)"), "7:21", "ranges of ALGORITHM mondrian"),
     (publish("two", algorithm="kactus (min_leaf = 0)", **KACTUS), "7:19", "min_leaf of ALGORITHM kactus"),
-    (publish("two", algorithm="kactus2 (prune = 3)", **KACTUS), "7:20", "prune of ALGORITHM kactus2 is true or false"),
+    (publish("two", algorithm="kactus2 (prune = 3)", **KACTUS), "7:20", "prune of ALGORITHM kactus2 must be true or"),
     (publish("two", algorithm="tpp (max_leaves = x)", **KACTUS), "7:16", "max_leaves of ALGORITHM tpp"),
     (publish("two", algorithm="tpp", role="TARGET (diagnosis) PRESERVE (cart (depth = 3))"), "10:36", "no option depth"),
     (publish("two", algorithm="tpp", role="TARGET (diagnosis) PRESERVE (cartt)"), "10:30", "there is no model cartt"),
-    (publish("two", algorithm="kadet (borders = far)", **KACTUS), "7:18", "borders is pinned or values"),
-    (publish("two", kind="MODEL", algorithm="ldm (form = c4)", **KACTUS), "7:16", "form of ALGORITHM ldm is id3 or c45"),
+    (publish("two", algorithm="kadet (borders = far)", **KACTUS), "7:18", "borders of ALGORITHM kadet must be pinned or values"),
+    (publish("two", kind="MODEL", algorithm="ldm (form = c4)", **KACTUS), "7:16", "form of ALGORITHM ldm must be id3"),
     (publish("two", kind="MODEL", algorithm="atp (cuts = (agee, 30))", **KACTUS), "7:16", 'no column "agee"'),
     # columns, tables, types
     (publish("two", query="SELECT agee, zip, diagnosis FROM patients"), "6:28", 'no column "agee": did you mean "age"?'),
@@ -112,11 +112,11 @@ AHEAD = [
     # exports
     ("EXPORT one TO '../one.csv';", "6:15", "stays below the output folder"),
     ("EXPORT one TO 'no/one.csv';", "6:15", "there is no folder no"),
-    ("EXPORT one TO 'one.xls';", "6:15", "EXPORT writes"),
+    ("EXPORT one TO 'one.xls';", "6:15", "unknown file type: use .duckdb, .parquet or .csv"),
     ("EXPORT one TO 'p.sql' WITH (format = csv);", "6:15", "is there already and is no export of this release"),
     ("EXPORT one TO 'one.csv' WITH (fromat = csv);", "6:31", "EXPORT has no option fromat: did you mean format?"),
     (MODEL + "EXPORT tree TO 'tree.csv';", "11:16", "a model as a .json file"),
-    (MODEL + "EXPORT one TO 'x.csv'; EXPORT tree TO 'y.json' WITH (format = csv);", "11:54", "has no options"),
+    (MODEL + "EXPORT one TO 'x.csv'; EXPORT tree TO 'y.json' WITH (format = csv);", "11:54", "EXPORT of a model has no option format"),
     # pseudo-data
     ("CREATE TABLE p AS PSEUDO DATA FROM MODEL tree;", "6:1", 'there is no released model "tree"'),
     (MODEL + "CREATE TABLE p AS PSEUDO DATA FROM MODEL tree WITH (rows = 0);", "11:53", "rows of PSEUDO DATA"),

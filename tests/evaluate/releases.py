@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_sql.methods.plan import Private, TablePlan
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import TablePlan
 from ppdm_sql.methods.registry import table_method
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
-from ppdm_sql.watching import silent
 
 RELEASED = own("ppdm_test_released")
 
@@ -34,6 +34,6 @@ def released(engine, columns, clause: str, table: str = "t") -> Released:
     source = planner.source(statement)
     hierarchies = planner.hierarchies(statement, source)
     method = table_method(statement.policy.algorithm, statement.place)
-    plan = method(engine, source, statement.policy, hierarchies, Private(), silent)
+    plan = method(Job(engine, source, statement.policy, hierarchies))
     engine.create_table(RELEASED, plan.query, temporary=True)
     return Released(source, hierarchies, plan, source.relation)

@@ -13,8 +13,9 @@ from fractions import Fraction
 import pyarrow as pa
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
-from ppdm_sql.methods.kactus import method as methods
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
+from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import (
     Closeness,
@@ -28,7 +29,6 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
-from ppdm_sql.watching import silent
 from tests import oracles
 from tests.oracles.naive_kactus import Outcome, naive_kactus
 
@@ -93,8 +93,8 @@ def run(engine, case: Case) -> Ran:
     engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
     infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
     source = resolve(SOURCE, infos, case.policy, ("t",))
-    method = getattr(methods, case.method)
-    plan = method(engine, source, case.policy, {}, Private({"ppdm_key0": column("id", "r")}), silent)
+    private = Private({"ppdm_key0": column("id", "r")})
+    plan = method_named(case.method).table(Job(engine, source, case.policy, {}, private))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
     return Ran(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
 

@@ -12,8 +12,8 @@ import oracles
 from oracles import naive_kadet as naive
 from sqlglot import exp
 
-from ppdm_sql.methods.kadet.model import kadet
-from ppdm_sql.methods.ldm import ldm
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.requirements import (
     ConfidenceLimit,
@@ -30,9 +30,7 @@ from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import span_expression
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Cut
-from ppdm_sql.watching import silent
 
-METHODS = {"kadet": kadet, "ldm": ldm}
 TARGET = "cls"
 
 
@@ -95,7 +93,7 @@ class Case:
         if self.requirements is not None:
             policy = replace(policy, requirements=self.requirements)
         source = open_source(engine, statement.query, policy)
-        return METHODS[self.method](engine, source, policy, self.trees, silent), source, policy
+        return method_named(self.method).model(Job(engine, source, policy, self.trees)), source, policy
 
     def allowed(self, rows: list[dict]) -> bool:
         """Whether the sensitive columns of a part are as diverse as is asked."""

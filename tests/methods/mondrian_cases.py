@@ -13,7 +13,8 @@ import pyarrow as pa
 from naive_mondrian import Table
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
-from ppdm_sql.methods.mondrian.method import mondrian
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.mondrian.method import MONDRIAN
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import (
@@ -28,7 +29,6 @@ from ppdm_sql.requirements import (
 from ppdm_sql.source.hierarchy import Hierarchy, build
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
-from ppdm_sql.watching import silent
 
 SOURCE = own("ppdm_source")
 ARROW = {
@@ -141,7 +141,8 @@ def run(engine, case: Case) -> Outcome:
     engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
     infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
     source = resolve(SOURCE, infos, case.policy, ("t",))
-    plan = mondrian(engine, source, case.policy, case.trees, Private({"ppdm_key0": column(case.identity, "r")}), silent)
+    private = Private({"ppdm_key0": column(case.identity, "r")})
+    plan = MONDRIAN.table(Job(engine, source, case.policy, case.trees, private))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
     return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
 

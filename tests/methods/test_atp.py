@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 
-import kadet_cases
 import numpy as np
 import pytest
 from kadet_cases import TARGET, Case, is_fine, meets
@@ -16,7 +15,6 @@ from oracles import frequencies, naive_tree
 from oracles import naive_atp as naive
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.atp.method import atp
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Label, Piece, estimated, label_passes
 from ppdm_sql.methods.atp.prune import leaves_of, prune
 from ppdm_sql.methods.shared.class_limits import ClassDemands
@@ -26,7 +24,6 @@ from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Bands, Cut, Groups
 from tests.sizes import seeds
 
-kadet_cases.METHODS["atp"] = atp
 S1, S2, S3, S4, S5 = range(5)
 THREE = RecursiveDiversity(Fraction(3), 3)
 
@@ -413,10 +410,10 @@ def test_bins_have_enough_rows_and_every_row_its_leaf(duckdb_engine, make_table,
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"form": "cart"}, "form of ALGORITHM atp is id3 or c45"),
-        ({"counts": "guess"}, "counts of ALGORITHM atp is exact or paper"),
-        ({"bins": 1}, "bins of ALGORITHM atp is a whole number from 2"),
-        ({"prune": 3}, "prune of ALGORITHM atp is true or false"),
+        ({"form": "cart"}, "form of ALGORITHM atp must be id3 or c45"),
+        ({"counts": "guess"}, "counts of ALGORITHM atp must be exact or paper"),
+        ({"bins": 1}, "bins of ALGORITHM atp must be a whole number from 2"),
+        ({"prune": 3}, "prune of ALGORITHM atp must be true or false"),
         ({"binz": 3}, "no option binz: did you mean bins"),
         ({"cuts": "(ages, 30)"}, 'there is no column "ages": did you mean age'),
         ({"cuts": "(age, 30, borm, '2000-01-01')"}, 'there is no column "borm": did you mean born'),

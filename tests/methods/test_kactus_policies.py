@@ -13,7 +13,7 @@ from kactus_cases import ARROW, Case, meets, random_case
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.plan import Private
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.registry import table_method
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.requirements import Closeness, EntropyDiversity, RecursiveDiversity, Requirement, SimpleDiversity
@@ -115,7 +115,7 @@ def planned(engine: DuckDBEngine, policy: Asked) -> tuple[list[str], list[tuple]
     statement = parse(policy.text, dialect=engine.dialect)[0]
     source = open_source(engine, statement.query, statement.policy, statement.place)
     method = table_method(statement.policy.algorithm, statement.place)
-    plan = method(engine, source, statement.policy, {}, Private(), silent)
+    plan = method(Job(engine, source, statement.policy, {}))
     return list(plan.published), [row[: len(plan.published)] for row in engine.fetch(plan.query)], plan.suppressed_rows
 
 

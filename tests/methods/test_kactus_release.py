@@ -285,7 +285,7 @@ CLAUSE = "ALGORITHM {} REQUIRE k = {} QUASI IDENTIFIER (a) {}"
         ("kactus (swap_threshold = 0.5)", 2, "TARGET (c) INSENSITIVE (n)", "no option swap_threshold"),
         ("kactus2 (swap_treshold = 1)", 2, "TARGET (c) INSENSITIVE (n)", "did you mean swap_threshold"),
         ("kactus2 (swap_threshold = 2)", 2, "TARGET (c) INSENSITIVE (n)", "from 0 to 1"),
-        ("kactus2 (min_leaf = 0)", 2, "TARGET (c) INSENSITIVE (n)", "whole number from 1"),
+        ("kactus2 (min_leaf = 0)", 2, "TARGET (c) INSENSITIVE (n)", "whole number of at least 1"),
         ("kactus2 (prune = 3)", 2, "TARGET (c) INSENSITIVE (n)", "true or false"),
     ],
 )

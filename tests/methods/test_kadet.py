@@ -15,10 +15,10 @@ import pytest
 from kadet_cases import Case, audited_spans, is_fine, random_case
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods import ldm
-from ppdm_sql.methods.kadet import model as kadet
 from ppdm_sql.methods.kadet import split_queue as kadet_queue
+from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.grammar import parse
+from ppdm_sql.policy.options import declared_options
 from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.inducers import induce, settings
@@ -282,11 +282,11 @@ def test_a_table_that_breaks_the_policy_as_a_whole_is_refused(duckdb_engine, mak
 
 
 WRONG = [
-    ({"require": "k = 2, t = 0.5"}, "does not know t"),
-    ({"options": {"form": "cart"}}, "form of ALGORITHM kadet is id3 or c45"),
+    ({"require": "k = 2, t = 0.5"}, "ALGORITHM kadet cannot keep t = 0.5; it keeps confidence, distinct_l, entropy_l, k, recursive_l, simple_l"),
+    ({"options": {"form": "cart"}}, "form of ALGORITHM kadet must be id3 or c45, not cart"),
     ({"options": {"prunes": "true"}}, "no option prunes: did you mean prune"),
-    ({"options": {"prune": "3"}}, "prune of ALGORITHM kadet is true or false"),
-    ({"options": {"min_leaf": "0"}}, "min_leaf of ALGORITHM kadet is a whole number from 1 to"),
+    ({"options": {"prune": "3"}}, "prune of ALGORITHM kadet must be true or false, not 3"),
+    ({"options": {"min_leaf": "0"}}, "min_leaf of ALGORITHM kadet must be a whole number from 1 to"),
     ({"hierarchies": {"sports": [["Yes", "*"], ["No", "*"]]}}, 'public attributes only: leave out the HIERARCHY of "sp'),
     ({"requirements": (KAnonymity(2), SimpleDiversity(Fraction(6, 5))), "class_is_public": True},
      "everybody knows it already and simple_l can protect nothing"),
@@ -347,4 +347,4 @@ def test_the_examples_and_options_of_the_claim_sheets_are_read(method):
     policy = parse(re.search(r"```sql\n(.*?)```", page, re.S).group(1))[0].policy
     assert policy.algorithm == method
     listed = {name for line in re.findall(r"^\| (`.*?) \|", page, re.M) for name in re.findall(r"`(\w+)`", line)}
-    assert listed == ({"form", *kadet._READERS} if method == "kadet" else {"form", "borders", *ldm._OPTIONS})
+    assert listed == set(declared_options(method_named(method).options))

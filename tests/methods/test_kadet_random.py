@@ -12,6 +12,7 @@ import pytest
 from kadet_cases import Case, assert_same, audited_spans, is_fine, random_case, spans_by_definition
 
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet import model as module
 from ppdm_sql.methods.kadet import row_slots as kadet_rows
 from ppdm_sql.methods.kadet.split_queue import Growth
@@ -66,7 +67,7 @@ def check(engine, make_table, seed, growths):
     assert sum(leaf.rows for leaf in plan.tree.leaves) == len(case.rows)
     # what the growth kept in its books is what the audit counts
     kept = np.stack(list(growths[-1].spans.population.values()))
-    counted = span_histograms(engine, plan.tree, source, demands_of(source, policy))
+    counted = span_histograms(engine, plan.tree, source, demands_of(Job(engine, source, policy, {})))
     if not case.class_is_public:
         assert Counter(map(tuple, np.sort(kept, axis=1))) == Counter(
             map(tuple, np.sort(np.pad(counted, ((0, 0), (0, kept.shape[1] - counted.shape[1]))), axis=1))
@@ -160,7 +161,7 @@ def test_pinned_borders_keep_the_policy_and_tell_no_value_that_few_have(duckdb_e
             continue
         check_tree(plan.tree)
         assert all(is_fine(case, group) for group in spans_by_definition(plan.tree, case))
-        least = demands_of(source, policy).least_rows
+        least = demands_of(Job(duckdb_engine, source, policy, {})).least_rows
         for split in (node.split for node in plan.tree.nodes):
             if isinstance(split, Cut):
                 cuts += 1

@@ -153,5 +153,5 @@ def test_public_values_that_few_have_are_not_named_in_any_case(duckdb_engine, ma
 @pytest.mark.duckdb
 def test_a_word_that_is_none_is_refused(duckdb_engine, make_table):
     case = mortgage("k = 2")
-    with pytest.raises(PolicyError, match="categories of ALGORITHM kadet is common or all"):
+    with pytest.raises(PolicyError, match="categories of ALGORITHM kadet must be common or all"):
         replace(case, options={"categories": "every"}).run(duckdb_engine, make_table)

@@ -20,8 +20,9 @@ from test_kadet_sensitive import secret_case
 from ppdm_sql.commands import cli
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.kadet.method import KADET
 from ppdm_sql.methods.kadet.span_labels import label_writer, range_writer
-from ppdm_sql.methods.kadet.table import kadet
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.requirements import KAnonymity
@@ -29,7 +30,6 @@ from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.trees.tree import Attribute, Cut, Groups
-from ppdm_sql.watching import silent
 from tests.sizes import seeds
 
 _KEY = "ppdm_key0"
@@ -64,7 +64,7 @@ def published(case: Case, engine, make_table) -> Published:
     statement = parse(text.replace("QUASI IDENTIFIER", "IDENTIFIER (id) QUASI IDENTIFIER"))[0]
     source = open_source(engine, statement.query, statement.policy)
     beside = Private({_KEY: column("id", "r")})
-    plan = kadet(engine, source, statement.policy, case.trees, beside, silent)
+    plan = KADET.table(Job(engine, source, statement.policy, case.trees, beside))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), _KEY]
     rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)]
     rows.sort(key=lambda row: row[_KEY])

@@ -102,7 +102,7 @@ def test_every_engine_gives_the_same_tree(engine, make_table, seed, duckdb_engin
         ({"public": ["p0"]}, r'add "p1" to QUASI IDENTIFIER, or use kadet'),
         ({"class_is_public": True}, '"cls" is a quasi-identifier, use kadet'),
         ({"hierarchies": {"p0": [["a", "*"]]}}, 'does not generalize: leave out the HIERARCHY of "p0"'),
-        ({"options": {"form": "cart"}}, "form of ALGORITHM ldm is id3 or c45"),
+        ({"options": {"form": "cart"}}, "form of ALGORITHM ldm must be id3 or c45"),
         ({"options": {"bins": "3"}}, "ALGORITHM ldm has no option bins"),
     ],
 )

@@ -14,13 +14,13 @@ import pytest
 from mondrian_cases import Case, random_case, run
 from test_mondrian_partition import check_against_naive, check_promises
 
-from ppdm_sql.methods.mondrian.method import mondrian
-from ppdm_sql.methods.plan import PART, Private
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.mondrian.method import MONDRIAN
+from ppdm_sql.methods.plan import PART
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import DistinctDiversity, KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, own
-from ppdm_sql.watching import silent
 
 K2 = (KAnonymity(2),)
 # Spark takes about a second for a statement: it gets a small table, the other two get all of them.
@@ -111,7 +111,7 @@ def planned(engine, relation: Name, quasi: str, *, k: int = 2, rest: str = "", e
     policy = Policy("mondrian", (KAnonymity(k),), roles)
     source = resolve(relation, engine.columns(relation), policy, ("t",))
     source = type(source)(**{**source.__dict__, "relation": relation})
-    plan = mondrian(engine, source, policy, {}, Private(), silent)
+    plan = MONDRIAN.table(Job(engine, source, policy, {}))
     engine.create_table(own("ppdm_test_stage"), plan.query, temporary=True)
     return plan, engine.fetch(plan.query), engine.columns(own("ppdm_test_stage"))
 

@@ -9,7 +9,8 @@ import pytest
 from mondrian_cases import SOURCE, Case, run
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.mondrian.method import mondrian
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.mondrian.method import MONDRIAN
 from ppdm_sql.methods.plan import Private, named
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import (
@@ -23,7 +24,6 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column
-from ppdm_sql.watching import silent
 
 pytestmark = pytest.mark.duckdb
 
@@ -194,7 +194,7 @@ def test_no_rows_are_not_anonymous(duckdb_engine, make_table):
     policy = Policy("mondrian", (KAnonymity(2),), Roles(quasi=(Word("a"),)))
     source = resolve(table, duckdb_engine.columns(table), policy, ("t",))
     with pytest.raises(RequirementBreached, match="no rows"):
-        mondrian(duckdb_engine, source, policy, {}, Private(), silent)
+        MONDRIAN.table(Job(duckdb_engine, source, policy, {}))
 
 
 def test_k_beyond_the_number_of_rows_or_persons(duckdb_engine):
@@ -248,9 +248,9 @@ def test_closeness_along_a_hierarchy_and_a_distance_the_column_lacks(duckdb_engi
     [
         ({"max_part": Fraction(3)}, "did you mean max_parts"),
         ({"swap_threshold": Fraction(0)}, "max_parts, ranges"),
-        ({"max_parts": Fraction(0)}, "whole number from 1"),
-        ({"max_parts": Fraction(5, 2)}, "whole number from 1"),
-        ({"max_parts": True}, "whole number from 1"),
+        ({"max_parts": Fraction(0)}, "whole number of at least 1"),
+        ({"max_parts": Fraction(5, 2)}, "whole number of at least 1"),
+        ({"max_parts": True}, "whole number of at least 1"),
         ({"ranges": "extents"}, "cuts or extent"),
     ],
 )
@@ -274,14 +274,8 @@ def test_steps_figures_and_progress(duckdb_engine):
     case = case_of(2, a=[1, 2, 3, 4, 5, 6, 7, 8], b=["x"] * 4 + ["y"] * 4)
     first = run(duckdb_engine, case)
     source = resolve(SOURCE, duckdb_engine.columns(SOURCE), case.policy, ("t",))
-    plan = mondrian(
-        duckdb_engine,
-        source,
-        case.policy,
-        {},
-        Private({"ppdm_key0": column("id", "r")}),
-        lambda *told: seen.append(told),
-    )
+    private = Private({"ppdm_key0": column("id", "r")})
+    plan = MONDRIAN.table(Job(duckdb_engine, source, case.policy, {}, private, lambda *told: seen.append(told)))
     assert plan.figures == first.plan.figures
     assert plan.figures["parts"] == plan.classes == 4
     assert (plan.figures["splits"], plan.figures["levels"], plan.figures["smallest class"]) == (3, 2, 2)

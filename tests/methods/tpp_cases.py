@@ -12,13 +12,13 @@ from fractions import Fraction
 import pyarrow as pa
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import PART, Private, TablePlan
-from ppdm_sql.methods.tpp.method import tpp
+from ppdm_sql.methods.tpp.method import TPP
 from ppdm_sql.policy.policy import Inducer, Policy, Roles
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
-from ppdm_sql.watching import silent
 
 SOURCE = own("ppdm_source")
 RELEASE = own("ppdm_release")
@@ -83,7 +83,7 @@ def planned(engine, case: Case) -> TablePlan:
         name: Kind(OTHER_WORDS.get(kind, kind)) for name, kind in kinds.items()
     }
     source = resolve(SOURCE, infos, case.policy, ("t",))
-    return tpp(engine, source, case.policy, {}, Private({"ppdm_key0": column(ID, "r")}), silent)
+    return TPP.table(Job(engine, source, case.policy, {}, Private({"ppdm_key0": column(ID, "r")})))
 
 
 def released(engine, plan: TablePlan) -> list[dict]:

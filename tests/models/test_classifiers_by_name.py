@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import pytest
@@ -13,7 +14,7 @@ from ppdm_sql.classifiers.values import UNIT
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.models import library
 from ppdm_sql.models.kinds import KINDS, kind_of_inducer
-from ppdm_sql.models.options import defaults
+from ppdm_sql.policy.options import declared_options, default_options
 from ppdm_sql.statements.names import Name, column
 
 ROWS = some_rows(3)
@@ -73,7 +74,7 @@ def test_what_is_kept_is_what_was_learned(engine, people, which):
     assert model.learned == again
     assert library.load(engine, "m") == model
     assert (model.record.kind, model.record.inducer) == ("rules" if which == "rules" else "naive_bayes", inducer)
-    assert settings == {**defaults(learner.learn), **settings}
+    assert settings == {**default_options(learner.learn), **settings}
     assert {name: str(settings[name]).lower() for name in options} == {k: str(v) for k, v in options.items()}
     left = sum(row[-1] in (None, "rare") for row in ROWS)
     assert (model.record.rows, model.record.left_out) == (len(ROWS) - left, left)
@@ -188,15 +189,27 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(engine, make_table
     [
         ("naive_baies", {}, "there is no inducer naive_baies: did you mean naive_bayes?"),
         ("naive_bayes", {"laplce": 1}, "naive_bayes has no option laplce: did you mean laplace?"),
-        ("naive_bayes", {"min_leaf": 1}, "naive_bayes has no option min_leaf: known are numeric, bins, laplace"),
-        ("naive_bayes", {"numeric": "normal"}, "numeric is bins or gaussian, not normal"),
-        ("naive_bayes", {"laplace": "half"}, "laplace is a whole number from 0 to 1e.06, not half"),
-        ("naive_bayes", {"laplace_prior": "perhaps"}, "laplace_prior is true or false"),
-        ("naive_bayes", {"bins": 0}, "bins is a whole number from 1 to 1000, not 0"),
+        ("naive_bayes", {"min_leaf": 1}, "naive_bayes has no option min_leaf; valid options: numeric, bins, laplace"),
+        ("naive_bayes", {"numeric": "normal"}, "numeric of naive_bayes must be bins or gaussian, not normal"),
+        (
+            "naive_bayes",
+            {"laplace": "half"},
+            "laplace of naive_bayes must be a whole number from 0 to 1,000,000, not half",
+        ),
+        (
+            "naive_bayes",
+            {"laplace_prior": "perhaps"},
+            "laplace_prior of naive_bayes must be true or false, not perhaps",
+        ),
+        ("naive_bayes", {"bins": 0}, "bins of naive_bayes must be a whole number from 1 to 1,000, not 0"),
         ("conjunctive_rules", {"max_rule": 1}, "did you mean max_rules?"),
-        ("conjunctive_rules", {"beam": 9}, "beam is a whole number from 1 to 5, not 9"),
-        ("conjunctive_rules", {"max_tests": 1.5}, "max_tests is a whole number"),
-        ("conjunctive_rules", {"bins": 256}, "bins is a whole number from 1 to 255"),
+        ("conjunctive_rules", {"beam": 9}, "beam of conjunctive_rules must be a whole number from 1 to 5, not 9"),
+        (
+            "conjunctive_rules",
+            {"max_tests": 1.5},
+            "max_tests of conjunctive_rules must be a whole number from 1 to 1,000, not 1.5",
+        ),
+        ("conjunctive_rules", {"bins": 256}, "bins of conjunctive_rules must be a whole number from 1 to 255, not 256"),
         ("c45", {"laplace": 1}, "c45 has no option laplace"),
     ],
 )
@@ -207,8 +220,10 @@ def test_options_are_checked_before_any_work(duckdb_engine, inducer, options, me
 
 def test_every_option_of_a_learner_can_be_set():
     for kind in KINDS[1:]:
-        assert set(kind.allowed) == set(defaults(kind.learner))
-        assert kind.settings(kind.inducers[0], {}).options == defaults(kind.learner)
+        taken = inspect.signature(kind.learner).parameters.values()
+        by_name = [one.name for one in taken if one.kind is inspect.Parameter.KEYWORD_ONLY]
+        assert list(declared_options(kind.learner)) == by_name
+        assert kind.settings(kind.inducers[0], {}).options == default_options(kind.learner)
         assert kind_of_inducer(kind.inducers[0]) is kind
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
+from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.policy import (
     HierarchyFile,
     HierarchySource,
@@ -18,7 +19,6 @@ from ppdm_sql.policy.policy import (
     PrefixLadder,
     Roles,
 )
-from ppdm_sql.policy.words import ALGORITHMS
 from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
@@ -107,7 +107,7 @@ def policies(draw: st.DrawFn) -> Policy:
     entity = more[0] if more else None
     target = draw(st.sampled_from([None, *quasi, *sensitive]))
     laddered = draw(st.sets(st.sampled_from([*quasi, *sensitive])))
-    algorithm = draw(st.sampled_from([name for name, kinds in ALGORITHMS.items() if "TABLE" in kinds]))
+    algorithm = draw(st.sampled_from(algorithms.makers_of("TABLE")))
     inducers = st.lists(st.builds(Inducer, words, st.none() | _options), max_size=2)
     picked = draw(st.lists(st.sampled_from(_requirements), min_size=1, unique_by=id))
     return Policy(

@@ -220,11 +220,11 @@ def test_the_options_are_recorded_and_explained(session, engine):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ("numbers = random", "numbers of PSEUDO DATA is uniform, midpoint or endpoint"),
-        ("numbers = 1", "numbers of PSEUDO DATA is uniform"),
-        ("numbers = (midpoint)", "numbers of PSEUDO DATA is uniform"),
-        ("bands = wide", "bands of PSEUDO DATA is even or width"),
-        ("bands = true", "bands of PSEUDO DATA is even or width"),
+        ("numbers = random", "numbers of PSEUDO DATA must be uniform, midpoint or endpoint"),
+        ("numbers = 1", "numbers of PSEUDO DATA must be uniform"),
+        ("numbers = (midpoint)", "numbers of PSEUDO DATA must be uniform"),
+        ("bands = wide", "bands of PSEUDO DATA must be even or width"),
+        ("bands = true", "bands of PSEUDO DATA must be even or width"),
         ("band = width", "did you mean bands"),
         ("algorithm = basegen, numbers = midpoint", "numbers of PSEUDO DATA is for pgen"),
         ("algorithm = basegen, bands = even", "bands of PSEUDO DATA is for pgen"),

@@ -55,7 +55,9 @@ def test_a_seed_is_as_large_as_that_of_a_policy_and_columns_are_named_as_in_sql(
     assert (made.rows, made.record.seed) == (250, 2**63 - 1)
     (told,) = session.execute(f"EXPLAIN {largest.replace('TABLE e', 'TABLE f')}")
     assert "age: from 0 to 120, as declared" in " | ".join(told.steps)
-    with pytest.raises(PolicyError, match="seed of PSEUDO DATA is a whole number from 0 to 9,223,372,036,854,775,807"):
+    with pytest.raises(
+        PolicyError, match="seed of PSEUDO DATA must be a whole number from 0 to 9,223,372,036,854,775,807"
+    ):
         session.execute(MADE.replace("seed = 7", f"seed = {2**63}"))
     with pytest.raises(PolicyError, match='the model has no column "agee": did you mean age'):
         session.execute(MADE.replace("TABLE e", "TABLE f").replace("(age,", "(agee,"))

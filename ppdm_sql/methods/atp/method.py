@@ -15,11 +15,11 @@ tree was pruned, the leaves of the result are judged on those counts and then on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from sqlglot import exp
@@ -31,21 +31,22 @@ from ppdm_sql.methods.atp.leaf_counts import recounted
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, label_of, label_passes
 from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
 from ppdm_sql.methods.atp.tree_pieces import Options, pieces_of, tree_of
+from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
 from ppdm_sql.methods.ldm import HOMOGENEITY, demands_of_rows
 from ppdm_sql.methods.plan import ModelPlan, Risk
 from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, check_all_public, refuse_nulls
 from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
-from ppdm_sql.policy.options import about_option, unknown_option
+from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_option, read_options
 from ppdm_sql.policy.policy import OptionValue, Policy
 from ppdm_sql.policy.words import did_you_mean, many, nearest, printable
 from ppdm_sql.source.encode import Lookup, joined_lookups
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, read_moment
 from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.grow import Grown
+from ppdm_sql.trees.inducers import Depth
 from ppdm_sql.trees.nominal import Nominal, grow_nominal
 from ppdm_sql.trees.tree import attribute_of
 from ppdm_sql.watching import Progress
@@ -57,41 +58,39 @@ MERGES = Risk(
 
 
 @dataclass(frozen=True)
-class Form:
-    """What can be set."""
-
-    form: str = "id3"
-    counts: str = "exact"
-    binning: str = "frequency"
-    bins: int = 6
-    min_leaf: int = 1
-    max_depth: int = 30
-    prune: bool = False
-    allow_root_leaf: bool = False
-    cuts: Mapping[str, tuple[At, ...]] = field(default_factory=dict)
+class AtpOptions:
+    form: Annotated[str, Choice("id3", "c45")] = "id3"
+    counts: Annotated[str, Choice("exact", "paper")] = "exact"
+    binning: Annotated[str, Choice("frequency", "width", "mdl")] = "frequency"
+    bins: Annotated[int, Whole(2, 1000)] = 6
+    min_leaf: Annotated[int, Whole(1, 10**9)] = 1
+    max_depth: Depth = 30
+    prune: Annotated[bool, Switch()] = False
+    allow_root_leaf: Annotated[bool, Switch()] = False
+    cuts: Annotated[OptionValue | None, AsWritten("a list of columns and where each is cut")] = None
 
     def told(self) -> Options:
         """What was set, for the model's record."""
-        names = ("form", "counts", "binning", "bins", "min_leaf", "max_depth", "prune", "allow_root_leaf")
-        return {name: getattr(self, name) for name in names}
+        return {name: value for name, value in vars(self).items() if name != "cuts"}
 
 
-_WORDS = {"form": ("id3", "c45"), "counts": ("exact", "paper"), "binning": ("frequency", "width", "mdl")}
-_WHOLE = {"bins": (2, 1000), "min_leaf": (1, 10**9), "max_depth": (1, 500)}
-_SWITCHES = ("prune", "allow_root_leaf")
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses wrong cuts before anything runs, if the columns they name are known."""
+    if source is not None:
+        declared_cuts(read_options(AtpOptions, policy.options, "ALGORITHM atp"), source)
 
 
-def atp(
-    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
-) -> ModelPlan:
+def plan_atp(job: Job) -> ModelPlan:
     """The plan of a tree whose leaves all meet the policy."""
-    form = form_of(policy, source)
-    demands = demands_of_rows(engine, source, policy)
-    check_all_public(source, hierarchies, demands, "atp")
+    form = job.options(AtpOptions)
+    engine, source = job.engine, job.source
+    cuts = declared_cuts(form, source)
+    demands = demands_of_rows(job)
+    check_all_public(job, demands)
     refuse_nulls(engine, source)
     assert source.target is not None
     target = source.info(source.target)
-    progress("reading the table", 0, None)
+    job.progress("reading the table", 0, None)
     classes_of, classes, whole = class_lookup(engine, source.relation, target)
     judge = _judge(form, demands, whole)
     if not whole.sum():
@@ -100,15 +99,15 @@ def atp(
     columns = [source.info(name) for name in attributes_of(source)]
     if not columns:
         raise PolicyError("a tree needs at least one attribute beside the target")
-    bins = Bins(form.bins, form.binning, demands.least_rows, form.cuts)
+    bins = Bins(form.bins, form.binning, demands.least_rows, cuts)
     asked = asked_columns(engine, source.relation, columns, classes_of, bins)
-    grown = _grown(engine, source, asked, classes_of, whole, form, progress)
-    progress("pruning the tree", 0, None)
+    grown = _grown(engine, source, asked, classes_of, whole, form, job.progress)
+    job.progress("pruning the tree", 0, None)
     before = sum(not node.children for node in grown)
     pruned = prune(pieces_of(grown), judge)
     _check_result(pruned, demands, form, before)
     tree = tree_of(pruned.root, asked, attribute_of(target), classes, {**form.told(), "k": demands.k})
-    progress("attacking the tree", 0, None)
+    job.progress("attacking the tree", 0, None)
     found = recounted(engine, tree, source, demands)
     rank = "gain ratio" if form.form == "c45" else "gain"
     return ModelPlan(
@@ -128,7 +127,13 @@ def atp(
     )
 
 
-def _judge(form: Form, demands: ClassDemands, whole: Ints) -> Judge:
+ATP = Method(
+    "atp", MODEL, AtpOptions, OF_CLASSES,
+    needs_target=True, takes_hierarchies=False, plan_model=plan_atp, check_options=check_options,
+)  # fmt: skip
+
+
+def _judge(form: AtpOptions, demands: ClassDemands, whole: Ints) -> Judge:
     if form.counts == "exact":
         return ByCounts(demands)
     for requirement in demands.others:  # one that labels cannot tell is refused before any work starts
@@ -137,7 +142,13 @@ def _judge(form: Form, demands: ClassDemands, whole: Ints) -> Judge:
 
 
 def _grown(
-    engine: Engine, source: Source, asked: Sequence[Asked], target: Lookup, whole: Ints, form: Form, progress: Progress
+    engine: Engine,
+    source: Source,
+    asked: Sequence[Asked],
+    target: Lookup,
+    whole: Ints,
+    form: AtpOptions,
+    progress: Progress,
 ) -> list[Grown]:
     query = exp.Select().from_(source.relation.table("r"))
     query, codes = joined_lookups(engine, query, [*(one.lookup for one in asked), target], "r")
@@ -157,7 +168,7 @@ def _grown(
     )
 
 
-def _check_result(pruned: Pruned, demands: ClassDemands, form: Form, before: int) -> None:
+def _check_result(pruned: Pruned, demands: ClassDemands, form: AtpOptions, before: int) -> None:
     """Refuses what the paper's estimates let through, and a tree of which nothing is left."""
     counts = np.stack([leaf.counts for leaf in leaves_of(pruned.root)])
     wrong = ~demands.hold(counts)
@@ -182,43 +193,12 @@ def _check_result(pruned: Pruned, demands: ClassDemands, form: Form, before: int
 # -- options ---------------------------------------------------------------------------------------------
 
 
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs; cuts names columns, which have to be known."""
-    for option, value in policy.options.items():
-        if option != "cuts" or source is not None:
-            _read(option, value, source)
-
-
-def form_of(policy: Policy, source: Source) -> Form:
-    """The options of the policy, checked."""
-    found = Form()
-    for option, value in policy.options.items():
-        found = replace(found, **_read(option, value, source))
-    return found
-
-
-def _read(option: str, value: OptionValue, source: Source | None) -> dict[str, Any]:
-    with about_option(option):
-        if option == "cuts" and source is not None:
-            return {option: _declared(value, source)}
-        return {option: _plain(option, value)}
-
-
-def _plain(option: str, value: OptionValue) -> Any:
-    if option in _WORDS:
-        if value not in _WORDS[option]:
-            raise PolicyError(f"{option} of ALGORITHM atp is {' or '.join(_WORDS[option])}")
-        return value
-    if option in _WHOLE:
-        least, most = _WHOLE[option]
-        if not isinstance(value, Fraction) or value.denominator != 1 or not least <= value <= most:
-            raise PolicyError(f"{option} of ALGORITHM atp is a whole number from {least} to {most:,}")
-        return int(value)
-    if option in _SWITCHES:
-        if not isinstance(value, bool):
-            raise PolicyError(f"{option} of ALGORITHM atp is true or false")
-        return value
-    raise unknown_option("ALGORITHM atp", option, [*_WORDS, *_WHOLE, *_SWITCHES, "cuts"])
+def declared_cuts(options: AtpOptions, source: Source) -> dict[str, tuple[At, ...]]:
+    """Where the policy cuts columns, by column."""
+    if options.cuts is None:
+        return {}
+    with about_option("cuts"):
+        return _declared(options.cuts, source)
 
 
 def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:

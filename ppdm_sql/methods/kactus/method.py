@@ -18,26 +18,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
-from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.kactus.repair import DROPPED, Holds, Moves, Rules, repair
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import Tree, cut_off, figures
 from ppdm_sql.methods.kactus.working_tables import Table, Walked, encoded, with_categories
-from ppdm_sql.methods.mondrian.method import secret_of
-from ppdm_sql.methods.plan import ENTITY, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import Private, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis
-from ppdm_sql.methods.shared.limits import Demands
-from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
+from ppdm_sql.policy.options import Exact, Switch, Whole
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import Closeness, KAnonymity
+from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import column
 from ppdm_sql.trees.nominal import grow_nominal
 from ppdm_sql.watching import Progress
 
@@ -61,118 +60,59 @@ SWAPPING = Risk(
 )
 
 
-def kactus(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
+@dataclass(frozen=True)
+class KactusOptions:
     """The predecessor: suppression only, and the rows that help small branches out are drawn at random."""
-    return _planned(engine, source, policy, hierarchies, private, progress)
 
-
-def kactus2(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
-    """Rows are chosen by entropy; with a swap_threshold some get the value of a small branch."""
-    return _planned(engine, source, policy, hierarchies, private, progress)
-
-
-def _planned(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
-    """The plan; the working tables it reads stay until the session ends."""
-    options = _options(policy)
-    _check_roles(source, policy, hierarchies)
-    demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
-    table = encoded(engine, source, source.sensitive if demanding else (), private, progress)
-    _check_target(policy, table.axes[table.target])
-    rows = table.coded.rows
-    secrets = [
-        secret_of(
-            engine,
-            table.axes[name],
-            demanding,
-            hierarchies.get(name),
-            rows,
-            nulls_as_value=name in source.nulls_as_value,
-        )
-        for name in table.secrets
-    ]
-    demands = Demands(k, tuple(secrets))
-    demands.check_whole(table.coded.rows, _persons(engine, table), source.entity is not None)
-    table = with_categories(engine, table, k, progress)
-    tree = _tree(engine, table, options, k, progress)
-    progress("sending rows down the tree", 0, None)
-    walked = table.walk(tree, private)
-    progress("repairing small classes", 0, None)
-    moves = _repaired(table, tree, walked, demands, options, policy)
-    return _plan(table, tree, walked, moves, options, policy, private)
-
-
-# -- options and roles -----------------------------------------------------------------------------------
+    pool_non_complying: Annotated[bool, Switch()] = True
+    compensate_at_root: Annotated[bool, Switch()] = False
+    join_existing_group: Annotated[bool, Switch()] = False
+    prune: Annotated[bool, Switch()] = False
+    min_leaf: Annotated[int | None, Whole(1, word="k")] = None  # None: k
 
 
 @dataclass(frozen=True)
-class Options:
-    swap_threshold: Fraction = Fraction(0)
-    pool_non_complying: bool = False
-    compensate_at_root: bool = False
-    join_existing_group: bool = False
-    strict_swap: bool = False
-    prune: bool = False
-    min_leaf: int | None = None  # None: k
+class Kactus2Options(KactusOptions):
+    """Rows are chosen by entropy; with a swap_threshold some get the value of a small branch."""
+
+    pool_non_complying: Annotated[bool, Switch()] = False
+    swap_threshold: Annotated[Fraction, Exact(Fraction(0), Fraction(1))] = Fraction(0)
+    strict_swap: Annotated[bool, Switch()] = False
 
 
-_ONLY_KACTUS2 = ("swap_threshold", "strict_swap")
+def plan_kactus(job: Job) -> TablePlan:
+    """Suppression alone."""
+    return _planned(job, Kactus2Options(**vars(job.options(KactusOptions))))
 
 
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs."""
-    _options(policy)
+def plan_kactus2(job: Job) -> TablePlan:
+    """With swapping, where the policy allows it."""
+    return _planned(job, job.options(Kactus2Options))
 
 
-def _options(policy: Policy) -> Options:
-    second = policy.algorithm == "kactus2"
-    found = Options(pool_non_complying=not second)
-    known = [name for name in vars(found) if second or name not in _ONLY_KACTUS2]
-    for name, value in policy.options.items():
-        if name not in known:
-            raise unknown_option(f"ALGORITHM {policy.algorithm}", name, known)
-        if name == "swap_threshold":
-            if not isinstance(value, Fraction) or not 0 <= value <= 1:
-                raise OptionError(name, "swap_threshold of ALGORITHM kactus2 is a number from 0 to 1")
-            found = replace(found, swap_threshold=value)
-        elif name == "min_leaf":
-            found = replace(found, min_leaf=_min_leaf(policy, value))
-        elif not isinstance(value, bool):
-            raise OptionError(name, f"{name} of ALGORITHM {policy.algorithm} is true or false")
-        else:
-            switched: dict[str, bool] = {name: value}
-            found = replace(found, **switched)  # type: ignore[arg-type]
-    return found
+KACTUS = Method(
+    "kactus", ROWS, KactusOptions, OF_COUNTS,
+    needs_target=True, takes_hierarchies=False, labels_new_rows=True, plan_table=plan_kactus,
+)  # fmt: skip
+KACTUS2 = replace(KACTUS, name="kactus2", options=Kactus2Options, plan_table=plan_kactus2)
 
 
-def _min_leaf(policy: Policy, value: object) -> int | None:
-    if value == "k":
-        return None
-    if not isinstance(value, Fraction) or value.denominator != 1 or value < 1:
-        told = f"min_leaf of ALGORITHM {policy.algorithm} is a whole number from 1 on, or k"
-        raise OptionError("min_leaf", told)
-    return int(value)
+def _planned(job: Job, options: Kactus2Options) -> TablePlan:
+    """The plan; the working tables it reads stay until the session ends."""
+    engine, source, policy = job.engine, job.source, job.policy
+    _check_roles(source, policy, job.hierarchies)
+    table = encoded(engine, source, job.sensitive, job.private, job.progress)
+    _check_target(policy, table.axes[table.target])
+    rows = table.coded.rows
+    demands = Demands(job.k, tuple(secret_of(job, table.axes[name], rows) for name in table.secrets))
+    demands.check_whole(rows, counted_units(job, table.coded), job.counts_persons)
+    table = with_categories(engine, table, job.k, job.progress)
+    tree = _tree(engine, table, options, job.k, job.progress)
+    job.progress("sending rows down the tree", 0, None)
+    walked = table.walk(tree, job.private)
+    job.progress("repairing small classes", 0, None)
+    moves = _repaired(table, tree, walked, demands, options, policy)
+    return _plan(table, tree, walked, moves, options, policy, job.private)
 
 
 def _check_roles(source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -200,18 +140,10 @@ def _check_target(policy: Policy, axis: Axis) -> None:
         )
 
 
-def _persons(engine: Engine, table: Table) -> int:
-    """What k counts in the whole table."""
-    if table.source.entity is None:
-        return table.coded.rows
-    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
-    return int(engine.fetch_one(exp.Select(expressions=[counted]).from_(table.coded.table.table()))[0])
-
-
 # -- the tree --------------------------------------------------------------------------------------------
 
 
-def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Progress) -> Tree:
+def _tree(engine: Engine, table: Table, options: Kactus2Options, k: int, progress: Progress) -> Tree:
     # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
     least = 2 if options.prune else k
     grown = grow_nominal(
@@ -231,7 +163,9 @@ def _tree(engine: Engine, table: Table, options: Options, k: int, progress: Prog
 # -- the repair ------------------------------------------------------------------------------------------
 
 
-def _repaired(table: Table, tree: Tree, walked: Walked, demands: Demands, options: Options, policy: Policy) -> Moves:
+def _repaired(
+    table: Table, tree: Tree, walked: Walked, demands: Demands, options: Kactus2Options, policy: Policy
+) -> Moves:
     rows: dict[int, dict[int, int]] = {}
     for node, kind, count in zip(walked.node.tolist(), walked.kind.tolist(), walked.rows.tolist(), strict=True):
         rows.setdefault(node, {})[kind] = count
@@ -274,7 +208,7 @@ def _plan(
     tree: Tree,
     walked: Walked,
     moves: Moves,
-    options: Options,
+    options: Kactus2Options,
     policy: Policy,
     private: Private,
 ) -> TablePlan:
@@ -295,7 +229,7 @@ def _plan(
 
 
 def _steps(
-    table: Table, tree: Tree, told: Mapping[str, int | Fraction | str], options: Options, policy: Policy
+    table: Table, tree: Tree, told: Mapping[str, int | Fraction | str], options: Kactus2Options, policy: Policy
 ) -> tuple[str, ...]:
     cut = sum(len(one.boundaries) for one in table.categories)
     rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"

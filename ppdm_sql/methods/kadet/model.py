@@ -18,41 +18,34 @@ without it), a candidate that was taken is gone, and parts of a span, not the sp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.methods.kadet.row_codes import Beside, beside
 from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
 from ppdm_sql.methods.kadet.spans import Spans, class_counts
 from ppdm_sql.methods.kadet.split_queue import Growth
-from ppdm_sql.methods.kadet.split_scores import Asked, Form
+from ppdm_sql.methods.kadet.split_scores import Asked, KadetOptions
 from ppdm_sql.methods.plan import ModelPlan, Risk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
+    PINNED,
     ClassDemands,
     attributes_of,
-    borders_are_pinned,
     demands_of,
     hidden_columns,
     refuse_nulls,
 )
 from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
 from ppdm_sql.methods.shared.person_rows import rows_of_persons
-from ppdm_sql.policy.options import about_option, unknown_option
-from ppdm_sql.policy.policy import OptionValue, Policy
 from ppdm_sql.policy.words import many
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit import Audit
 from ppdm_sql.trees.coded import Training, make_training
 from ppdm_sql.trees.prune import error_based
 from ppdm_sql.trees.tree import Tree
-from ppdm_sql.watching import Progress
 
 _BINS = 255
 _CONFIDENCE = 0.25
@@ -72,35 +65,35 @@ REFUSALS = Risk(
 )
 
 
-def kadet(
-    engine: Engine, source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy], progress: Progress
-) -> ModelPlan:
+def plan_kadet_model(job: Job) -> ModelPlan:
     """The plan of a tree whose spans all meet the policy."""
-    form = form_of(policy)
-    demands = demands_of(source, policy)
-    check_hierarchies(source, hierarchies)
+    form = job.options(KadetOptions)
+    engine, source = job.engine, job.source
+    demands = demands_of(job)
+    check_hierarchies(source, job.hierarchies)
     refuse_nulls(engine, source)
-    progress("reading the table", 0, None)
+    job.progress("reading the table", 0, None)
     known = beside(engine, source, hidden_columns(source, demands))
     demands = replace(demands, hidden=known.hidden)
-    training = _training(engine, source, known, demands if form.borders == "pinned" else None)
+    training = _training(engine, source, known, demands if form.borders == PINNED else None)
     whole = class_counts(engine, training)  # with all that is known of rows beside their class
     public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
     spans = Spans(engine, training, whole, public)
+    least = demands.k if form.categories == "common" else 1
     try:
         demands.check_whole(training.target.name, whole)
-        asked = asked_attributes(engine, source, training, hierarchies, demands.k if form.categories == "common" else 1)
+        asked = asked_attributes(engine, source, training, job.hierarchies, least)
         growth = Growth(spans, asked, demands, form)
-        growth.run(progress)
+        growth.run(job.progress)
     finally:
         spans.close()
     before = len(growth.nodes)
-    if form.prune:
+    if form.is_pruned:
         error_based(growth.nodes, _CONFIDENCE)
     declared = {name: info.declared for name, info in source.columns.items()}
-    told: dict[str, str | int | float | bool] = {**_told(form), "k": demands.k}
-    tree = tree_of(engine, training, asked, hierarchies, growth.nodes, growth.levels, declared, told)
-    progress("attacking the tree", 0, None)
+    told = {**form.told(), "k": demands.k}
+    tree = tree_of(engine, training, asked, job.hierarchies, growth.nodes, growth.levels, declared, told)
+    job.progress("attacking the tree", 0, None)
     found = attacked(engine, tree, source, demands)
     return _plan(source, training, asked, growth, tree, found, demands, before)
 
@@ -165,71 +158,9 @@ def _steps(
         f"encode {known} public and {len(private)} private attributes of {many(training.rows, 'row')} into codes",
         f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
         f"requirements; {growth.dropped} candidates dropped",
-        f"{before} nodes grown, {len(tree.nodes)} left after pruning" if growth.form.prune else f"{before} nodes grown",
+        f"{before} nodes grown, {len(tree.nodes)} left after pruning"
+        if growth.form.is_pruned
+        else f"{before} nodes grown",
         attack_step(found, growth.demands.counted.removesuffix("s")),
         *one_leaf_step(tree),
     )
-
-
-# -- options ---------------------------------------------------------------------------------------------
-
-
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs."""
-    form_of(policy)
-
-
-def form_of(policy: Policy) -> Form:
-    """The options of the policy, checked."""
-    options = dict(policy.options)
-    name = options.pop("form", "c45")
-    if name not in ("id3", "c45"):
-        raise OptionError("form", "form of ALGORITHM kadet is id3 or c45")
-    found = Form(str(name), prune=name == "c45")
-    for option, value in options.items():
-        if option not in _READERS:
-            raise unknown_option("ALGORITHM kadet", option, ["form", *_READERS])
-        with about_option(option):
-            read: dict[str, Any] = {option: _READERS[option](option, value)}
-        found = replace(found, **read)
-    return found
-
-
-def _switch(option: str, value: OptionValue) -> bool:
-    if not isinstance(value, bool):
-        raise PolicyError(f"{option} of ALGORITHM kadet is true or false")
-    return value
-
-
-def _whole(option: str, value: OptionValue) -> int:
-    most = {"max_depth": 500}.get(option, 10**9)
-    if not isinstance(value, Fraction) or value.denominator != 1 or not 1 <= value <= most:
-        raise PolicyError(f"{option} of ALGORITHM kadet is a whole number from 1 to {most:,}")
-    return int(value)
-
-
-def _borders(option: str, value: OptionValue) -> str:
-    return "pinned" if borders_are_pinned(value) else "values"
-
-
-def _categories(option: str, value: OptionValue) -> str:
-    if value not in ("common", "all"):
-        raise PolicyError(f"{option} of ALGORITHM kadet is common or all")
-    return str(value)
-
-
-_READERS: Mapping[str, Callable[[str, OptionValue], bool | int | str]] = {
-    "weight_gain": _switch,
-    "mdl": _switch,
-    "prune": _switch,
-    "min_leaf": _whole,
-    "max_depth": _whole,
-    "borders": _borders,
-    "categories": _categories,
-}
-
-
-def _told(form: Form) -> dict[str, str | int | float | bool]:
-    """What was set, for the model's record."""
-    kept = {name: getattr(form, name) for name in _READERS}
-    return {"form": form.name, **kept}

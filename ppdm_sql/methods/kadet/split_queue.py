@@ -21,7 +21,7 @@ import numpy as np
 
 from ppdm_sql.methods.kadet.row_slots import Branching
 from ppdm_sql.methods.kadet.spans import STOPS, Spans
-from ppdm_sql.methods.kadet.split_scores import Asked, Candidate, Form, Scores
+from ppdm_sql.methods.kadet.split_scores import Asked, Candidate, KadetOptions, Scores
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.trees.candidates import Found
 from ppdm_sql.trees.criteria import Ints
@@ -70,7 +70,7 @@ class Growth:
     spans: Spans
     asked: Sequence[Asked]
     demands: ClassDemands
-    form: Form
+    form: KadetOptions
     nodes: list[Grown] = field(init=False)
     levels: dict[int, int] = field(default_factory=dict)  # node -> level of its split
     dropped: int = 0

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log2
+from typing import Annotated
 
 import numpy as np
 
 from ppdm_sql.methods.kadet.class_sums import Entries, Sums, grouped
 from ppdm_sql.methods.kadet.spans import Spans
-from ppdm_sql.methods.shared.class_limits import ClassDemands
+from ppdm_sql.methods.shared.class_limits import PINNED, Borders, ClassDemands
+from ppdm_sql.policy.options import Choice, Switch, Whole
 from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy, split_information, times_log
+from ppdm_sql.trees.inducers import Depth
 
 _DIGITS = 9  # scores that agree so far are equal
 
@@ -40,21 +43,29 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Form:
+class KadetOptions:
     """ID3 ranks by gain, C4.5 by gain ratio."""
 
-    name: str = "c45"
-    weight_gain: bool = False
-    mdl: bool = False
-    prune: bool = True
-    min_leaf: int = 1
-    max_depth: int = 30
-    borders: str = "pinned"
-    categories: str = "common"
+    form: Annotated[str, Choice("id3", "c45")] = "c45"
+    weight_gain: Annotated[bool, Switch()] = False
+    mdl: Annotated[bool, Switch()] = False
+    prune: Annotated[bool | None, Switch()] = None  # None: as the form does
+    min_leaf: Annotated[int, Whole(1, 10**9)] = 1
+    max_depth: Depth = 30
+    borders: Borders = PINNED
+    categories: Annotated[str, Choice("common", "all")] = "common"
 
     @property
     def by_ratio(self) -> bool:
-        return self.name == "c45"
+        return self.form == "c45"
+
+    @property
+    def is_pruned(self) -> bool:
+        return self.by_ratio if self.prune is None else self.prune
+
+    def told(self) -> dict[str, str | int | float | bool]:
+        """What was set, for the model's record."""
+        return {**vars(self), "prune": self.is_pruned}
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ class Scores:
     spans: Spans
     asked: Sequence[Asked]
     demands: ClassDemands
-    form: Form
+    form: KadetOptions
     _possible: dict[tuple[int, tuple[int, ...]], tuple[Ints, Ints]] = field(default_factory=dict)
     _wrong: dict[int, tuple[Sums, Flags]] = field(default_factory=dict)  # attribute -> all spans, cuts they forbid
 

@@ -17,27 +17,25 @@ Rows stay in the database; what Python sees are the spans that somebody has, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet import model
 from ppdm_sql.methods.kadet.span_labels import span_labels, writers_of
 from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
 from ppdm_sql.methods.shared.class_limits import demands_of, hidden_columns
-from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.encode import canonical
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column, own
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import CLASS, SPAN, span_expression
 from ppdm_sql.trees.expression import bound
-from ppdm_sql.watching import Progress
 
 _SPANNED, _LABELS, _N = own("ppdm_spanned"), own("ppdm_labels"), "ppdm_n"
 PRIVATE_VALUES = Risk(
@@ -47,26 +45,15 @@ PRIVATE_VALUES = Risk(
 )
 
 
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs."""
-    model.check_options(policy, source)
-
-
-def kadet(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
+def plan_kadet_table(job: Job) -> TablePlan:
     """The plan of a table equivalent to the tree; the working tables it reads stay until the session ends."""
-    learned = model.kadet(engine, source, policy, hierarchies, progress)
-    demands = demands_of(source, policy)
+    engine, source, private = job.engine, job.source, job.private
+    learned = model.plan_kadet_model(job)
+    demands = demands_of(job)
     shown = Shown.of(source, learned, hidden_columns(source, demands))
-    progress("describing groups", 0, None)
+    job.progress("describing groups", 0, None)
     _store_spans(engine, source, learned, shown, private)
-    writers, suppressed = writers_of(engine, source, learned.tree, learned.public, hierarchies, demands.k)
+    writers, suppressed = writers_of(engine, source, learned.tree, learned.public, job.hierarchies, demands.k)
     spans, rows = _spans(engine)
     labels = span_labels(learned.tree, learned.public, [span for span, _ in spans], writers, suppressed)
     sizes = _load_labels(engine, learned.public, spans, labels, rows)

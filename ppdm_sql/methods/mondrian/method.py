@@ -14,15 +14,16 @@ each column (they become labels).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, Tree
 from ppdm_sql.methods.mondrian.partition_tables import KNOWN, RESPONSE, SQUARES, SUM, Cells
@@ -30,16 +31,12 @@ from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Resp
 from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
-from ppdm_sql.methods.shared.limits import Demands, Secret
-from ppdm_sql.policy.options import unknown_option
-from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
+from ppdm_sql.policy.options import Choice, Whole
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
-from ppdm_sql.watching import Progress
 
 LABELS = own("ppdm_labels")
 _CLASS = "ppdm_class"
@@ -58,28 +55,32 @@ EXTREMES = Risk(
 )
 
 
-def mondrian(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
+@dataclass(frozen=True)
+class MondrianOptions:
+    max_parts: Annotated[int | None, Whole(1)] = None
+    ranges: Annotated[str, Choice("cuts", "extent")] = "cuts"
+
+    @property
+    def extent(self) -> bool:
+        return self.ranges == "extent"
+
+
+def plan_mondrian(job: Job) -> TablePlan:
     """The plan of a partition; the working tables it reads stay until the session ends."""
-    options = _options(policy)
+    options = job.options(MondrianOptions)
+    engine, source = job.engine, job.source
     if not source.quasi:
         raise PolicyError("ALGORITHM mondrian partitions by quasi-identifiers: name some in QUASI IDENTIFIER (...)")
-    table = _read(engine, source, policy, hierarchies, private, progress)
-    table.demands.check_whole(table.coded.rows, _persons(engine, source, table), source.entity is not None)
-    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, progress)
+    table = _read(job)
+    table.demands.check_whole(table.coded.rows, counted_units(job, table.coded), job.counts_persons)
+    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, job.progress)
     table.cells.build()
     tree = grower.grow(table.coded.rows, None if options.max_parts is None else options.max_parts - 1)
     parts = table.cells.finish()
-    progress("labelling", 0, None)
+    job.progress("labelling", 0, None)
     published = _publish(engine, source, table, tree, parts, options)
     return TablePlan(
-        query=_query(engine, source, table, parts, private),
+        query=_query(engine, source, table, parts, job.private),
         published=source.published,
         classes=published.classes,
         rows=table.coded.rows,
@@ -89,31 +90,7 @@ def mondrian(
     )
 
 
-# -- options ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Options:
-    max_parts: int | None = None
-    extent: bool = False
-
-
-def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options before anything runs."""
-    _options(policy)
-
-
-def _options(policy: Policy) -> Options:
-    known = ("max_parts", "ranges")
-    for name in policy.options:
-        if name not in known:
-            raise unknown_option("ALGORITHM mondrian", name, known)
-    most, ranges = policy.options.get("max_parts"), policy.options.get("ranges", "cuts")
-    if most is not None and not (isinstance(most, Fraction) and most.denominator == 1 and most >= 1):
-        raise OptionError("max_parts", "max_parts of ALGORITHM mondrian is a whole number from 1 on")
-    if ranges not in ("cuts", "extent"):
-        raise OptionError("ranges", "ranges of ALGORITHM mondrian is cuts or extent")
-    return Options(int(most) if isinstance(most, Fraction) else None, ranges == "extent")
+MONDRIAN = Method("mondrian", ROWS, MondrianOptions, OF_COUNTS, plan_table=plan_mondrian)
 
 
 # -- reading ---------------------------------------------------------------------------------------------
@@ -131,27 +108,18 @@ class _Table:
     response: Response
 
 
-def _read(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> _Table:
-    demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
-    secret = source.sensitive if demanding else ()
+def _read(job: Job) -> _Table:
+    engine, source, secret = job.engine, job.source, job.sensitive
     names = list(dict.fromkeys([*source.quasi, *([source.target] if source.target else []), *secret]))
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
     axes = {}
     for number, name in enumerate(names):
-        progress("reading columns", number, len(names))
+        job.progress("reading columns", number, len(names))
         if name in source.quasi:
-            axes[name] = quasi_axis(engine, source, name, k, hierarchies.get(name))
+            axes[name] = quasi_axis(engine, source, name, job.k, job.hierarchies.get(name))
         else:
             axes[name] = counted_axis(engine, source, name)
-    progress("encoding", 0, None)
-    extra = dict(private.columns)
+    job.progress("encoding", 0, None)
+    extra = dict(job.private.columns)
     if source.entity is not None:
         extra[ENTITY] = canonical(engine, source.info(source.entity), "r")
     lookups = {name: axis.lookup for name, axis in axes.items()}
@@ -162,45 +130,11 @@ def _read(
         numeric=numeric,
         secrets=tuple(coded.codes[name] for name in secret),
     )
-    secrets = [
-        secret_of(
-            engine,
-            axes[name],
-            demanding,
-            hierarchies.get(name),
-            coded.rows,
-            nulls_as_value=name in source.nulls_as_value,
-        )
-        for name in secret
-    ]
+    secrets = tuple(secret_of(job, axes[name], coded.rows) for name in secret)
     cells = _cells(engine, source, coded, axes, columns)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
     quasi = tuple(axes[name] for name in source.quasi)
-    return _Table(quasi, coded, cells, columns, Demands(k, tuple(secrets)), response)
-
-
-def secret_of(
-    engine: Engine,
-    axis: Axis,
-    demanding: Sequence[Requirement],
-    hierarchy: Hierarchy | None,
-    rows: int,
-    *,
-    nulls_as_value: bool,
-) -> Secret:
-    """A sensitive column; where a distance is left open it is settled by the column."""
-    asked = tuple(
-        replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
-        for item in demanding
-    )
-    totals, unknown = axis.rows, rows - int(axis.rows.sum())
-    null_code = axis.null_code if nulls_as_value else None
-    if null_code is not None:
-        totals, unknown = np.append(totals, unknown), 0
-    levels = None
-    if hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(engine)], null_code)
-    return Secret(axis.info.name, asked, totals, levels, unknown)
+    return _Table(quasi, coded, cells, columns, Demands(job.k, secrets), response)
 
 
 def _is_numeric(axis: Axis) -> bool:
@@ -239,14 +173,6 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> None:
     engine.analyze(RESPONSE)
 
 
-def _persons(engine: Engine, source: Source, table: _Table) -> int:
-    """What k counts in the whole table."""
-    if source.entity is None:
-        return table.coded.rows
-    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
-    return int(engine.fetch_one(exp.Select(expressions=[counted]).from_(table.coded.table.table()))[0])
-
-
 # -- labels ----------------------------------------------------------------------------------------------
 
 
@@ -257,7 +183,9 @@ class _Published:
     marker: str
 
 
-def _publish(engine: Engine, source: Source, table: _Table, tree: Tree, parts: Name, options: Options) -> _Published:
+def _publish(
+    engine: Engine, source: Source, table: _Table, tree: Tree, parts: Name, options: MondrianOptions
+) -> _Published:
     """Loads the label of every part; parts that print the same are one class."""
     extents = table.cells.extents(parts)
     shown, place = np.unique(tree.emitted(options.max_parts)[extents[PART]], return_inverse=True)
@@ -328,7 +256,9 @@ def _unchanged(engine: Engine, source: Source, table: _Table, name: str) -> exp.
     return engine.exact_text(copy) if source.info(name).kind is Kind.TEXT else copy
 
 
-def _steps(source: Source, table: _Table, tree: Tree, published: _Published, options: Options) -> tuple[str, ...]:
+def _steps(
+    source: Source, table: _Table, tree: Tree, published: _Published, options: MondrianOptions
+) -> tuple[str, ...]:
     k = f"{table.demands.k} {'persons' if source.entity is not None else 'rows'}"
     rule = {
         ClassEntropy: f'the split that leaves the least entropy of "{source.target}"',

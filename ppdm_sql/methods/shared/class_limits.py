@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from sqlglot import exp
@@ -12,20 +13,18 @@ from sqlglot import exp
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import Risk
 from ppdm_sql.methods.shared.limits import Demands, Secret
-from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.options import Choice
 from ppdm_sql.requirements import (
-    Closeness,
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
-    KAnonymity,
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
 )
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.criteria import Flags, Ints
@@ -36,11 +35,9 @@ BORDERS = Risk(
 )
 
 
-def borders_are_pinned(given: object) -> bool:
-    """The option borders: at numbers that enough rows lie around on both sides, or between any two values."""
-    if given not in ("pinned", "values"):
-        raise PolicyError("borders is pinned or values")
-    return given == "pinned"
+# The option borders: at numbers that enough rows lie around on both sides, or between any two values.
+PINNED = "pinned"
+Borders: TypeAlias = Annotated[str, Choice(PINNED, "values")]
 
 
 @dataclass(frozen=True)
@@ -181,20 +178,15 @@ class ClassDemands:
             )
 
 
-def demands_of(source: Source, policy: Policy, *, takes_private: bool = True) -> ClassDemands:
-    """The policy's requirements; one that a tree cannot keep is refused rather than passed over.
+def demands_of(job: Job, *, takes_private: bool = True) -> ClassDemands:
+    """The policy's requirements; one that can protect nothing is refused rather than passed over.
 
     takes_private: whether the method lets a tree ask for columns that are not quasi-identifiers.
     """
-    method = f"ALGORITHM {policy.algorithm}"
+    source, method, others = job.source, job.owner, job.value_requirements
     if source.target is None:
         raise PolicyError(f"{method} learns a tree of classes: name the class in TARGET (...)")
-    # without k, too, no value is named and no group is formed that is one person's
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=_LEAST_K)
-    others = tuple(item for item in policy.requirements if not isinstance(item, KAnonymity))
     public = source.target in source.quasi
-    if any(isinstance(item, Closeness) for item in others):
-        raise PolicyError(f"{method} does not know t: limit what a class may tell by simple_l, entropy_l or confidence")
     hidden = [name for name in source.sensitive if name != source.target]
     if others and public and not hidden:
         words = ", ".join(item.word for item in others)
@@ -209,7 +201,8 @@ def demands_of(source: Source, policy: Policy, *, takes_private: bool = True) ->
             f"{listed} as well: leave them out of the SELECT, or use kadet"
         )
     sensitive = source.target in source.sensitive
-    return ClassDemands(k, others, public, of_persons=source.entity is not None, class_is_sensitive=sensitive)
+    k = job.k_or(_LEAST_K)  # without k, too, no value is named and no group is formed that is one person's
+    return ClassDemands(k, others, public, of_persons=job.counts_persons, class_is_sensitive=sensitive)
 
 
 def hidden_columns(source: Source, demands: ClassDemands) -> list[str]:
@@ -222,21 +215,20 @@ def attributes_of(source: Source) -> tuple[str, ...]:
     return tuple(name for name in source.published if name != source.target)
 
 
-def check_all_public(source: Source, hierarchies: Mapping[str, Hierarchy], demands: ClassDemands, method: str) -> None:
+def check_all_public(job: Job, demands: ClassDemands) -> None:
     """Methods that count the rows of leaves: a person's leaf is his span only where every attribute is known."""
+    source = job.source
     private = [name for name in attributes_of(source) if name not in source.quasi]
     if private:
         raise PolicyError(
-            f"ALGORITHM {method} counts the rows of leaves, which protects only where every attribute is known: "
+            f"{job.owner} counts the rows of leaves, which protects only where every attribute is known: "
             f"{_made_public(private, source.sensitive)}, or use kadet, which takes private attributes"
         )
     if demands.class_is_public:
-        raise PolicyError(
-            f'ALGORITHM {method} takes a private class: "{source.target}" is a quasi-identifier, use kadet'
-        )
-    along = next(iter(hierarchies), None)
+        raise PolicyError(f'{job.owner} takes a private class: "{source.target}" is a quasi-identifier, use kadet')
+    along = next(iter(job.hierarchies), None)
     if along is not None:
-        raise PolicyError(f'ALGORITHM {method} does not generalize: leave out the HIERARCHY of "{along}"')
+        raise PolicyError(f'{job.owner} does not generalize: leave out the HIERARCHY of "{along}"')
 
 
 def _made_public(private: Sequence[str], sensitive: Sequence[str]) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+from sqlglot import exp
 
+from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.checks.outcome import Figure, achieved_text
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.mondrian.level_counts import Histogram, Tally
+from ppdm_sql.methods.plan import ENTITY
+from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import (
+    Closeness,
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
@@ -22,7 +28,9 @@ from ppdm_sql.requirements import (
     Requirement,
     SimpleDiversity,
 )
+from ppdm_sql.source.encode import Coded
 from ppdm_sql.source.lines import Flags, Ints
+from ppdm_sql.statements.names import column
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,32 @@ class Secret:
             left = np.flatnonzero(fine)
             fine[left] = satisfied(requirement, known[left], self.reference, self.levels)
         return fine
+
+
+def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
+    """A sensitive column; where a distance is left open it is settled by the column."""
+    name = axis.info.name
+    hierarchy = job.hierarchies.get(name)
+    required = tuple(
+        replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
+        for item in job.value_requirements
+    )
+    totals, unknown = axis.rows, rows - int(axis.rows.sum())
+    null_code = axis.null_code if name in job.source.nulls_as_value else None
+    if null_code is not None:
+        totals, unknown = np.append(totals, unknown), 0
+    levels = None
+    if hierarchy is not None:
+        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(job.engine)], null_code)
+    return Secret(name, required, totals, levels, unknown)
+
+
+def counted_units(job: Job, coded: Coded) -> int:
+    """What k counts in the whole table: rows, or persons where the policy names them."""
+    if not job.counts_persons:
+        return coded.rows
+    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
+    return int(job.engine.fetch_one(exp.Select(expressions=[counted]).from_(coded.table.table()))[0])
 
 
 @dataclass(frozen=True)

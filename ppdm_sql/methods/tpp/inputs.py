@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Annotated
 
-from sqlglot import exp
-
-from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError
-from ppdm_sql.methods.mondrian.method import secret_of
-from ppdm_sql.methods.plan import ENTITY, Private
+from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, held_by
 from ppdm_sql.methods.shared.labels import marker
-from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
 from ppdm_sql.methods.tpp.columns import Column
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, preserved_trees, target_of, wanted_trees
 from ppdm_sql.methods.tpp.recoding_check import Checker
 from ppdm_sql.methods.tpp.stored_models import builder_of, check_source, is_model
-from ppdm_sql.policy.options import unknown_option
+from ppdm_sql.policy.options import Choice, Switch, Whole
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.encode import Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import column
-from ppdm_sql.watching import Progress
 
 _ALL_SUBSETS = 10  # categories up to which a tree of more than two classes tries every subset
 
@@ -35,43 +29,30 @@ _ALL_SUBSETS = 10  # categories up to which a tree of more than two classes trie
 
 
 @dataclass(frozen=True)
-class Options:
-    max_leaves: int | None = None
-    skip: bool = False
-    mean: bool = False
-    absorb: bool = False
-    paper: bool = False
+class TppOptions:
+    max_leaves: Annotated[int | None, Whole(1)] = None
+    on_failure: Annotated[str, Choice("stop", "skip")] = "stop"
+    unused_numeric: Annotated[str, Choice("null", "mean")] = "null"
+    absorb: Annotated[bool, Switch()] = False
+    paper: Annotated[bool, Switch()] = False
+
+    @property
+    def skip(self) -> bool:
+        return self.on_failure == "skip"
+
+    @property
+    def mean(self) -> bool:
+        return self.unused_numeric == "mean"
 
 
-def read_options(policy: Policy) -> Options:
-    known = ("max_leaves", "on_failure", "unused_numeric", "absorb", "paper")
-    given = policy.options
-    for name in given:
-        if name not in known:
-            raise unknown_option("ALGORITHM tpp", name, known)
-    most = given.get("max_leaves")
-    if most is not None and not (isinstance(most, Fraction) and most.denominator == 1 and most >= 1):
-        raise OptionError("max_leaves", "max_leaves of ALGORITHM tpp is a whole number from 1 on")
-    for name, words in (("on_failure", ("stop", "skip")), ("unused_numeric", ("null", "mean"))):
-        if str(given.get(name, words[0])).lower() not in words:
-            raise OptionError(name, f"{name} of ALGORITHM tpp is {' or '.join(words)}")
-    for name in ("absorb", "paper"):
-        if not isinstance(given.get(name, False), bool):
-            raise OptionError(name, f"{name} of ALGORITHM tpp is true or false")
-    skip = str(given.get("on_failure", "stop")).lower() == "skip"
-    if skip and len(policy.preserve) > 1:
+def check_skipping(policy: Policy, options: TppOptions) -> None:
+    """Refuses on_failure = skip where there is more than leaves of one tree to close."""
+    if options.skip and len(policy.preserve) > 1:
         told = "on_failure = skip closes leaves of one tree; with several trees the search stops"
         raise OptionError("on_failure", told)
-    if skip and any(map(is_model, policy.preserve)):
+    if options.skip and any(map(is_model, policy.preserve)):
         told = "on_failure = skip closes leaves; a model of PRESERVE is kept whole or not at all"
         raise OptionError("on_failure", told)
-    return Options(
-        int(most) if isinstance(most, Fraction) else None,
-        skip,
-        str(given.get("unused_numeric", "null")).lower() == "mean",
-        bool(given.get("absorb", False)),
-        bool(given.get("paper", False)),
-    )
 
 
 # -- reading ---------------------------------------------------------------------------------------------
@@ -89,47 +70,19 @@ class Table:
     marker: str
 
 
-def read(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    options: Options,
-    progress: Progress,
-) -> Table:
-    _check_roles(source, hierarchies)
-    wanted = wanted_trees(engine, policy)
+def read_inputs(job: Job, options: TppOptions) -> Table:
+    """Everything the search works on, checked."""
+    engine, source, secret = job.engine, job.source, job.sensitive
+    _check_roles(source, job.hierarchies)
+    wanted = wanted_trees(engine, job.policy)
     targets = list(dict.fromkeys(target_of(one, source) for one in wanted))
-    demanding = [item for item in policy.requirements if not isinstance(item, KAnonymity)]
-    k = max((item.k for item in policy.requirements if isinstance(item, KAnonymity)), default=1)
-    secret = source.sensitive if demanding else ()
-    axes = {}
-    names = list(dict.fromkeys([*source.quasi, *targets, *secret]))
-    for number, name in enumerate(names):
-        progress("reading columns", number, len(names))
-        axes[name] = counted_axis(engine, source, name)
-    extra = dict(private.columns)
-    if source.entity is not None:
-        extra[ENTITY] = canonical(engine, source.info(source.entity), "r")
+    axes = _axes(job, list(dict.fromkeys([*source.quasi, *targets, *secret])))
     fixed = tuple(name for name in source.quasi if name in targets)
-    lookups = {name: axis.lookup for name, axis in axes.items()}
-    progress("encoding", 0, None)
-    coded = encode(engine, source.relation, lookups, (*source.passed, *fixed), extra=extra)
-    secrets = tuple(
-        secret_of(
-            engine,
-            axes[name],
-            demanding,
-            hierarchies.get(name),
-            coded.rows,
-            nulls_as_value=name in source.nulls_as_value,
-        )
-        for name in secret
-    )
+    coded = _encoded(job, axes, fixed)
+    secrets = tuple(secret_of(job, axes[name], coded.rows) for name in secret)
     _check_nulls([*targets, *secret], axes, coded.rows)
-    Demands(k, secrets).check_whole(coded.rows, _persons(engine, source, coded), source.entity is not None)
-    least = max(k, 2)  # a value that one person holds is rare, whatever k is
+    Demands(job.k, secrets).check_whole(coded.rows, counted_units(job, coded), job.counts_persons)
+    least = max(job.k, 2)  # a value that one person holds is rare, whatever k is
     columns = {
         name: Column(axes[name], held_by(engine, source, axes[name]) >= least)
         for name in dict.fromkeys([*source.quasi, *targets])
@@ -141,9 +94,26 @@ def read(
         tree.may_skip = options.skip
         _check_subsets(tree, columns)
         if tree.model is not None:
-            check_source(engine, source, tree.model, builder_of(tree.model), progress)
-    checker = Checker(engine, coded, k, secrets, source.entity is not None, fixed)
+            check_source(engine, source, tree.model, builder_of(tree.model), job.progress)
+    checker = Checker(engine, coded, job.k, secrets, job.counts_persons, fixed)
     return Table(coded, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
+
+
+def _axes(job: Job, names: Sequence[str]) -> dict[str, Axis]:
+    axes = {}
+    for number, name in enumerate(names):
+        job.progress("reading columns", number, len(names))
+        axes[name] = counted_axis(job.engine, job.source, name)
+    return axes
+
+
+def _encoded(job: Job, axes: Mapping[str, Axis], fixed: Sequence[str]) -> Coded:
+    extra = dict(job.private.columns)
+    if job.source.entity is not None:
+        extra[ENTITY] = canonical(job.engine, job.source.info(job.source.entity), "r")
+    lookups = {name: axis.lookup for name, axis in axes.items()}
+    job.progress("encoding", 0, None)
+    return encode(job.engine, job.source.relation, lookups, (*job.source.passed, *fixed), extra=extra)
 
 
 def _check_roles(source: Source, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -175,11 +145,3 @@ def _check_subsets(tree: Preserved, columns: Mapping[str, Column]) -> None:
                 f'column "{info.name}" has {axis.size} values and "{tree.target.name}" more than two classes: cart '
                 f"tries all subsets of up to {_ALL_SUBSETS} values only; preserve id3, or group the values first"
             )
-
-
-def _persons(engine: Engine, source: Source, coded: Coded) -> int:
-    """What k counts in the whole table."""
-    if source.entity is None:
-        return coded.rows
-    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
-    return int(engine.fetch_one(exp.Select(expressions=[counted]).from_(coded.table.table()))[0])

@@ -24,15 +24,16 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.methods.tpp.columns import Shown, Splits, splits_of
-from ppdm_sql.methods.tpp.inputs import Options, Table, read, read_options
+from ppdm_sql.methods.tpp.inputs import Table, TppOptions, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
+from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column, own
 from ppdm_sql.watching import Progress
@@ -54,23 +55,18 @@ STOPPING = Risk("stopping", "where the trees stop tells that one split more woul
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
-    """Refuses wrong options, and wrong inducers of PRESERVE, before anything runs."""
-    read_options(policy)
+    """Refuses options that do not go together, and wrong inducers of PRESERVE, before anything runs."""
+    check_skipping(policy, read_options(TppOptions, policy.options, "ALGORITHM tpp"))
     check_inducers(policy)
 
 
-def tpp(
-    engine: Engine,
-    source: Source,
-    policy: Policy,
-    hierarchies: Mapping[str, Hierarchy],
-    private: Private,
-    progress: Progress,
-) -> TablePlan:
+def plan_tpp(job: Job) -> TablePlan:
     """The plan of the last recoding that met every requirement; its working tables stay until the session ends."""
-    options = read_options(policy)
-    table = read(engine, source, policy, hierarchies, private, options, progress)
-    search = _Search(engine, source, table, options, progress)
+    options = job.options(TppOptions)
+    check_skipping(job.policy, options)
+    engine, source = job.engine, job.source
+    table = read_inputs(job, options)
+    search = _Search(engine, source, table, options, job.progress)
     state, classes = search.run()
     for tree, expanded in zip(table.trees, state.expanded, strict=True):
         if tree.model is not None:
@@ -78,7 +74,7 @@ def tpp(
     told_of = _published(source, table, state, search.closed, options)
     _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, told_of, state, private),
+        query=_query(engine, source, table, told_of, state, job.private),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
@@ -88,6 +84,13 @@ def tpp(
         patterns=told_of.patterns,
         live=live_recoding(engine, source, table, state.shown, told_of.constants),
     )
+
+
+TPP = Method(
+    "tpp", ROWS, TppOptions, OF_COUNTS,
+    needs_target=True, takes_hierarchies=False, preserves_trees=True, labels_new_rows=True, runs_live=True,
+    plan_table=plan_tpp, check_options=check_options,
+)  # fmt: skip
 
 
 # -- the loop --------------------------------------------------------------------------------------------
@@ -113,7 +116,7 @@ class _Search:
     engine: Engine
     source: Source
     table: Table
-    options: Options
+    options: TppOptions
     progress: Progress
     closed: list[int] = field(default_factory=list)
     stopped: bool = False  # by a requirement
@@ -191,7 +194,7 @@ class _Published:
     smallest_with_response: int | None
 
 
-def _published(source: Source, table: Table, state: _State, closed: Sequence[int], options: Options) -> _Published:
+def _published(source: Source, table: Table, state: _State, closed: Sequence[int], options: TppOptions) -> _Published:
     constants = {
         name: table.columns[name].constant(table.marker, mean=options.mean)
         for name in source.quasi
