@@ -36,7 +36,7 @@ def render_statement(statement: Publish, dialect: str) -> str:
     >>> from ppdm_sql.policy.grammar import parse
     >>> text = '''create table o as select a, "b c" from t with anonymization (algorithm mondrian (max_parts = 9)
     ...     require k = 5, simple_l = 1.5 quasi identifier (a hierarchy intervals (5, 10)) sensitive ("b c") seed 7)'''
-    >>> print(rendered(parse(text, dialect="duckdb")[0], "duckdb"))
+    >>> print(render_statement(parse(text, dialect="duckdb")[0], "duckdb"))
     CREATE TABLE o AS
     select a, "b c" from t
     WITH ANONYMIZATION (

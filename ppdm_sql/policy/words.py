@@ -75,7 +75,7 @@ def many(count: int, one: str, several: str | None = None) -> str:
 def printable(text: str) -> str:
     r"""A word of the policy as a message may show it: short, and no control character for the terminal.
 
-    >>> shown("age"), shown("a" * 60), shown("a" + chr(27) + "[2J")
+    >>> printable("age"), printable("a" * 60), printable("a" + chr(27) + "[2J")
     ('age', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...', 'a\\x1b[2J')
     """
     cut = text if len(text) <= 40 else text[:40] + "..."
