@@ -239,7 +239,7 @@ class Session:
         record = self._current(self.engine.name(statement.name))
         first = self.parse(record.policy_text)[0]
         assert isinstance(first, Publish | PseudoData)  # nothing else was recorded
-        place = replace(first.place, file=record.roles.get("file"))
+        place = replace(first.place, file=record.roles.file)
         return self._publish(replace(first, replace=True, place=place))
 
     @_in_workspace

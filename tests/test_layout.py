@@ -15,7 +15,7 @@ ROOT = PACKAGE.parent
 MOST_LINES = 500
 
 # The way of the data.  A module imports only from its own folder or from earlier ones.
-GROUND = ("errors", "resources", "watching", "statements", "engines", "catalog")
+GROUND = ("errors", "resources", "json_reader", "watching", "statements", "engines", "catalog")
 ORDER = (
     "requirements", "policy", "source", "checks", "trees", "classifiers", "models", "methods", "pseudodata", "sharing",
     "verify", "planning", "release", "evaluate", "report", "session", "demo", "commands",

@@ -5,7 +5,6 @@ A point is added when it is measured, so that an evaluation that was stopped is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from ppdm_sql import __version__
 from ppdm_sql.catalog import migrate
 from ppdm_sql.catalog.store import append, new_id, next_number, now, ordered_json_text
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name
 
@@ -224,8 +224,8 @@ def _values(names: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:
 
 def _read(name: str, value: Any) -> Any:
     if name == "folds":
-        return None if value is None else tuple(map(Fraction, json.loads(value)))
+        return None if value is None else tuple(map(Fraction, read_json(value, "the catalog")))
     if name in _JSON:
-        found = json.loads(value)
+        found = read_json(value, "the catalog")
         return tuple(found) if isinstance(found, list) else found
     return int(value) if name == "seed" else value

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +27,8 @@ from ppdm_sql.catalog import migrate
 from ppdm_sql.catalog.salt import known_salt, salt
 from ppdm_sql.catalog.store import append, json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import EngineError, Tampered
+from ppdm_sql.errors import EngineError, PolicyError, Tampered
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name, column
 
@@ -303,8 +303,8 @@ def _row_name(key: str) -> str:
 
 def _rows(entry: _Entry) -> dict[str, Any]:
     try:
-        found = json.loads(entry.rows)
-    except ValueError:
+        found = read_json(entry.rows, "the ledger")
+    except PolicyError:
         return {}
     return found if isinstance(found, dict) else {}
 

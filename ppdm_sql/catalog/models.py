@@ -5,7 +5,6 @@ Nothing here opens a transaction: the caller's makes a model and its rows appear
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,6 +16,7 @@ from ppdm_sql import __version__
 from ppdm_sql.catalog.store import append, new_id, next_number, now, ordered_json_text
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier, own
 
@@ -156,8 +156,8 @@ def _value(name: str, value: Any) -> Any:
     if name not in _JSON or value is None:
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return read_json(value, "the catalog")
+    except PolicyError:
         return None
 
 

@@ -6,35 +6,49 @@ relation and its record appear together or not at all.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 from sqlglot import exp
 
 from ppdm_sql import __version__
 from ppdm_sql.catalog import ledger
+from ppdm_sql.catalog.json_record import Columns, DamagedRecordError, JsonRecord
+from ppdm_sql.catalog.manifest import Manifest, PseudoRecord, RolesRecord
 from ppdm_sql.catalog.salt import known_salt as known_salt
 from ppdm_sql.catalog.salt import salt as salt
 from ppdm_sql.catalog.store import check_texts, json_text, new_id, next_number, now, ordered_json_text, sha256_of
 from ppdm_sql.engines.base import Engine, Row
+from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased
 
 Event = Literal["replaced", "superseded", "dropped", "exported", "verified", "tampered"]
 State = Literal["live", "replaced", "superseded", "dropped"]
 
-_JSON = frozenset({"options", "requirements", "roles", "key_columns", "columns", "manifest"})
-_SHAPES: dict[str, type] = {"options": dict, "roles": dict, "manifest": dict, "key_columns": list}
+DAMAGED = "its rows in the catalog are damaged"
 _NAMES_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
+class _JsonColumns(JsonRecord):
+    """The columns of ppdm.release that hold JSON."""
+
+    options: Mapping[str, Any]
+    requirements: tuple[str, ...]
+    roles: RolesRecord
+    key_columns: tuple[str, ...]
+    columns: Columns
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
 class ReleaseRecord:
-    """One publication.  JSON fields hold plain values: dict, list, str, int, float, bool, None."""
+    """One publication."""
 
     release_id: str
     run_id: str
@@ -42,10 +56,10 @@ class ReleaseRecord:
     relation_name: str
     kind: str
     algorithm: str
-    options: dict[str, Any]
+    options: Mapping[str, Any]
     seed: int
-    requirements: Any
-    roles: Any
+    requirements: tuple[str, ...]
+    roles: RolesRecord
     source_query: str
     policy_text: str
     storage: str | None
@@ -55,23 +69,86 @@ class ReleaseRecord:
     classes: int | None
     suppressed_rows: int | None
     content_hash: str | None
-    columns: Any
-    manifest: dict[str, Any]
-    manifest_sha256: str  # of json_text(manifest)
+    columns: Mapping[str, str]  # with their types, in the order of the relation
+    manifest: Manifest
+    manifest_sha256: str
     version: str = __version__
     published_at: datetime = field(default_factory=now)
     state: State = "live"  # follows from the events; not stored
     sources: tuple[str, ...] = ()  # the tables it was made from, as the engine resolved them; in order of name
-    unreadable: tuple[str, ...] = ()  # columns whose stored text is not what was written there; they are empty here
 
     @property
     def name(self) -> Name:
         return Name(self.relation_name) if self.schema_name is None else Name(self.schema_name, self.relation_name)
 
     @property
+    def stated_name(self) -> str:
+        """The name that its statement gave it."""
+        return self.manifest.release.name
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a view that measures its rows at query time."""
+        return self.manifest.live
+
+    @property
+    def pseudo_data(self) -> PseudoRecord | None:
+        """What pseudo-rows were made from; None for everything else."""
+        return self.manifest.pseudo_data
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether its JSON columns cannot be read; then they can be asked for by nobody."""
+        return False
+
+    @property
     def manifest_is_intact(self) -> bool:
         """Whether manifest and manifest_sha256 still belong together."""
-        return sha256_of(json_text(self.manifest)) == self.manifest_sha256
+        return self.manifest.sha256 == self.manifest_sha256
+
+
+class DamagedRelease(ReleaseRecord):
+    """A release whose JSON columns are not what was written there.
+
+    It can be listed, verified (it does not hold) and withdrawn.  Whatever asks for a JSON column is refused here.
+    """
+
+    def __init__(self, manifest_is_intact: bool, readable: Mapping[str, Any]) -> None:
+        for name, value in (dict(readable) | {"_manifest_is_intact": manifest_is_intact}).items():
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in _JSON:
+            raise damage_of(self)
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"DamagedRelease({self.name})"
+
+    @property
+    def stated_name(self) -> str:
+        return str(self.name)
+
+    @property
+    def is_live(self) -> bool:
+        return self.kind == "VIEW" and self.storage is None
+
+    @property
+    def pseudo_data(self) -> PseudoRecord | None:
+        return None
+
+    @property
+    def is_damaged(self) -> bool:
+        return True
+
+    @property
+    def manifest_is_intact(self) -> bool:
+        return bool(vars(self)["_manifest_is_intact"])
+
+
+def damage_of(release: ReleaseRecord) -> Tampered:
+    """The refusal to use a damaged release."""
+    return Tampered(f"release {release.name}: {DAMAGED}; publish it again, or withdraw it with DROP RELEASE")
 
 
 @dataclass(frozen=True)
@@ -117,7 +194,7 @@ class ReleaseSummary:
     relation_name: str
     kind: str
     algorithm: str
-    requirements: Any
+    requirements: tuple[str, ...]
     k_promised: int | None
     rows: int | None
     classes: int | None
@@ -135,8 +212,9 @@ class ReleaseSummary:
         return Name(self.schema_name, self.relation_name)
 
 
-_DERIVED = ("state", "sources", "unreadable")
+_DERIVED = ("state", "sources")
 _STORED = tuple(f.name for f in fields(ReleaseRecord) if f.name not in _DERIVED)
+_JSON = frozenset(f.name for f in fields(_JsonColumns) if f.name != "others")
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -145,8 +223,9 @@ _STORED = tuple(f.name for f in fields(ReleaseRecord) if f.name not in _DERIVED)
 def record(engine: Engine, release: ReleaseRecord, checks: Sequence[Check] = ()) -> None:
     """Notes a release, its sources and the checks made before it was let out, in the caller's lock of the ledger."""
     if not release.manifest_is_intact:
-        raise ValueError("manifest_sha256 is not the sha256 of json_text(manifest)")
-    row = {name: _stored(name, getattr(release, name)) for name in _STORED}
+        raise ValueError("manifest_sha256 is not the sha256 of the manifest")
+    row = {name: getattr(release, name) for name in _STORED} | json_columns(release)
+    row["seed"] = str(release.seed)
     check_texts("release", row)
     with ledger.locked(engine):
         if release.schema_name is None:
@@ -208,10 +287,10 @@ def add_readers(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
             ledger.add_entry(engine, release_id, parts)
 
 
-def _stored(name: str, value: Any) -> Any:
-    if name in _JSON:
-        return ordered_json_text(value) if name == "columns" else json_text(value)
-    return str(value) if name == "seed" else value
+def json_columns(release: ReleaseRecord) -> dict[str, str]:
+    """The JSON columns of a release as the catalog stores them."""
+    values = _JsonColumns(**{name: getattr(release, name) for name in _JSON}).to_json()
+    return {name: ordered_json_text(one) if name == "columns" else json_text(one) for name, one in values.items()}
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -270,7 +349,7 @@ def out_now(engine: Engine) -> list[ReleaseRecord]:
 def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
     """The pseudo-data that somebody may hold, newest first; the ledger knows no table it was made from."""
     found = _releases(engine, statement("catalog/releases_of_no_query"))
-    return [record for record in found if "pseudo_data" in record.manifest]
+    return [record for record in found if record.pseudo_data is not None]
 
 
 def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
@@ -278,13 +357,13 @@ def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)
     names = [f.name for f in fields(ReleaseSummary) if f.name != "readers"]
     readers_of = _readers_by_release(engine) if engine.has_grants else {}
-    found = [{name: _read(name, value)[0] for name, value in zip(names, row, strict=True)} for row in rows]
+    found = [dict(zip(names, row, strict=True)) for row in rows]
     return [_summary(one | {"readers": tuple(readers_of.get(one["release_id"], ()))}) for one in found]
 
 
 def _summary(values: dict[str, Any]) -> ReleaseSummary:
-    asked = values.pop("requirements")
-    texts = [str(item) for item in asked] if isinstance(asked, list) else []  # somebody may have edited them
+    asked = _json_value(values.pop("requirements"))
+    texts = tuple(map(str, asked)) if isinstance(asked, list) else ()  # somebody may have edited them
     return ReleaseSummary(**values, requirements=texts)
 
 
@@ -339,25 +418,24 @@ def _releases(engine: Engine, chosen: exp.Query, **params: Any) -> list[ReleaseR
 
 
 def _release(rows: Sequence[Row]) -> ReleaseRecord:
-    """A release of its rows, which differ in their last column, the source."""
+    """A release of its rows, which differ in their last column, the source; one bad row must not hide the others."""
     *stored, state, _ = rows[0]
-    values, unreadable = {}, []
-    for name, value in zip(_STORED, stored, strict=True):
-        values[name], is_readable = _read(name, value)
-        if not is_readable:
-            unreadable.append(name)
-    sources = tuple(row[-1] for row in rows if row[-1] is not None)
-    return ReleaseRecord(**values, state=state, sources=sources, unreadable=tuple(unreadable))
-
-
-def _read(name: str, value: Any) -> tuple[Any, bool]:
-    """A stored value, and whether it could be read; one bad row must not hide the others."""
-    shape: Any = _SHAPES.get(name, object)
-    empty: Any = 0 if name == "seed" else {} if shape is dict else ()
+    row = dict(zip(_STORED, stored, strict=True))
+    texts = {name: row.pop(name) for name in _JSON}
+    row |= {"state": state, "sources": tuple(one[-1] for one in rows if one[-1] is not None)}
+    values = {name: _json_value(text) for name, text in texts.items()}
     try:
-        found: Any = json.loads(value) if name in _JSON else int(value) if name == "seed" else value
-    except (ValueError, TypeError):
-        return empty, False
-    if not isinstance(found, shape):
-        return empty, False
-    return (tuple(found) if name == "key_columns" else found), True
+        row["seed"] = int(row["seed"])
+        typed = _JsonColumns.from_json(values)
+    except (DamagedRecordError, ValueError, TypeError):
+        intact = sha256_of(json_text(values["manifest"])) == row["manifest_sha256"]
+        return DamagedRelease(intact, row)
+    return ReleaseRecord(**row, **{name: getattr(typed, name) for name in _JSON})
+
+
+def _json_value(text: Any) -> Any:
+    """What a stored text says; None, which no column holds, where it is no JSON."""
+    try:
+        return read_json(text, "the catalog")
+    except (PolicyError, TypeError, AttributeError):
+        return None

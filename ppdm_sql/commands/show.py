@@ -17,9 +17,10 @@ from ppdm_sql.policy.words import many, roles_text
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.ledger import ChainState
+    from ppdm_sql.catalog.manifest import FindingRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
-    from ppdm_sql.release.results import Exported, FindingShown, Planned, Published, Result, Verified
+    from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
     from ppdm_sql.report.write import Reported
 
 # A pipe has no width of its own: rich would fold tables to 80 columns there.
@@ -109,8 +110,8 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
         findings(plan.findings)
     _notes(plan.notes)
     for outcome in plan.joint:
-        state = "holds" if outcome["holds"] else "would be refused"
-        console.print(f"together with {escape(', '.join(outcome['with']))}: {state}")
+        state = "holds" if outcome.holds else "would be refused"
+        console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
     if plan.withdraws:
         console.print(f"SUPERSEDES would withdraw: {escape(', '.join(plan.withdraws))}", style="yellow")
     for name, message in plan.risks:
@@ -121,7 +122,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
             console.print(f"{sql};", markup=False)
 
 
-def findings(found: Sequence[FindingShown]) -> None:
+def findings(found: Sequence[FindingRecord]) -> None:
     table = _table("asked", "column", "achieved", "verdict")
     for item in found:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
@@ -217,8 +218,8 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     """One release in full."""
     from ppdm_sql.planning.manifest import joint_breaches
 
-    record, content = found.record, found.manifest
-    console.print(f"[bold]{escape(found.name)}[/], published {content['release']['published_at']} by "
+    record, content = found.record, found.record.manifest
+    console.print(f"[bold]{escape(found.name)}[/], published {content.release.published_at} by "
                   f"{escape(record.algorithm)}, seed {record.seed}")  # fmt: skip
     if not found.kind.describes_people:
         console.print(escape(found.content_text))
@@ -227,12 +228,12 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         _print_swaps(found)
         findings(found.findings)
         _notes(found.null_readings)
-    told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.get("figures", {})))
+    told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))
     if told:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
-    for name, message in content["residual_risks"].items():
+    for name, message in content.residual_risks.items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
-    for told_jointly in joint_breaches(content):
+    for told_jointly in joint_breaches(content.joint):
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     console.print(f"made from {escape(found.origins_text)}; rows {record.content_hash}")
     if readers:
@@ -243,7 +244,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
 
 def _print_swaps(found: Published) -> None:
     """Untrue rows are told wherever a release is, not in its manifest alone."""
-    figures = found.manifest.get("figures", {})
+    figures = found.record.manifest.figures
     if figures.get("swapped rows"):
         share = _percent(float(figures["swap rate"]))
         rows = many(int(figures["swapped rows"]), "row")

@@ -23,14 +23,13 @@ def command(options: GlobalOptions, name: str, part: str | None, as_json: bool) 
     """
     from ppdm_sql.catalog import releases
     from ppdm_sql.commands import show
-    from ppdm_sql.planning.manifest import as_text
 
     with options.session(writes=False) as session:
         found = session.release(name)
         events = releases.events(session.engine, found.record.release_id)
         readers = releases.readers(session.engine, found.record.release_id)
     if as_json or part == "manifest":
-        print(as_text(found.manifest), end="")
+        print(found.record.manifest.to_text(), end="")
     elif part == "policy":
         print(found.record.policy_text)
     elif part == "history":

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
 from ppdm_sql.catalog import releases
 from ppdm_sql.catalog.ledger import link_name
+from ppdm_sql.catalog.manifest import JointRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI
@@ -57,21 +57,22 @@ class JointOutcome:
     def holds(self) -> bool:
         return self.measurable and self.classes == 0
 
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "with": list(self.releases),
-            "k": self.k,
-            "holds": self.holds,
-            "measured": self.measurable,
-            "breaching_classes": self.classes,
-            "breaching_rows": self.rows,
-            **({"private_in_one": list(self.answered)} if self.answered else {}),
-        }
+    def to_record(self) -> JointRecord:
+        """What a manifest says of it."""
+        return JointRecord(
+            releases=self.releases,
+            k=self.k,
+            holds=self.holds,
+            measured=self.measurable,
+            breaching_classes=self.classes,
+            breaching_rows=self.rows,
+            private_in_one=self.answered,
+        )
 
 
 def shown_name(record: ReleaseRecord) -> str:
     """A release by the name its statement gave it."""
-    return str(record.manifest.get("release", {}).get("name", record.name))
+    return record.stated_name
 
 
 def link_query() -> exp.Select:
@@ -183,7 +184,7 @@ def _join(engine: Engine, current: Name, joined: Name, *, by_row: bool, known: b
 
 
 def _counts_persons(other: ReleaseRecord) -> bool:
-    return other.roles.get("entity") is not None
+    return other.roles.counts_entities
 
 
 def _small(engine: Engine, joined: Name, k: int, unknown: int | None) -> tuple[int, int]:
@@ -205,7 +206,7 @@ def _other(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _
     if how is None or people.in_common(engine, _STAGED, record, unknown)[0]:
         return _Other(record, name, how, why, told)
     # Other people alone are credible where their column was named and a query leaves people out ...
-    if not keys.person or not (keys.some_rows or record.roles.get("some_rows")):
+    if not keys.person or not (keys.some_rows or record.roles.some_rows):
         return _Other(record, name, None, "nobody", told)
     # ... and where their raw values do not say that they are the same under keys that were drawn anew.
     if people.unusual_rows_agree(engine, _STAGED, record, keys):

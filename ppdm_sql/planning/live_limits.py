@@ -17,7 +17,7 @@ RISK = Risk(
 
 
 def is_live(record: ReleaseRecord) -> bool:
-    return bool(record.manifest.get("live", False))
+    return record.is_live
 
 
 def check_live(statement: Publish) -> None:

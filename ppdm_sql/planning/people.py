@@ -85,7 +85,7 @@ def comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> tuple[How | 
     """How two releases can be told to speak of the same row: by its key, by its person, or not at all."""
     if engine.relation_kind(link_name(other.release_id)) is None:
         return None, "no key"
-    if tuple(other.roles.get("person_columns", ())) != keys.person:
+    if _person_columns(other) != keys.person:
         return None, "no key"
     by_row = tuple(other.key_columns) == keys.row
     if not by_row and not keys.person:
@@ -97,9 +97,13 @@ def comparable(engine: Engine, other: ReleaseRecord, keys: Keys) -> tuple[How | 
     return None, "other columns"
 
 
+def _person_columns(other: ReleaseRecord) -> tuple[str, ...]:
+    return other.roles.person_columns or ()
+
+
 def _alike(other: ReleaseRecord, keys: Keys, names: Iterable[str]) -> bool:
     """Whether both have the same types of these columns and compute them in the same way, as far as both say."""
-    told, computed = other.roles.get("key_told", {}), other.roles.get("key_computed", {})
+    told, computed = other.roles.key_told or {}, other.roles.key_computed or {}
 
     def alike(name: str) -> bool:
         if name not in told or name not in keys.told:
@@ -123,13 +127,13 @@ def in_common(engine: Engine, staged: Name, other: ReleaseRecord, unknown: int) 
 
 def stranger_is_same(engine: Engine, staged: Name, other: ReleaseRecord, keys: Keys, unknown: int) -> How | None:
     """How a release of other tables is joined; None where its keys do not say that it speaks of the same people."""
-    theirs = tuple(other.roles.get("person_columns", ()))
+    theirs = _person_columns(other)
     if not keys.person or not theirs:
         how, _ = comparable(engine, other, keys)
         return how if how is not None and unusual_rows_agree(engine, staged, other, keys) else None
-    told = other.roles.get("key_told", {})
+    told = other.roles.key_told or {}
     kind = keys.told[keys.person[0]][0]
-    if told.get(theirs[0], [None])[0] != kind:
+    if told.get(theirs[0], (None,))[0] != kind:
         return None
     persons, same = in_common(engine, staged, other, unknown)
     if not persons:
@@ -144,7 +148,7 @@ def stranger_is_same(engine: Engine, staged: Name, other: ReleaseRecord, keys: K
 
 def unusual_rows_agree(engine: Engine, staged: Name, other: ReleaseRecord, keys: Keys) -> bool:
     """Whether two thirds of the rows with raw quasi-identifiers of their own are in both releases."""
-    quasi = tuple(other.key_columns)[len(other.roles.get("person_columns", ())) :]
+    quasi = tuple(other.key_columns)[len(_person_columns(other)) :]
     if quasi != keys.quasi or not _alike(other, keys, keys.quasi):
         return False
     theirs = link_name(other.release_id)
@@ -155,10 +159,10 @@ def unusual_rows_agree(engine: Engine, staged: Name, other: ReleaseRecord, keys:
 
 def tables_agree(engine: Engine, other: ReleaseRecord, keys: Keys) -> bool:
     """Whether a table of each has the same unusual rows, whatever keys they have; asked where these say nothing."""
-    theirs = other.roles.get("person_columns", ())
+    theirs = _person_columns(other)
     told = {name.casefold() for name in (*keys.person, *theirs, *keys.computed.values())}
-    told |= {str(text).casefold() for text in other.roles.get("key_computed", {}).values()}
-    quasi = {name.casefold() for name in (*keys.quasi, *other.roles.get("quasi", ()))}
+    told |= {str(text).casefold() for text in (other.roles.key_computed or {}).values()}
+    quasi = {name.casefold() for name in (*keys.quasi, *other.roles.quasi)}
     pairs = ((one, two) for one in keys.shapes for two in _shapes_of(other))
     for one, two in pairs:
         if not _tables_alike({one: keys.shapes[one]}, {two: _shapes_of(other)[two]}):
@@ -198,8 +202,7 @@ def _unusual_agree(engine: Engine, left: exp.Expr, right: exp.Expr) -> bool:
 
 def _shapes_of(other: ReleaseRecord) -> Mapping[str, Sequence[str]]:
     """The columns of its tables; a version before this one kept those of the query alone."""
-    known: Mapping[str, Sequence[str]] | None = other.roles.get("tables")
-    return known or {NO_TABLE: [name.casefold() for name in other.roles.get("source_columns", ())]}
+    return other.roles.tables or {NO_TABLE: [name.casefold() for name in other.roles.source_columns]}
 
 
 def _tables_alike(ours: Mapping[str, Sequence[str]], theirs: Mapping[str, Sequence[str]]) -> bool:
@@ -219,20 +222,19 @@ def _tables_alike(ours: Mapping[str, Sequence[str]], theirs: Mapping[str, Sequen
 
 def known_elsewhere(other: ReleaseRecord, keys: Keys, *, same_tables: bool) -> tuple[str, ...]:
     """Columns that leave as they are in one of two releases, and that the other takes for known."""
-    known, raw = _columns(other.roles.get("known", ())), _raw_of(other)
+    known, raw = _columns(other.roles.known or ()), _raw_of(other)
     shared = [*_shared(keys.known, raw, same_tables), *_shared(keys.raw, known, same_tables)]
     return tuple(sorted(set(shared)))
 
 
 def _raw_of(other: ReleaseRecord) -> frozenset[Behind]:
     roles = other.roles
-    if "raw" in roles:
-        return _columns(roles["raw"])
-    asked = roles.get("asked", ())  # a version before this one: by the names in the query
-    if other.kind == "MODEL":
-        return _columns(asked)
-    target = [name for name in (roles.get("target"),) if name and name not in roles.get("quasi", ())]
-    return _columns([name.casefold() for name in (*roles.get("insensitive", ()), *roles.get("sensitive", ()), *target)])
+    if roles.raw is not None:
+        return _columns(roles.raw)
+    if other.kind == "MODEL":  # a version before this one: by the names in the query
+        return _columns(roles.asked or ())
+    target = [roles.target] if roles.target and roles.target not in roles.quasi else []
+    return _columns([name.casefold() for name in (*roles.insensitive, *roles.sensitive, *target)])
 
 
 def _columns(told: Iterable[str | Sequence[str]]) -> frozenset[Behind]:

@@ -135,7 +135,7 @@ def as_drift(statement: Publish, former: ReleaseRecord | None) -> Iterator[None]
 
 def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
     """Whether a former release had the columns that are missing now."""
-    before = {name.casefold() for name in former.roles.get("source_columns", {})}
+    before = set() if former.is_damaged else {name.casefold() for name in former.roles.source_columns}
     return isinstance(error, UnknownColumn) and {name.casefold() for name in error.columns} <= before
 
 

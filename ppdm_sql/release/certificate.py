@@ -12,9 +12,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import attachment
-from ppdm_sql.planning.manifest import joint_breaches, recorded_readings, typed
+from ppdm_sql.planning.manifest import joint_breaches, recorded_readings
 from ppdm_sql.release.files import DATABASE, RELEASE, release_query
 from ppdm_sql.requirements import EntropyDiversity, Requirement
 from ppdm_sql.statements.handed_over import comment, statement_text
@@ -25,7 +26,7 @@ from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 
 def certificate(
     engine: Engine,
-    content: Mapping[str, Any],
+    content: Manifest,
     *,
     form: str,
     file: str,
@@ -34,7 +35,7 @@ def certificate(
     sensitive: Sequence[SensitiveColumn],
 ) -> str:
     """The text of <file>.certificate.sql."""
-    quasi = content["policy"]["quasi_identifiers"]
+    quasi = content.policy.quasi_identifiers
     proofs = [
         proof(engine, str(requirement), column, query, params, isinstance(requirement, EntropyDiversity))
         for requirement, column, query, params in measuring_statements(
@@ -46,7 +47,7 @@ def certificate(
         kind="VIEW",
         replace=True,
         properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
-        expression=release_query(file, form, table, typed(content["columns"])),
+        expression=release_query(file, form, table, content.columns),
     )
     parts = [
         _head(content, file),
@@ -54,30 +55,30 @@ def certificate(
         *([written(attachment(file, DATABASE))] if form == "duckdb" else []),
         written(view),
         *proofs,
-        _content_proof(engine, list(typed(content["columns"]))),
+        _content_proof(engine, list(content.columns)),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _head(content: Mapping[str, Any], file: str) -> str:
-    policy = content["policy"]
+def _head(content: Manifest, file: str) -> str:
+    policy = content.policy
     lines = [
-        f"Certificate of release {content['release']['name']} ({content['release']['id']})",
+        f"Certificate of release {content.release.name} ({content.release.id})",
         "Re-derives from the released rows alone what the manifest promises:",
         f"    duckdb < {shlex.quote(f'{file}.certificate.sql')}        (in the folder of the file)",
     ]
-    if "pseudo_data" in content:
+    if content.pseudo_data is not None:
         lines += ["It prints one row, the hash of the rows: it must be export.content_hash of the manifest."]
     else:
         lines += [
             "Every row it prints must say 'holds', and the last be export.content_hash of the manifest.",
-            f"Quasi-identifiers: {', '.join(policy['quasi_identifiers'])}",
+            f"Quasi-identifiers: {', '.join(policy.quasi_identifiers)}",
         ]
     lines += [f"{told}." for told in recorded_readings(content)]
-    if policy["counts_entities"]:
+    if policy.counts_entities:
         lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
-    lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in content["residual_risks"].items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(content)]
+    lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in content.residual_risks.items()]
+    lines += [f"Accepted: joint: {text}" for text in joint_breaches(content.joint)]
     return comment(lines)
 
 

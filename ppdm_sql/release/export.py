@@ -13,22 +13,22 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sqlglot import exp
 
 from ppdm_sql.catalog import ledger, releases
+from ppdm_sql.catalog.manifest import UNFINISHED, ExportRecord, manifest_text
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, OptionError, PolicyError, RequirementBreached, Tampered
-from ppdm_sql.planning import manifest
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.options import Choice, Switch, read_options
@@ -49,7 +49,6 @@ FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 _WORK = ".ppdm_tmp-"
 _LONGEST = 200
 _PATTERN = "*?["
-UNFINISHED = "ppdm-unfinished/1"  # the format of what stands in for a manifest while files get their names
 COMPANIONS = (".certificate.sql", ".sql", ".audit.sql")  # what is hashed in the manifest, by the end of its name
 
 
@@ -166,8 +165,8 @@ def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path])
 
 def _release_id(beside: Path) -> str | None:
     """The id of the release that a manifest speaks of; None when there is none, or it is something else."""
-    with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
-        return str(json.loads(beside.read_text("utf-8"))["release"]["id"])
+    with contextlib.suppress(FileNotFoundError, PolicyError, KeyError, TypeError):
+        return str(read_json(beside.read_bytes(), beside.name)["release"]["id"])
     return None
 
 
@@ -184,7 +183,7 @@ def certificate_path(path: Path) -> Path:
 
 def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -> Iterator[pa.RecordBatch]:
     """The published rows in keyed-hash order; as text for CSV, so that the file says what the database says."""
-    names = list(manifest.typed(record.columns))
+    names = list(record.columns)
     query = published_query(engine, relation, names, record.seed)
     if order.format == "csv":
         query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
@@ -206,26 +205,25 @@ def _csv_text(engine: Engine, name: str, order: Order) -> exp.Expr:
 
 def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) -> Exported:
     """Measures the file as a recipient will, and writes what goes beside it."""
-    content = dict(record.manifest)
     digest = file_sha256(built)
-    judged = judged_file(built, order.format, record.relation_name, content, record.roles["levels"])
+    judged = judged_file(built, order.format, record.relation_name, record.manifest, record.roles.levels)
     if judged.rows != record.rows or not all(finding.holds for finding in judged.findings):
         raise RequirementBreached(f"{record.name}: the written file does not pass; nothing was exported")
     if _same_text(record, order) and judged.content_hash != record.content_hash:
         raise Tampered(f"{record.name}: the written file does not hold the released rows; nothing was exported")
     if judged.different_trees and not order.spreadsheet_safe:
         raise Tampered(f"{record.name}: the written file does not keep the trees; nothing was exported")
-    content["export"] = {
-        "file": order.path.name,
-        "format": order.format,
-        "table": record.relation_name,
-        "spreadsheet_safe": order.spreadsheet_safe,
-        "rows": judged.rows,
-        "sha256": digest,
-        "content_hash": judged.content_hash,
-    }
-    content["export"]["companions"] = {COMPANIONS[0]: sha256_of(judged.certificate)}
-    write_private(manifest_path(built), manifest.as_text(content))
+    written = ExportRecord(
+        file=order.path.name,
+        format=order.format,
+        table=record.relation_name,
+        spreadsheet_safe=order.spreadsheet_safe,
+        rows=judged.rows,
+        sha256=digest,
+        content_hash=judged.content_hash,
+        companions={COMPANIONS[0]: sha256_of(judged.certificate)},
+    )
+    write_private(manifest_path(built), replace(record.manifest, export=written).to_text())
     write_private(certificate_path(built), judged.certificate)
     return Exported(
         name=shown_name(record),
@@ -240,7 +238,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
 
 def _same_text(record: ReleaseRecord, order: Order) -> bool:
     """Whether every engine prints the columns alike; floats and moments may differ in form, not in value."""
-    shown = " ".join(str(declared).upper() for declared in manifest.typed(record.columns).values())
+    shown = " ".join(str(declared).upper() for declared in record.columns.values())
     return not order.spreadsheet_safe and not any(word in shown for word in ("FLOAT", "DOUBLE", "REAL", "TIMESTAMP"))
 
 
@@ -304,7 +302,7 @@ def put_in_place(
 def _announce_files(work: Path, beside: Path, release_id: str | None) -> None:
     """Says whose the files are that are about to get their names."""
     unfinished = work / f"{beside.name}.unfinished"
-    write_private(unfinished, manifest.as_text({"format": UNFINISHED, "release": {"id": release_id}}))
+    write_private(unfinished, manifest_text({"format": UNFINISHED, "release": {"id": release_id}}))
     _sync(unfinished)
     os.replace(unfinished, beside)
     _sync(beside.parent)

@@ -11,7 +11,7 @@ from ppdm_sql.policy.words import many
 from ppdm_sql.trees.show import visible
 
 if TYPE_CHECKING:
-    from ppdm_sql.release.results import FindingShown
+    from ppdm_sql.catalog.manifest import FindingRecord
 
 _ANY_LENGTH = 10**9
 _EMPTY = Markup("")
@@ -47,7 +47,7 @@ def as_list(items: Sequence[str], *, numbered: bool = False) -> Markup:
     return frame.format(_EMPTY.join(Markup("<li>{}</li>").format(isolated(item)) for item in items))
 
 
-def as_table(findings: Iterable[FindingShown]) -> Markup:
+def as_table(findings: Iterable[FindingRecord]) -> Markup:
     """What was asked beside what was achieved."""
     rows = [_row(finding) for finding in findings]
     if not rows:
@@ -59,7 +59,7 @@ def as_table(findings: Iterable[FindingShown]) -> Markup:
 _HEAD = ("asked", "column", "achieved", "verdict")
 
 
-def _row(finding: FindingShown) -> Markup:
+def _row(finding: FindingRecord) -> Markup:
     classes = many(finding.breaching_classes, "class", "classes")
     broken = f"breached in {classes} ({many(finding.breaching_rows, 'row')})"
     verdict = Markup("holds") if finding.holds else Markup("<strong>{}</strong>").format(broken)

@@ -18,14 +18,14 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.manifest import finding_json, nulls_as_value, typed
+from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
 from ppdm_sql.release.export import export
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.recheck import reading_notes, sensitive_columns
-from ppdm_sql.release.results import Exported, FindingShown, Verified
+from ppdm_sql.release.results import Exported, Verified
 from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.statements.names import Name, aliased, column, own
@@ -61,7 +61,7 @@ def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
     found = () if state is None or not state.judgement.rows else state.judgement.findings
     outcome = Verified(
         shown_name(record),
-        tuple(FindingShown.of_json(finding_json(finding)) for finding in found),
+        finding_records(found),
         tuple(problems),
         state.judgement.rows if state else 0,
         state.judgement.classes if state else 0,
@@ -93,16 +93,16 @@ def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
         found = live.fingerprint(engine, record.name, record.release_id)
     except PpdmError:
         return [*problems, "its definition cannot be read"]
-    if found != record.roles["live"]:
+    if found != record.roles.live:
         return [*problems, "its definition or its rules are not those that were published"]
-    if record.content_hash != record.manifest.get("content_hash"):
+    if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems
 
 
 def _taken(engine: Engine, record: ReleaseRecord) -> _State:
     """A copy of the view's rows, and every measure on it; k by persons on the same rows with their persons."""
-    published, roles = typed(record.columns), record.roles
+    published, roles = record.columns, record.roles
     _copy(engine, NOW, record.name, list(published))
     if {info.name: info.declared for info in engine.columns(NOW)} != published:
         raise EngineError(f"{record.name}: its columns are not those that were published")
@@ -110,20 +110,20 @@ def _taken(engine: Engine, record: ReleaseRecord) -> _State:
     judgement = judge(
         engine,
         NOW,
-        quasi=roles["quasi"],
-        sensitive=sensitive_columns(roles["sensitive"], roles["levels"], nulls_as_value(roles)),
+        quasi=roles.quasi,
+        sensitive=sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns),
         requirements=asked,
     )
     content = content_hash(engine, NOW, list(published))
-    if roles["entity"] is not None and judgement.rows:
+    if roles.counts_entities and judgement.rows:
         _copy(engine, _PERSONS, live.rows_name(record.release_id), [*published, ENTITY])
         if content_hash(engine, _PERSONS, list(published)) != content:
             raise PpdmError(f"{record.name} changed while it was measured: do it again")
         k = [item for item in asked if isinstance(item, KAnonymity)]
-        persons = judge(engine, _PERSONS, quasi=roles["quasi"], sensitive=[], requirements=k, entity=ENTITY)
+        persons = judge(engine, _PERSONS, quasi=roles.quasi, sensitive=[], requirements=k, entity=ENTITY)
         others = [finding for finding in judgement.findings if not isinstance(finding.requirement, KAnonymity)]
         judgement = replace(judgement, findings=(*persons.findings, *others))
-    trees = tree_differences(engine, NOW, record.manifest.get("patterns", [])) if judgement.rows else []
+    trees = tree_differences(engine, NOW, record.manifest.patterns) if judgement.rows else []
     return _State(judgement, content, tuple(trees))
 
 
@@ -146,17 +146,17 @@ def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
 
 def _as_of_now(record: ReleaseRecord, state: _State) -> ReleaseRecord:
     """The record with the figures of the copy; trees that its rows no longer give are not promised."""
-    judged, content = state.judgement, dict(record.manifest)
-    content |= {
-        "rows": judged.rows,
-        "classes": judged.classes,
-        "findings": [finding_json(finding) for finding in judged.findings],
-        "sensitive_nulls": dict(judged.nulls),
-        "content_hash": state.content_hash,
-    }
-    if state.content_hash != record.content_hash:
-        content["figures"] = {}  # they speak of the rows at publication
-        content["suppressed_rows"] = content["k_when_null_matches_all"] = None  # not measured again
+    judged = state.judgement
+    content = replace(
+        record.manifest,
+        rows=judged.rows,
+        classes=judged.classes,
+        findings=finding_records(judged.findings),
+        sensitive_nulls=dict(judged.nulls),
+        content_hash=state.content_hash,
+    )
+    if state.content_hash != record.content_hash:  # its figures are those of the rows at publication
+        content = replace(content, figures={}, suppressed_rows=None, k_when_null_matches_all=None)
     if state.different_trees:
-        content.pop("patterns", None)
+        content = replace(content, patterns=())
     return replace(record, rows=judged.rows, classes=judged.classes, content_hash=state.content_hash, manifest=content)

@@ -14,13 +14,12 @@ from sqlglot import exp
 
 from ppdm_sql.catalog import ledger, models, releases
 from ppdm_sql.catalog.models import ModelRecord
-from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.catalog.store import json_text, now, sha256_of
+from ppdm_sql.catalog.releases import DAMAGED, ReleaseRecord
+from ppdm_sql.catalog.store import now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.methods.plan import ModelPlan, TablePlan
 from ppdm_sql.planning import composition, joint, manifest
-from ppdm_sql.planning.damage import DAMAGED
 from ppdm_sql.planning.measure_model import MeasuredModel, measure_stage, predicted_raw, stage_plan
 from ppdm_sql.planning.request import ModelRequest
 from ppdm_sql.planning.staging import build_stage, key_columns
@@ -78,7 +77,7 @@ def _k(request: ModelRequest) -> int | None:
 def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> ReleaseRecord:
     policy, source, at = request.statement.policy, request.source, now()
     counted = TablePlan(exp.Select(), (), classes=0, rows=request.plan.rows, figures=_figures(request.plan))
-    content = manifest.manifest(
+    content = manifest.build_manifest(
         release_id=request.release_id,
         name=str(request.name),
         published_at=f"{at:%Y-%m-%dT%H:%M:%SZ}",
@@ -91,7 +90,7 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         content_hash=measured.content_hash,
         columns={},
         risks=(*request.risks, *composition.risks_of(measured.joint)),
-        joint=[outcome.as_json() for outcome in measured.joint],
+        joint=[outcome.to_record() for outcome in measured.joint],
     )
     record = ReleaseRecord(
         release_id=request.release_id,
@@ -102,8 +101,8 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         algorithm=policy.algorithm,
         options=manifest.plain(policy.options),
         seed=policy.seed,
-        requirements=[str(requirement) for requirement in policy.requirements],
-        roles=publish.roles_json(source, request.hierarchies, request.statement, predicted_raw(request)),
+        requirements=content.policy.requirements,
+        roles=publish.roles_record(source, request.hierarchies, request.statement, predicted_raw(request)),
         source_query=request.statement.query,
         policy_text=request.statement.text,
         storage=None,
@@ -113,9 +112,9 @@ def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> R
         classes=measured.judgement.classes,
         suppressed_rows=0,
         content_hash=measured.content_hash,
-        columns=[],
+        columns={},
         manifest=content,
-        manifest_sha256=sha256_of(json_text(content)),
+        manifest_sha256=content.sha256,
         published_at=at,
         sources=source.tables,
     )
@@ -157,6 +156,6 @@ def problems_of(engine: Engine, record: ReleaseRecord) -> list[str]:
             f"the rows of {SCHEMA}.{table} do not say what its tree says"
             for table in stored.differing_tables(engine, model, read_tree(text)[0])
         ]
-    if record.content_hash != record.manifest.get("content_hash"):
+    if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems

@@ -23,7 +23,7 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.planning.manifest import joint_breaches, nulls_as_value
+from ppdm_sql.planning.manifest import joint_breaches
 from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
 from ppdm_sql.requirements import EntropyDiversity, KAnonymity, Requirement
@@ -48,7 +48,7 @@ def model_certificate(
 ) -> str:
     """The text of <name>.json.certificate.sql."""
     public, known = _public(record), _class_is_public(record)
-    told = str(record.roles["target"]) in record.roles["sensitive"]
+    told = record.roles.target in record.roles.sensitive
     unbroken = _OPEN if _has_finer_groups(tree, public) else _HOLDS
     groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
     with open_engine(":memory:") as engine:
@@ -79,11 +79,11 @@ def model_certificate(
 
 
 def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str) -> str:
-    known = sorted({*public, str(record.roles["target"])} if _class_is_public(record) else public)
+    known = sorted({*public, str(record.roles.target)} if _class_is_public(record) else public)
     names, finer = ", ".join(known) or "none", _has_finer_groups(tree, public)
     certificate_file = f"{file}.certificate.sql"
     lines = [
-        f"Certificate of model {record.manifest['release']['name']} ({record.release_id})",
+        f"Certificate of model {record.stated_name} ({record.release_id})",
         f"    duckdb < {shlex.quote(certificate_file)}        (in the folder of the file)",
         f"Every row it prints must say '{_HOLDS}'{f', or {_OPEN!r}' if finer else ''}.",
         f"Columns that an attacker is taken to know: {names}",
@@ -93,23 +93,23 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
             "Below questions about columns he does not know the model asks about columns he knows: the groups are",
             f"finer than those counted here, and only the people of the source can tell them: {file}.audit.sql.",
         ]
-    if record.roles["entity"] is not None:
+    if record.roles.counts_entities:
         lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
-    hidden = [name for name in record.roles["sensitive"] if name != record.roles["target"]]
+    hidden = [name for name in record.roles.sensitive if name != record.roles.target]
     if hidden and any(not asked.startswith("k ") for asked in record.requirements):
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
-    risks = record.manifest["residual_risks"]
+    risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest)]
+    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest.joint)]
     return comment(lines)
 
 
 def _public(record: ReleaseRecord) -> set[str]:
-    return {name for name in record.roles["quasi"] if name != record.roles["target"]}
+    return {name for name in record.roles.quasi if name != record.roles.target}
 
 
 def _class_is_public(record: ReleaseRecord) -> bool:
-    return record.roles["target"] in record.roles["quasi"]
+    return record.roles.target in record.roles.quasi
 
 
 def _asks(tree: Tree, number: int, public: Collection[str]) -> bool | None:
@@ -175,18 +175,18 @@ def _empty() -> exp.Select:
 
 def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequence[Requirement]) -> str:
     """The text of <name>.json.audit.sql, in the dialect of the database that has the source."""
-    by_person = record.roles["entity"] is not None
-    read_as_value = nulls_as_value(record.roles)
-    counting = {place for place, name in enumerate(record.roles["sensitive"]) if name in read_as_value}
+    by_person = record.roles.counts_entities
+    read_as_value = record.roles.null_value_columns
+    counting = {place for place, name in enumerate(record.roles.sensitive) if name in read_as_value}
     spans = _span_query(engine, record, tree, by_person=by_person)
     checks = [
         _breaches(engine, requirement, spans, place, told, by_person=by_person, nulls_as_value=place in counting)
         for requirement in asked
         for place, told in _told_by(record, requirement)
     ]
-    needed = sorted({*_public(record), str(record.roles["target"]), *record.roles["sensitive"]})
+    needed = sorted({*_public(record), str(record.roles.target), *record.roles.sensitive})
     head = [
-        f"Audit of model {record.manifest['release']['name']} ({record.release_id})",
+        f"Audit of model {record.stated_name} ({record.release_id})",
         "For somebody who has the source: the groups that the model lets an attacker form among its people.",
         f"Make the rows that were asked for readable as ppdm_source, with the columns {', '.join(needed)}"
         + (f", and the person as {_PERSON}." if by_person else "."),
@@ -196,7 +196,7 @@ def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequen
 
 
 def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person: bool) -> exp.Select:
-    told = engine.exact_text(exp.cast(column(str(record.roles["target"]), "r"), "TEXT"))
+    told = engine.exact_text(exp.cast(column(str(record.roles.target), "r"), "TEXT"))
     steps = Steps("r")
     span = reached_nodes(engine, tree_to_dict(tree), _public(record), steps)
     if _class_is_public(record):
@@ -205,7 +205,7 @@ def _span_query(engine: Engine, record: ReleaseRecord, tree: Tree, *, by_person:
             this=exp.DPipe(this=exp.Paren(this=span), expression=exp.Literal.string("| ")), expression=known
         )
     picked: list[exp.Expr] = [aliased(span, _SPAN)]
-    for place, name in enumerate(record.roles["sensitive"]):
+    for place, name in enumerate(record.roles.sensitive):
         picked.append(aliased(engine.exact_text(exp.cast(column(name, "r"), "TEXT")), _secret(place)))
     if by_person:
         picked.append(column(_PERSON, "r"))
@@ -220,7 +220,7 @@ def _told_by(record: ReleaseRecord, requirement: Requirement) -> list[tuple[int 
     """The sensitive columns that a requirement is about, with their places; of k none."""
     if isinstance(requirement, KAnonymity):
         return [(None, str(requirement))]
-    return [(place, f"{requirement} on {name}") for place, name in enumerate(record.roles["sensitive"])]
+    return [(place, f"{requirement} on {name}") for place, name in enumerate(record.roles.sensitive)]
 
 
 def _breaches(

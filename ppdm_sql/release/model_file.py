@@ -10,14 +10,15 @@ is, to the byte, the one that was measured.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ppdm_sql.catalog.manifest import ROWLESS_FORMAT, ExportRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.planning import manifest
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.stored_requirements import requirements
@@ -34,7 +35,7 @@ from ppdm_sql.release.export import (
 )
 from ppdm_sql.release.model import problems_of, stored_text
 from ppdm_sql.release.model_certificate import model_audit, model_certificate
-from ppdm_sql.release.results import Exported, FindingShown, Verified
+from ppdm_sql.release.results import Exported, Verified
 from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.trees.script import as_script
 from ppdm_sql.trees.tree_json import read_tree
@@ -43,10 +44,9 @@ from ppdm_sql.trees.tree_json import read_tree
 def recheck_model(engine: Engine, record: ReleaseRecord) -> Verified:
     """Whether the stored model is the published one; its figures stand while it is."""
     problems = problems_of(engine, record)
-    found = tuple(FindingShown.of_json(item) for item in record.manifest["findings"])
     outcome = Verified(
         shown_name(record),
-        found,
+        record.manifest.findings,
         tuple(problems),
         int(record.rows or 0),
         int(record.classes or 0),
@@ -74,14 +74,14 @@ def export_model(
         certificate_path(target): proof,
         audit_path(target): model_audit(engine, record, tree, asked),
     }
-    content = dict(record.manifest)
-    content["export"] = {
-        "file": target.name,
-        "format": "json",
-        "sha256": sha256_of(text),
-        "companions": {file.name.removeprefix(target.name): sha256_of(what) for file, what in companions.items()},
-    }
-    files = {target: text, manifest_path(target): manifest.as_text(content), **companions}
+    export = ExportRecord(
+        file=target.name,
+        format=ROWLESS_FORMAT,
+        sha256=sha256_of(text),
+        companions={file.name.removeprefix(target.name): sha256_of(what) for file, what in companions.items()},
+    )
+    content = replace(record.manifest, export=export)
+    files = {target: text, manifest_path(target): content.to_text(), **companions}
     with private_folder(target) as work:
         for file, what in files.items():
             write_private(work / file.name, what)

@@ -13,9 +13,18 @@ from sqlglot import exp
 
 from ppdm_sql import __version__
 from ppdm_sql.catalog import releases
+from ppdm_sql.catalog.manifest import (
+    FORMAT,
+    IdentityRecord,
+    MakerRecord,
+    Manifest,
+    PolicyRecord,
+    PseudoRecord,
+    RolesRecord,
+)
 from ppdm_sql.catalog.mark import MARK
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.catalog.store import json_text, new_id, now, sha256_of
+from ppdm_sql.catalog.store import new_id, now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError, PpdmError, Tampered
 from ppdm_sql.models import library
@@ -126,7 +135,7 @@ def _same_model(engine: Engine, statement: PseudoData, used: ReleaseRecord) -> R
 
 def comment_on(record: ReleaseRecord) -> str:
     """What the comment of a pseudo-table says, here and in an exported database."""
-    model = record.manifest["pseudo_data"]["model"]
+    model = record.manifest.pseudo_model
     chosen = "".join(f", {name} {record.options[name]}" for name in ("numbers", "bands") if name in record.options)
     return (
         f"{MARK} {record.release_id}: made from model {model}, describes nobody; "
@@ -161,39 +170,34 @@ def _record(
     at = now()
     columns = {info.name: info.declared for info in engine.columns(target.storage)}
     content = content_hash(engine, target.storage, list(columns))
-    told = {
-        "format": manifest.FORMAT,
-        "release": {"id": release_id, "name": str(target.name), "published_at": f"{at:%Y-%m-%dT%H:%M:%SZ}"},
-        "pseudo_data": {
-            "model": shown_name(model),
-            "model_release": model.release_id,
-            "model_hash": model.content_hash,
-            "model_findings": model.manifest["findings"],
-        },
-        "policy": {
-            "algorithm": order.algorithm,
-            "options": manifest.plain(statement.options),
-            "requirements": [],
-            "quasi_identifiers": [],
-            "sensitive": [],
-            "target": None,
-            "insensitive": list(columns),
-            "counts_entities": False,
-            "accepted_risks": [],
-            "seed": order.seed,
-        },
-        "columns": manifest.listed(columns),
-        "rows": made.rows,
-        "classes": 1,
-        "suppressed_rows": 0,
-        "k_when_null_matches_all": None,
-        "figures": {},
-        "findings": [],
-        "joint": [],
-        "residual_risks": RISKS,
-        "content_hash": content,
-        "made_by": {"ppdm_sql": __version__, "engine": engine.title},
-    }
+    told = Manifest(
+        format=FORMAT,
+        release=IdentityRecord(release_id, str(target.name), f"{at:%Y-%m-%dT%H:%M:%SZ}"),
+        pseudo_data=PseudoRecord(shown_name(model), model.release_id, model.content_hash, model.manifest.findings),
+        policy=PolicyRecord(
+            algorithm=order.algorithm,
+            options=manifest.plain(statement.options),
+            requirements=(),
+            quasi_identifiers=(),
+            sensitive=(),
+            target=None,
+            insensitive=tuple(columns),
+            counts_entities=False,
+            accepted_risks=(),
+            seed=order.seed,
+        ),
+        columns=columns,
+        rows=made.rows,
+        classes=1,
+        suppressed_rows=0,
+        k_when_null_matches_all=None,
+        figures={},
+        findings=(),
+        joint=(),
+        residual_risks=RISKS,
+        content_hash=content,
+        made_by=MakerRecord(__version__, engine.title),
+    )
     stored = int(engine.fetch_one(_counted(target))[0])
     if stored != made.rows:
         raise PpdmError(f"{stored} rows were made where {made.rows} were planned; nothing was published")
@@ -206,19 +210,19 @@ def _record(
         algorithm=order.algorithm,
         options=manifest.plain(statement.options),
         seed=order.seed,
-        requirements=[],
-        roles={
-            "source_columns": {},
-            "identifiers": [],
-            "quasi": [],
-            "sensitive": {},
-            "levels": {},
-            "target": None,
-            "insensitive": list(columns),
-            "entity": None,
-            "person_columns": [],
-            "file": None,
-        },
+        requirements=(),
+        roles=RolesRecord(
+            source_columns={},
+            identifiers=(),
+            quasi=(),
+            sensitive={},
+            levels={},
+            target=None,
+            insensitive=tuple(columns),
+            entity=None,
+            person_columns=(),
+            file=None,
+        ),
         source_query="",
         policy_text=statement.text,
         storage=target.storage.last if target.is_view else None,
@@ -228,9 +232,9 @@ def _record(
         classes=1,
         suppressed_rows=0,
         content_hash=content,
-        columns=manifest.listed(columns),
+        columns=columns,
         manifest=told,
-        manifest_sha256=sha256_of(json_text(told)),
+        manifest_sha256=told.sha256,
         published_at=at,
     )
     releases.record(engine, record)

@@ -14,11 +14,12 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ppdm_sql.catalog import ledger, releases
+from ppdm_sql.catalog.manifest import Manifest, RolesRecord
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
-from ppdm_sql.catalog.store import json_text, now, sha256_of
+from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning import composition, joint, manifest, people
@@ -125,7 +126,7 @@ def _readers(engine: Engine, request: Request) -> list[str]:
 def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Measured) -> ReleaseRecord:
     policy = request.statement.policy
     at = now()
-    content = manifest.manifest(
+    content = manifest.build_manifest(
         release_id=request.release_id,
         name=str(request.target.name),
         published_at=f"{at:%Y-%m-%dT%H:%M:%SZ}",
@@ -138,12 +139,9 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
         content_hash=measured.content_hash,
         columns=measured.columns,
         risks=(*request.risks, *composition.risks_of(measured.joint)),
-        joint=[outcome.as_json() for outcome in measured.joint],
+        joint=[outcome.to_record() for outcome in measured.joint],
+        live=not kind.rows_stay,
     )
-    if request.plan.patterns:
-        content["patterns"] = list(request.plan.patterns)
-    if not kind.rows_stay:
-        content["live"] = True
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)
@@ -151,7 +149,7 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
 
 
 def _release_record(
-    request: Request, measured: Measured, content: dict[str, Any], at: datetime, parts: Mapping[str, Any] | None
+    request: Request, measured: Measured, content: Manifest, at: datetime, parts: Mapping[str, str] | None
 ) -> ReleaseRecord:
     statement, source, policy = request.statement, request.source, request.statement.policy
     return ReleaseRecord(
@@ -163,8 +161,8 @@ def _release_record(
         algorithm=policy.algorithm,
         options=manifest.plain(policy.options),
         seed=policy.seed,
-        requirements=[str(requirement) for requirement in policy.requirements],
-        roles=roles_json(source, request.hierarchies, statement) | ({} if parts is None else {"live": parts}),
+        requirements=content.policy.requirements,
+        roles=replace(roles_record(source, request.hierarchies, statement), live=parts),
         source_query=statement.query,
         policy_text=statement.text,
         storage=request.target.storage.last if request.target.is_stored_view else None,
@@ -174,41 +172,41 @@ def _release_record(
         classes=measured.judgement.classes,
         suppressed_rows=request.plan.suppressed_rows,
         content_hash=measured.content_hash,
-        columns=manifest.listed(measured.columns),
+        columns=measured.columns,
         manifest=content,
-        manifest_sha256=sha256_of(json_text(content)),
+        manifest_sha256=content.sha256,
         published_at=at,
         sources=source.tables,
     )
 
 
-def roles_json(
+def roles_record(
     source: Source, hierarchies: Mapping[str, Hierarchy], statement: Publish, raw: Collection[str] | None = None
-) -> dict[str, Any]:
+) -> RolesRecord:
     """What VERIFY and a later run need to know: who was what, and how the source looked.
 
     raw: what leaves as it is; None: every column that is no quasi-identifier.
     """
     keys = people.keys_of(source, raw)
-    return {
-        "source_columns": {name: info.declared for name, info in source.columns.items()},
-        "identifiers": list(source.identifiers),
-        "quasi": list(source.quasi),
-        "sensitive": {name: source.info(name).kind.value for name in source.sensitive},
-        "nulls_as_value": sorted(source.nulls_as_value),
-        "levels": {name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
-        "target": source.target,
-        "insensitive": list(source.insensitive),
-        "entity": source.entity,
-        "person_columns": list(keys.person),
-        "key_told": {name: list(told) for name, told in keys.told.items()},
-        "key_computed": dict(keys.computed),
-        "some_rows": keys.some_rows,
-        "known": sorted(keys.known),
-        "raw": sorted(keys.raw),
-        "tables": {table: list(names) for table, names in keys.shapes.items()},
-        "file": None if statement.place.file is None else os.path.abspath(statement.place.file),
-    }
+    return RolesRecord(
+        source_columns={name: info.declared for name, info in source.columns.items()},
+        identifiers=tuple(source.identifiers),
+        quasi=tuple(source.quasi),
+        sensitive={name: source.info(name).kind for name in source.sensitive},
+        nulls_as_value=tuple(sorted(source.nulls_as_value)),
+        levels={name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
+        target=source.target,
+        insensitive=tuple(source.insensitive),
+        entity=source.entity,
+        person_columns=tuple(keys.person),
+        key_told={name: tuple(told) for name, told in keys.told.items()},
+        key_computed=dict(keys.computed),
+        some_rows=keys.some_rows,
+        known=tuple(sorted(keys.known)),
+        raw=tuple(sorted(keys.raw)),
+        tables={table: tuple(names) for table, names in keys.shapes.items()},
+        file=None if statement.place.file is None else os.path.abspath(statement.place.file),
+    )
 
 
 def check_rows(findings: Sequence[Finding]) -> list[Check]:

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.manifest import (
+    ExportRecord,
+    FindingRecord,
+    Levels,
+    Manifest,
+    PolicyRecord,
+    RolesRecord,
+    read_manifest,
+)
+from ppdm_sql.catalog.releases import DAMAGED, ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.planning.damage import DAMAGED
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.manifest import FORMAT, finding_json, null_readings, nulls_as_value, typed
+from ppdm_sql.planning.manifest import finding_records, null_readings
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
 from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.publish import check_rows
-from ppdm_sql.release.results import FindingShown, Verified, pseudo_model
+from ppdm_sql.release.results import Verified
 from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.requirements import Closeness, Requirement
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
-
-_TOLD_OF_ROWS = {"format", "sha256", "table", "content_hash"}
-_LARGEST_MANIFEST = 16 * 1024 * 1024
 
 
 def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
@@ -35,15 +38,15 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
     if judgement.rows:
-        problems += tree_differences(engine, record.name, record.manifest.get("patterns", []))
+        problems += tree_differences(engine, record.name, record.manifest.patterns)
     outcome = Verified(
         shown_name(record),
-        tuple(FindingShown.of_json(finding) for finding in found),
+        found,
         tuple(problems),
         judgement.rows,
         judgement.classes,
         reading_notes(record.roles, judgement),
-        pseudo_model=pseudo_model(record.manifest),
+        pseudo_model=record.manifest.pseudo_model,
     )
     return note_verdict(engine, record, outcome, check_rows(judgement.findings))
 
@@ -61,55 +64,52 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     columns = {info.name: info.declared for info in engine.columns(record.name)}
     if not columns:
         return [*problems, "the relation is gone"]
-    if list(columns.items()) != list(typed(record.columns).items()):
+    if list(columns.items()) != list(record.columns.items()):
         return [*problems, "its columns are not those that were published"]
     if content_hash(engine, record.name, list(columns)) != record.content_hash:
         problems.append("its rows are not those that were published")
-    if record.content_hash != record.manifest.get("content_hash"):
+    if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems
 
 
 def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
-    asked = _asked(record.requirements, record.manifest)
+    asked = _requirements(record.requirements, record.manifest)
     stored = {info.name for info in engine.columns(record.name)}
-    if not {*roles["quasi"], *roles["sensitive"]} <= stored:
+    if not {*roles.quasi, *roles.sensitive} <= stored:
         return Judgement(0, 0, ())
-    sensitive = sensitive_columns(roles["sensitive"], roles["levels"], nulls_as_value(roles))
-    return judge(engine, record.name, quasi=roles["quasi"], sensitive=sensitive, requirements=asked)
+    sensitive = sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns)
+    return judge(engine, record.name, quasi=roles.quasi, sensitive=sensitive, requirements=asked)
 
 
 def sensitive_columns(
-    kinds: Mapping[str, str], levels: Mapping[str, Any], counting: Collection[str]
+    kinds: Mapping[str, Kind],
+    levels: Levels,
+    counting: Collection[str],
 ) -> list[SensitiveColumn]:
     """Sensitive columns for the judge; counting: those whose NULLs count as a value."""
-
-    def placed(name: str) -> dict[str, tuple[str, ...]] | None:
-        found = levels.get(name)
-        return None if found is None else {leaf: tuple(labels) for leaf, labels in found.items()}
-
-    return [SensitiveColumn(name, Kind(kind), placed(name), name in counting) for name, kind in kinds.items()]
+    return [SensitiveColumn(name, kind, levels.get(name), name in counting) for name, kind in kinds.items()]
 
 
-def reading_notes(roles: Mapping[str, Any], judgement: Judgement) -> tuple[str, ...]:
+def reading_notes(roles: RolesRecord | PolicyRecord, judgement: Judgement) -> tuple[str, ...]:
     """How NULLs in sensitive columns were counted, where there are some."""
-    if judgement.nulls and "nulls_as_value" not in roles:
+    if judgement.nulls and roles.nulls_as_value is None:
         listed = ", ".join(f'"{name}"' for name in judgement.nulls)
         return (
             f"NULL counts as a value in {listed}: the release was published by a version that counted it so, and "
             "is held to that promise",
         )
-    return tuple(null_readings(judgement.nulls, judgement.rows, nulls_as_value(roles)))
+    return tuple(null_readings(judgement.nulls, judgement.rows, roles.null_value_columns))
 
 
-def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> list[dict[str, Any]]:
+def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> tuple[FindingRecord, ...]:
     """K by persons cannot be told from rows without persons: it stands as it was measured, while the rows do."""
-    shown = [finding_json(finding) for finding in found]
-    if record.roles["entity"] is None or not unchanged:
-        return shown
-    published = {item["requirement"]: item for item in record.manifest["findings"]}
-    return [published[item["requirement"]] if item["requirement"].startswith("k = ") else item for item in shown]
+    measured = finding_records(found)
+    if not record.roles.counts_entities or not unchanged:
+        return measured
+    published = {item.requirement: item for item in record.manifest.findings}
+    return tuple(published[item.requirement] if item.requirement.startswith("k = ") else item for item in measured)
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -129,34 +129,38 @@ class JudgedFile:
 
 
 def judged_file(
-    path: Path, form: str, table: str, content: Mapping[str, Any], levels: Mapping[str, Any] | None = None
+    path: Path,
+    form: str,
+    table: str,
+    content: Manifest,
+    levels: Levels | None = None,
 ) -> JudgedFile:
     """Measures what a manifest promises on the file itself."""
-    policy = content["policy"]
-    asked = _told_by_the_file(_asked(policy["requirements"], content), levels)
-    with opened(path, form, table, typed(content["columns"])) as engine:
-        kinds = {info.name: info.kind.value for info in engine.columns(RELEASE)}
-        columns = {name: kinds[name] for name in policy["sensitive"]}
-        sensitive = sensitive_columns(columns, levels or {}, nulls_as_value(policy))
-        judgement = judge(engine, RELEASE, quasi=policy["quasi_identifiers"], sensitive=sensitive, requirements=asked)
+    policy = content.policy
+    asked = _told_by_the_file(_requirements(policy.requirements, content), levels)
+    with opened(path, form, table, content.columns) as engine:
+        kinds = {info.name: info.kind for info in engine.columns(RELEASE)}
+        columns = {name: kinds[name] for name in policy.sensitive}
+        sensitive = sensitive_columns(columns, levels or {}, policy.null_value_columns)
+        judgement = judge(engine, RELEASE, quasi=policy.quasi_identifiers, sensitive=sensitive, requirements=asked)
         proof = certificate(engine, content, form=form, file=path.name, table=table, asked=asked, sensitive=sensitive)
         return JudgedFile(
             judgement.rows,
             judgement.classes,
             judgement.findings,
             reading_notes(policy, judgement),
-            content_hash(engine, RELEASE, list(typed(content["columns"]))),
+            content_hash(engine, RELEASE, list(content.columns)),
             proof,
-            tuple(tree_differences(engine, RELEASE, content.get("patterns", []))),
+            tuple(tree_differences(engine, RELEASE, content.patterns)),
         )
 
 
-def _asked(texts: Sequence[str], content: Mapping[str, Any]) -> Sequence[Requirement]:
+def _requirements(texts: Sequence[str], content: Manifest) -> Sequence[Requirement]:
     """The requirements; only pseudo-data has none, because it speaks of nobody."""
-    return () if not texts and "pseudo_data" in content else requirements(texts)
+    return () if not texts and content.pseudo_data is not None else requirements(texts)
 
 
-def _told_by_the_file(asked: Sequence[Requirement], levels: Mapping[str, Any] | None) -> list[Requirement]:
+def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> list[Requirement]:
     """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
     return [
         item for item in asked if not (isinstance(item, Closeness) and item.distance == "hierarchical" and not levels)
@@ -168,58 +172,57 @@ def recheck_file(path: str | Path) -> Verified:
     from ppdm_sql.release.export import file_sha256, manifest_path
 
     file = Path(path).resolve()
-    content = _read_manifest(manifest_path(file))
-    if content["export"]["format"] == "json":
+    content = _manifest_of(manifest_path(file))
+    export = content.export
+    assert export is not None  # read_manifest refuses a manifest without it
+    if export.is_model:
         return _recheck_model_file(file, content)
-    problems = _changed_companions(file, content)
-    if file_sha256(file) != content["export"]["sha256"]:
+    problems = _changed_companions(file, export)
+    if file_sha256(file) != export.sha256:
         problems.append("the file is not the one that was exported")
     try:
-        judged = judged_file(file, content["export"]["format"], content["export"]["table"], content)
+        judged = judged_file(file, export.format, str(export.table), content)
     except PolicyError as error:
         return Verified(file.name, (), (*problems, str(error)), 0, 0)
-    if judged.content_hash != content["export"]["content_hash"]:
+    if judged.content_hash != export.content_hash:
         problems.append("its rows are not those that were exported")
-    if judged.rows != content["rows"]:
+    if judged.rows != content.rows:
         problems.append("its number of rows is not that of the manifest")
-    if not content["export"].get("spreadsheet_safe"):  # escaped texts are other categories
+    if not export.spreadsheet_safe:  # escaped texts are other categories
         problems += judged.different_trees
-    promised = {item["requirement"] for item in content["findings"]}
-    if promised != set(content["policy"]["requirements"]):
+    if {item.requirement for item in content.findings} != set(content.policy.requirements):
         problems.append("the manifest's findings are not those of its policy")
-    shown = tuple(FindingShown.of_json(finding_json(finding)) for finding in judged.findings)
     return Verified(
         file.name,
-        shown,
+        finding_records(judged.findings),
         tuple(problems),
         judged.rows,
         judged.classes,
         judged.notes,
-        pseudo_model=pseudo_model(content),
+        pseudo_model=content.pseudo_model,
     )
 
 
-def _recheck_model_file(file: Path, content: Mapping[str, Any]) -> Verified:
+def _recheck_model_file(file: Path, content: Manifest) -> Verified:
     """Whether a model file and its manifest fit, as whoever collects models asks; the people were counted before."""
     from ppdm_sql.sharing.collect import read_shared
 
-    measured = "measured when it was published"
+    assert content.export is not None
     try:
-        found = tuple(FindingShown.of_json(finding) for finding in read_shared(file).findings)
+        found = read_shared(file).findings
     except PpdmError as error:
         return Verified(file.name, (), (str(error),), 0, 0, measured="not measured")
-    except KeyError as cause:
-        raise PolicyError(f"{file.name}: its manifest does not say what was found") from cause
-    problems = tuple(_changed_companions(file, content))
-    return Verified(file.name, found, problems, content["rows"], content.get("classes") or 0, measured=measured)
+    problems = tuple(_changed_companions(file, content.export))
+    return Verified(
+        file.name, found, problems, content.rows, content.classes, measured="measured when it was published"
+    )
 
 
-def _changed_companions(file: Path, content: Mapping[str, Any]) -> list[str]:
+def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
     """The files handed over with this one that are there and are not those of the export."""
     from ppdm_sql.release.export import COMPANIONS, file_sha256
 
-    told = content["export"].get("companions", {})  # manifests of earlier versions have none
-    known = {end: told[end] for end in COMPANIONS if isinstance(told, Mapping) and end in told}
+    known = {end: sha256 for end, sha256 in (export.companions or {}).items() if end in COMPANIONS}
     there = {end: file.with_name(f"{file.name}{end}") for end in known}
     return [
         f"{path.name} is not the one that was exported with it"
@@ -228,24 +231,7 @@ def _changed_companions(file: Path, content: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    from ppdm_sql.release.export import UNFINISHED
-
+def _manifest_of(path: Path) -> Manifest:
     if not path.is_file():
         raise PolicyError(f"there is no {path.name} beside the file: export it again")
-    if path.stat().st_size > _LARGEST_MANIFEST:
-        raise PolicyError(f"{path.name} is too large to be a manifest")
-    try:
-        content = json.loads(path.read_text("utf-8"))
-        if content["format"] == UNFINISHED:
-            raise PolicyError(f"{path.name}: this export was stopped before it was complete: export it again")
-        complete = content["format"] == FORMAT and {"policy", "columns", "export", "findings", "rows"} <= content.keys()
-        told = {"format", "sha256"} if content["export"]["format"] == "json" else _TOLD_OF_ROWS
-        complete = complete and told <= content["export"].keys()
-        complete = complete and isinstance(content["policy"].get("nulls_as_value", []), list)
-        complete = complete and isinstance(content.get("sensitive_nulls", {}), dict)
-    except (ValueError, KeyError, TypeError, AttributeError) as cause:
-        raise PolicyError(f"{path.name} is not a manifest of this version") from cause
-    if not complete:
-        raise PolicyError(f"{path.name} is not a manifest of this version")
-    return dict(content)
+    return read_manifest(path.name, path.read_bytes())

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog.manifest import FindingRecord, JointRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Table
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.manifest import finding_json, null_readings, recorded_readings, typed
+from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_readings
 from ppdm_sql.planning.measure_model import MeasuredModel
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.request import ModelRequest, Request
@@ -29,25 +30,6 @@ from ppdm_sql.statements.names import Name, column
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class FindingShown:
-    """A requirement beside what was achieved."""
-
-    requirement: str
-    column: str | None
-    achieved: str | None
-    holds: bool
-    breaching_classes: int
-    breaching_rows: int
-
-    def as_json(self) -> dict[str, Any]:
-        return dict(vars(self))
-
-    @classmethod
-    def of_json(cls, finding: dict[str, Any]) -> FindingShown:
-        return cls(**{name: finding[name] for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
@@ -68,13 +50,12 @@ class Published:
 
     name: str
     record: ReleaseRecord
-    findings: tuple[FindingShown, ...]
+    findings: tuple[FindingRecord, ...]
     engine: Engine
 
     @classmethod
     def of(cls, engine: Engine, record: ReleaseRecord) -> Published:
-        findings = tuple(FindingShown.of_json(item) for item in record.manifest["findings"])
-        return cls(record.manifest["release"]["name"], record, findings, engine)
+        return cls(record.stated_name, record, record.manifest.findings, engine)
 
     @property
     def rows(self) -> int:
@@ -86,17 +67,18 @@ class Published:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        return self.record.manifest
+        """The manifest as plain JSON values."""
+        return self.record.manifest.to_json()
 
     @property
     def pseudo_model(self) -> str | None:
         """Of pseudo-data the model it was made from."""
-        return pseudo_model(self.manifest)
+        return self.record.manifest.pseudo_model
 
     @property
     def null_readings(self) -> list[str]:
         """How NULLs in sensitive columns were counted, where there are some."""
-        return recorded_readings(self.manifest)
+        return recorded_readings(self.record.manifest)
 
     @property
     def withdrawn(self) -> list[str]:
@@ -133,7 +115,7 @@ class Published:
         """A query for the published columns, one by one; a model has none."""
         if not self.kind.has_rows:
             raise PolicyError(f'release "{self.name}" is a model, not a table: {self.ways_to_read}')
-        picked = exp.Select(expressions=[column(name) for name in typed(self.record.columns)])
+        picked = exp.Select(expressions=[column(name) for name in self.record.columns])
         return picked.from_(self.record.name.table())
 
     @property
@@ -145,7 +127,7 @@ class Published:
         import pyarrow as pa
 
         batches = list(self.engine.batches(self.query))
-        return pa.Table.from_batches(batches).to_pandas() if batches else _empty(list(typed(self.record.columns)))
+        return pa.Table.from_batches(batches).to_pandas() if batches else _empty(list(self.record.columns))
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -155,19 +137,13 @@ class Published:
             "rows": self.rows,
             "classes": self.classes,
             "suppressed_rows": self.record.suppressed_rows,
-            "findings": [finding.as_json() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.findings],
             "content_hash": self.record.content_hash,
             "withdrawn": self.withdrawn,
         }
 
     def _repr_html_(self) -> str:
         return as_block(self.name, self.content_text, as_table(self.findings))
-
-
-def pseudo_model(manifest: Mapping[str, Any]) -> str | None:
-    """The model that pseudo-data was made from; None for everything else."""
-    made = manifest.get("pseudo_data")
-    return None if made is None else str(made["model"])
 
 
 def _empty(columns: Sequence[str]) -> pd.DataFrame:
@@ -181,7 +157,7 @@ class Verified:
     """What re-measuring a release found."""
 
     name: str
-    findings: tuple[FindingShown, ...]
+    findings: tuple[FindingRecord, ...]
     problems: tuple[str, ...]  # what is no longer as it was published
     rows: int
     classes: int
@@ -218,7 +194,7 @@ class Verified:
             **({} if self.pseudo_model is None else {"pseudo_data_of": self.pseudo_model}),
             "problems": list(self.problems),
             "notes": list(self.notes),
-            "findings": [finding.as_json() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.findings],
         }
 
     def _repr_html_(self) -> str:
@@ -261,15 +237,15 @@ class Planned:
     statements: tuple[str, ...]
     rows: int = 0
     classes: int = 0
-    findings: tuple[FindingShown, ...] = ()
-    joint: tuple[dict[str, Any], ...] = ()
+    findings: tuple[FindingRecord, ...] = ()
+    joint: tuple[JointRecord, ...] = ()
     risks: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
     withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.findings) and all(item["holds"] for item in self.joint)
+        return all(finding.holds for finding in self.findings) and all(item.holds for item in self.joint)
 
     @classmethod
     def of(cls, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
@@ -279,8 +255,8 @@ class Planned:
             statements=(),
             rows=measured.judgement.rows,
             classes=measured.judgement.classes,
-            findings=tuple(FindingShown.of_json(finding_json(item)) for item in measured.judgement.findings),
-            joint=tuple(outcome.as_json() for outcome in measured.joint),
+            findings=finding_records(measured.judgement.findings),
+            joint=tuple(outcome.to_record() for outcome in measured.joint),
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
@@ -312,8 +288,8 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
-            "findings": [finding.as_json() for finding in self.findings],
-            "joint": list(self.joint),
+            "findings": [finding.summary() for finding in self.findings],
+            "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),
             "notes": list(self.notes),
             "withdraws": list(self.withdraws),
@@ -322,7 +298,7 @@ class Planned:
 
     def _repr_html_(self) -> str:
         joint = [
-            f"together with {', '.join(item['with'])}: {'holds' if item['holds'] else 'would be refused'}"
+            f"together with {', '.join(item.releases)}: {'holds' if item.holds else 'would be refused'}"
             for item in self.joint
         ]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
@@ -336,7 +312,7 @@ class Planned:
 def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
     """What running a release's own statement again takes away."""
     record = releases.current(engine, name) if migrate.is_there(engine) else None
-    if record is None or record.unreadable:
+    if record is None or record.is_damaged:
         return ()
     first = grammar.parse(record.policy_text, dialect=engine.dialect)[0]
     if not isinstance(first, Publish) or not first.policy.supersedes:

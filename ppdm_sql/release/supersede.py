@@ -112,10 +112,8 @@ def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord |
     """What new pseudo-data does to the release that had its name; the same rows made anew tell nothing new."""
     if former is None:
         return
-    same_model = (
-        former.manifest.get("pseudo_data", {}).get("model_hash") == record.manifest["pseudo_data"]["model_hash"]
-    )
-    if same_model and former.content_hash == record.content_hash:
+    models = {one.pseudo_data.model_hash if one.pseudo_data else None for one in (former, record)}
+    if len(models) == 1 and former.content_hash == record.content_hash:
         _hand_on(engine, former, record)
     else:
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import Evaluation
+from ppdm_sql.catalog.manifest import Manifest, PseudoRecord
 from ppdm_sql.catalog.releases import ReleaseEvent, ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
@@ -19,7 +19,6 @@ from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.models import library
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.manifest import nulls_as_value, typed
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
@@ -51,7 +50,7 @@ class Facts:
     k: int | None  # promised of people, by the release or by the model it was made from
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         return self.record.manifest
 
     @property
@@ -59,10 +58,9 @@ class Facts:
         return kind_of(self.record)
 
     @property
-    def pseudo(self) -> Mapping[str, Any] | None:
+    def pseudo(self) -> PseudoRecord | None:
         """What pseudo-rows were made from; None for everything else."""
-        found: Mapping[str, Any] | None = self.manifest.get("pseudo_data")
-        return found
+        return self.record.pseudo_data
 
     @property
     def intact(self) -> bool:
@@ -119,7 +117,7 @@ def _loss(engine: Engine, record: ReleaseRecord, before: Before) -> Loss | None:
 
 def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
     """What lies beside the release when it is exported as a DuckDB file; it names no value and no hierarchy."""
-    picked = exp.Select(expressions=[column(name) for name in typed(record.columns)]).from_(record.name.table())
+    picked = exp.Select(expressions=[column(name) for name in record.columns]).from_(record.name.table())
     first = next(iter(engine.batches(picked.limit(1))), None)
     if first is None:
         return None
@@ -128,8 +126,8 @@ def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
         for item in (requirements(record.requirements) if record.requirements else ())
         if not (isinstance(item, Closeness) and item.distance == "hierarchical")
     ]
-    sensitive = sensitive_columns(record.roles["sensitive"], {}, nulls_as_value(record.roles))
-    if any(record.roles["levels"].values()):  # a distance along a hierarchy is known to the publisher only
+    sensitive = sensitive_columns(record.roles.sensitive, {}, record.roles.null_value_columns)
+    if any(record.roles.levels.values()):  # a distance along a hierarchy is known to the publisher only
         told = [item for item in told if not isinstance(item, Closeness)]
     with contextlib.closing(DuckDBEngine.open(":memory:")) as empty:
         empty.load(RELEASE, pa.Table.from_batches([], schema=first.schema))

@@ -22,7 +22,6 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import PART, PERSON
 from ppdm_sql.planning import joint
-from ppdm_sql.planning.manifest import nulls_as_value
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
@@ -62,7 +61,7 @@ class Before:
 
 def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> ClassSizes | None:
     """The classes of a release; None where nobody can tell them any more."""
-    by_person = record.roles["entity"] is not None
+    by_person = record.roles.counts_entities
     kind = kind_of(record)
     stays = unchanged and kind.rows_stay  # a live view moves on from what was linked
     if stays and (by_person or not kind.has_rows):
@@ -72,7 +71,7 @@ def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Cla
     if not kind.has_rows:
         return None
     infos = {info.name: info for info in engine.columns(record.name)}
-    quasi = record.roles["quasi"]
+    quasi = record.roles.quasi
     if not infos or not set(quasi) <= set(infos):
         return None
     sizes, _ = sizes_by_columns(engine, record.name, [infos[name] for name in quasi])
@@ -119,7 +118,7 @@ def source_today(engine: Engine, record: ReleaseRecord, counted: Counted) -> Bef
             source.relation,
             quasi=[source.info(name) for name in source.quasi],
             sensitive=[
-                Sensitive(source.info(name), nulls_as_value=name in nulls_as_value(record.roles))
+                Sensitive(source.info(name), nulls_as_value=name in record.roles.null_value_columns)
                 for name in source.sensitive
             ],
             requirements=_comparable(statement, source.hierarchies or {}),
@@ -134,7 +133,7 @@ def publishing_statement(engine: Engine, record: ReleaseRecord) -> Publish:
     """The statement a release was made by, with the folder its files are looked for in."""
     first = grammar.parse(record.policy_text, dialect=engine.dialect)[0]
     assert isinstance(first, Publish)
-    return replace(first, place=replace(first.place, file=record.roles.get("file")))
+    return replace(first, place=replace(first.place, file=record.roles.file))
 
 
 def _comparable(statement: Publish, hierarchies: Mapping[str, object]) -> list[Requirement]:

@@ -7,16 +7,15 @@ is drawn from what the others name, so that the sources do not differ in what th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.catalog.manifest import FindingRecord
 from ppdm_sql.catalog.mark import MARK
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
@@ -46,7 +45,7 @@ class Shared:
     file: str
     name: str
     tree: Tree
-    findings: tuple[dict[str, Any], ...]
+    findings: tuple[FindingRecord, ...]
     sha256: str = ""
 
 
@@ -69,18 +68,14 @@ def read_shared(path: Path) -> Shared:
     text = _text(path)
     if not beside.exists():
         _tree(path, text)  # what no manifest could make good is said first
-    try:
-        told = json.loads(_text(beside))
-    except (ValueError, RecursionError):
-        raise PolicyError(f"{beside.name} is not the manifest of a published model") from None
-    content = manifest.read_manifest(beside.name, told)
+    content = manifest.read_model_manifest(beside.name, _text(beside))
     tree, name = _tree(path, text)
     manifest.refuse_other_file(path.name, content, text)
     with _told_of(path.name):
         manifest.refuse_other_model(path.name, content, tree)
     if not tree.root.rows:
         raise PolicyError(f"{path.name}: the model has no rows in any leaf, so nothing can be made from it")
-    return Shared(path.name, name or path.stem, tree, tuple(content["findings"]), sha256_of(text))
+    return Shared(path.name, name or path.stem, tree, content.findings, sha256_of(text))
 
 
 def _tree(path: Path, text: str) -> tuple[Tree, str | None]:

@@ -7,11 +7,11 @@ groups can be told that questions about public columns alone lead to; finer ones
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from ppdm_sql.catalog.manifest import Manifest, PolicyRecord, read_manifest
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.checks.histograms import satisfied
 from ppdm_sql.errors import PolicyError, Tampered
@@ -20,45 +20,34 @@ from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
 from ppdm_sql.trees.tree import Node, Tree
 
 
-def read_manifest(name: str, content: Any) -> Mapping[str, Any]:
-    """The manifest of a model, with every part that is asked for here."""
-    try:
-        policy, findings = content["policy"], content["findings"]
-        complete = (
-            all(isinstance(text, str) for text in (content["export"]["sha256"], content["content_hash"]))
-            and isinstance(content["rows"], int)
-            and isinstance(policy["target"], str)
-            and all(isinstance(policy[role], list) for role in ("quasi_identifiers", "sensitive", "requirements"))
-            and all(isinstance(item["requirement"], str) and isinstance(item["holds"], bool) for item in findings)
-        )
-    except (KeyError, TypeError):
-        complete = False
-    if not complete:
+def read_model_manifest(name: str, text: str) -> Manifest:
+    """The manifest of an exported model."""
+    content = read_manifest(name, text)
+    if content.policy.target is None or content.export is None or not content.export.is_model:
         raise PolicyError(f"{name} is not the manifest of a published model")
-    return dict(content)
+    return content
 
 
-def refuse_other_file(name: str, content: Mapping[str, Any], text: str) -> None:
+def refuse_other_file(name: str, content: Manifest, text: str) -> None:
     """The file must be the one that the manifest speaks of, and the manifest must say that it holds."""
-    if {content["export"]["sha256"], content["content_hash"]} != {sha256_of(text)}:
+    if content.export is None or {content.export.sha256, content.content_hash} != {sha256_of(text)}:
         raise Tampered(f"{name} is not the file its manifest was written for")
-    findings = content["findings"]
-    if not findings or not all(item["holds"] for item in findings):
+    if not content.findings or not all(item.holds for item in content.findings):
         raise PolicyError(f"{name}: its manifest does not say that its requirements hold")
-    if {item["requirement"] for item in findings} != set(content["policy"]["requirements"]):
+    if {item.requirement for item in content.findings} != set(content.policy.requirements):
         raise Tampered(f"{name}: the findings of its manifest are not those of its policy")
 
 
-def refuse_other_model(name: str, content: Mapping[str, Any], tree: Tree) -> None:
+def refuse_other_model(name: str, content: Manifest, tree: Tree) -> None:
     """What the manifest tells of the model must be true of the tree in the file, as far as its counts can tell."""
-    policy = content["policy"]
-    if policy["target"] != tree.target.name:
+    policy = content.policy
+    if policy.target != tree.target.name:
         raise Tampered(f"{name}: its manifest speaks of a model of another target")
-    if content["rows"] != tree.root.rows:
-        raise Tampered(f"{name}: its manifest speaks of {content['rows']:,} rows, the tree of {tree.root.rows:,}")
-    public = {column for column in policy["quasi_identifiers"] if column != tree.target.name}
+    if content.rows != tree.root.rows:
+        raise Tampered(f"{name}: its manifest speaks of {content.rows:,} rows, the tree of {tree.root.rows:,}")
+    public = {column for column in policy.quasi_identifiers if column != tree.target.name}
     groups = public_groups(tree, public)
-    for asked in requirements(policy["requirements"]):
+    for asked in requirements(policy.requirements):
         broken = _breaking(tree, groups, asked, policy)
         if broken:
             raise Tampered(f"{name}: {asked} does not hold by the counts of its tree: {broken:,} groups break it")
@@ -77,15 +66,15 @@ def public_groups(tree: Tree, public: Collection[str]) -> list[Node]:
     return found
 
 
-def _breaking(tree: Tree, groups: Sequence[Node], asked: Requirement, policy: Mapping[str, Any]) -> int:
+def _breaking(tree: Tree, groups: Sequence[Node], asked: Requirement, policy: PolicyRecord) -> int:
     """How many groups break a requirement; of what counts cannot tell none is said to."""
     counts = np.array([node.counts for node in groups], dtype=np.int64).reshape(len(groups), len(tree.classes))
     target = tree.target.name
     if isinstance(asked, KAnonymity):
         # a class that everybody knows divides the groups further
-        sizes = counts[counts > 0] if target in policy["quasi_identifiers"] else counts.sum(axis=1)
+        sizes = counts[counts > 0] if target in policy.quasi_identifiers else counts.sum(axis=1)
         return int((sizes < asked.k).sum())
-    if target not in policy["sensitive"] or target in policy["quasi_identifiers"]:
+    if target not in policy.sensitive or target in policy.quasi_identifiers:
         return 0
     if isinstance(asked, Closeness) and asked.distance != "equal":
         return 0  # along an order or a hierarchy: the file does not say which

@@ -13,9 +13,9 @@ def check_drift(former: ReleaseRecord | None, source: Source) -> None:
 
     New and missing columns show before this: every column needs a role, every role a column.
     """
-    if former is None:
+    if former is None or former.is_damaged:
         return
-    before: dict[str, str] = former.roles.get("source_columns", {})
+    before = former.roles.source_columns
     changed = [
         f'column "{name}" was {without_labels(before[name])} and is {info.shape}'
         for name, info in source.columns.items()

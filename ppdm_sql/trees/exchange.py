@@ -20,6 +20,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.trees.tree import Value
 
 FORMAT = "ppdm-model"
@@ -29,6 +30,7 @@ KINDS = ("tree", "naive_bayes", "rules")
 MOST_BYTES = 64 * 1024 * 1024
 _DEEPEST = 40  # objects and lists within each other; a tree's file needs eight
 _LONGEST_NAME = 200
+_MOST_DIGITS = 20  # of a count
 _LONGEST_NUMBER = 2_000  # characters
 _FARTHEST = 10_000  # exponent of a decimal number
 
@@ -70,7 +72,7 @@ def _dumped(value: Any) -> str:
 
 def read(text: str | bytes) -> Document:
     """A file's text, as far as it can be checked without knowing the kind."""
-    value = parsed(text)
+    value = read_json(text, "the model file", most_digits=_MOST_DIGITS, deepest=_DEEPEST, most=MOST_BYTES)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise PolicyError(f'this is no model file: it does not begin with "format": "{FORMAT}"')
     version = value.get("version")
@@ -85,54 +87,6 @@ def read(text: str | bytes) -> Document:
     if not isinstance(value["model"], dict):
         refuse("model must be an object")
     return Document(kind, value["model"], name, version)
-
-
-# -- JSON from strangers ---------------------------------------------------------------------------------------------
-
-
-def parsed(text: str | bytes) -> Any:
-    """JSON with no more liberties than the standard takes: no NaN, no key twice, no depth or size without end."""
-    size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
-    if size > MOST_BYTES:
-        raise PolicyError(f"the model file is larger than {MOST_BYTES // (1024 * 1024)} MB")
-    try:
-        decoded = text.decode("utf-8-sig") if isinstance(text, bytes) else text
-        value = json.loads(decoded, object_pairs_hook=_once_each, parse_constant=_no_number, parse_int=_whole_number)
-    except UnicodeDecodeError:
-        raise PolicyError("the model file is not UTF-8 text") from None
-    except RecursionError:
-        raise PolicyError("the model file is nested too deeply") from None
-    except json.JSONDecodeError as error:  # its own text quotes nothing, but the cause holds the document
-        raise PolicyError(f"the model file is not JSON: line {error.lineno}, column {error.colno}") from None
-    _check_depth(value)
-    return value
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise PolicyError("the model file is damaged: an object has a key twice")
-    return found
-
-
-def _no_number(_: str) -> NoReturn:
-    raise PolicyError("the model file is not JSON: NaN and Infinity are no JSON numbers")
-
-
-def _whole_number(digits: str) -> int:
-    if len(digits) > 20:
-        raise PolicyError("the model file is damaged: a count has more than 20 digits")
-    return int(digits)
-
-
-def _check_depth(value: Any) -> None:
-    level = [value]
-    for _ in range(_DEEPEST):
-        holders = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = [item for holder in holders for item in holder]
-        if not level:
-            return
-    raise PolicyError("the model file is nested too deeply")
 
 
 # -- the parts of a file, checked ------------------------------------------------------------------------------------

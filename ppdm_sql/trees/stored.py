@@ -15,6 +15,7 @@ from ppdm_sql.catalog import models
 from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.trees.comparing import MOMENTS
 from ppdm_sql.trees.exchange import fields, typed, untyped
 from ppdm_sql.trees.show import branch_text
@@ -166,7 +167,7 @@ def _read(model: ModelRecord, saved: models.Stored) -> Tree:
         branches.setdefault(row["node"], []).append(row)
     values: dict[tuple[int, int], list[Any]] = {}
     for row in saved["model_value"]:
-        values.setdefault((row["node"], row["branch"]), []).append(json.loads(row["value"]))
+        values.setdefault((row["node"], row["branch"]), []).append(read_json(row["value"], "the catalog"))
     counts: dict[int, dict[int, int]] = {}
     for row in saved["model_count"]:
         counts.setdefault(row["node"], {})[row["class_number"]] = row["rows"]

@@ -89,7 +89,7 @@ def test_a_sum_of_two_values_that_few_hold_is_not_told_unasked(memory, held):
         memory.publish(policy("n", risk=ACCEPTED))
     else:
         memory.publish(policy("n"))
-    manifest = memory._current(Name("t_open")).manifest
+    manifest = memory._current(Name("t_open")).manifest.to_json()
     assert manifest["patterns"][0]["root"]["at"] == "45"
     assert ("boundaries" in manifest["policy"]["accepted_risks"]) == (held < 3)
     assert manifest["figures"]["boundary values held by few"] == (2 if held < 3 else 0)

@@ -10,9 +10,10 @@ import pytest
 from ppdm_sql import resources
 from ppdm_sql.catalog import migrate, runs
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.catalog.store import json_text, new_id, sha256_of
+from ppdm_sql.catalog.store import new_id
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
+from tests.records import MANIFEST, ROLES
 
 HOSTILE = [
     'o\'brien "quoted" `ticked`',
@@ -75,8 +76,8 @@ def a_release(catalog: Engine) -> Callable[..., ReleaseRecord]:
         algorithm="kactus2",
         options={"swap_threshold": 0},
         seed=7,
-        requirements=["k = 10"],
-        roles={"quasi": ["age", "zip"], "sensitive": ["diagnosis"]},
+        requirements=("k = 10",),
+        roles=ROLES,
         source_query="SELECT age, zip, diagnosis FROM patients",
         policy_text="CREATE TABLE patients_open AS ...",
         storage=None,
@@ -86,15 +87,15 @@ def a_release(catalog: Engine) -> Callable[..., ReleaseRecord]:
         classes=40,
         suppressed_rows=3,
         content_hash="c0ffee",
-        columns=[["age", "TEXT"], ["zip", "TEXT"], ["diagnosis", "TEXT"]],
-        manifest={"k": 12},
+        columns={"age": "TEXT", "zip": "TEXT", "diagnosis": "TEXT"},
+        manifest=MANIFEST,
         manifest_sha256="",
         sources=("clinic.patients",),
     )
 
     def make(**changes: object) -> ReleaseRecord:
         made = replace(plain, **({"release_id": new_id()} | changes))
-        return replace(made, manifest_sha256=sha256_of(json_text(made.manifest)))
+        return replace(made, manifest_sha256=made.manifest.sha256)
 
     return make
 

@@ -17,6 +17,7 @@ from ppdm_sql.catalog.store import json_text, new_id, sha256_of
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import SCHEMA, Name, column
+from tests.records import manifest_record, roles_record
 
 OPEN = Name("clinic", "patients_open")
 HOLDS = Check("k = 10", None, "10", "12", 12.0, 0, 0, True, "5ha")
@@ -56,13 +57,18 @@ def test_what_a_model_lacks_stays_unknown(catalog, publish):
 
 
 TEXTS = [f.name for f in fields(ReleaseRecord) if f.type in ("str", "str | None") and f.name != "manifest_sha256"]
-JSON = ["options", "requirements", "roles", "columns", "manifest"]
 
 
 def test_every_text_comes_back_to_the_letter(catalog, publish, hostile):
     for text in hostile:
         held = {"text": text, text: [text, None, 1.5, True, {"a": 10**20}]}
-        changes = dict.fromkeys(TEXTS, text) | dict.fromkeys(JSON, held)
+        changes = dict.fromkeys(TEXTS, text) | {
+            "options": held,
+            "requirements": (text, "k = 5"),
+            "roles": roles_record(source_columns={text: text}, levels={text: {text: (text,)}}, others={text: held}),
+            "columns": {text: text},
+            "manifest": manifest_record(figures=held, columns={text: text}, residual_risks={text: text}),
+        }
         run_id = runs.start_run(catalog, text)
         check = Check(text, text, text, text, 0.1, 1, 2, False, text)
         release = publish(check, **changes | {"run_id": run_id, "key_columns": (text, "b"), "sources": (text,)})
@@ -99,7 +105,7 @@ def test_nul_in_a_column_name_is_kept_escaped(catalog, publish):
 
 def test_a_manifest_is_stored_with_its_own_hash_only(catalog, a_release):
     with pytest.raises(ValueError, match="sha256"):
-        releases.record(catalog, replace(a_release(), manifest={"k": 99}))
+        releases.record(catalog, replace(a_release(), manifest=manifest_record(rows=99)))
 
 
 @pytest.mark.lacks("spark", reason="Spark cannot UPDATE, so that nobody edits its catalog this way")

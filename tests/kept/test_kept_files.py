@@ -82,9 +82,8 @@ def test_a_record_is_written_as_it_was_read(db):
     assert len(rows) == len(db.releases(include_gone=True))
     for release_id, *texts in rows:
         record = releases.by_id(db.engine, release_id)
-        written = [releases._stored(name, getattr(record, name)) for name in
-                   ("manifest", "roles", "requirements", "columns", "options")]  # fmt: skip
-        assert written == texts
+        written = releases.json_columns(record)
+        assert [written[name] for name in ("manifest", "roles", "requirements", "columns", "options")] == texts
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_a_release_and_its_trees_are_verified(session):
 
 def test_the_manifest_tells_the_trees(duck):
     duck.publish(policy())
-    content = duck._current(duck.engine.name(duck.parse("VERIFY open")[0].name)).manifest
+    content = duck._current(duck.engine.name(duck.parse("VERIFY open")[0].name)).manifest.to_json()
     (pattern,) = content["patterns"]
     assert pattern["leaves"] == content["figures"]["leaves of tree 1"] >= 2
     assert content["figures"]["tree 1"].startswith('cart (gini, min_leaf 7) for "back", grown best-first to')

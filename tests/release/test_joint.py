@@ -18,6 +18,7 @@ from ppdm_sql.planning import joint
 from ppdm_sql.planning.people import Keys
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
+from tests.records import roles_record
 from tests.release.conftest import COLUMNS, people, policy
 from tests.sizes import seeds
 
@@ -245,8 +246,8 @@ def test_joint_classes_are_those_of_the_definition(engine, make_table, key, seed
     nobody = engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0]
     keys = Keys(("who", "rest") if key is person_and_rest else ("who", "mine"), ("who",), some_rows=True)
     other = SimpleNamespace(
-        release_id="0", k_promised=3, name=Name("other"), kind="TABLE", manifest={}, key_columns=("who", "rest"),
-        roles={"entity": "who", "person_columns": ["who"]},
+        release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
+        roles=roles_record(entity="who", person_columns=("who",)),
     )  # fmt: skip
     for turn in seeds:
         draw = random.Random(turn)

@@ -212,7 +212,7 @@ def test_a_column_that_is_private_in_one_release_and_known_in_another_is_refused
         session.publish(text("two", second, "ACCEPT RISK (joint)", ward="upper(ward) AS ward"))
     accepted = "ACCEPT RISK (joint, known_elsewhere)"
     release = session.publish(text("two", second, accepted, ward="upper(ward) AS ward"))
-    assert release.record.manifest["joint"][0]["private_in_one"] == ["age", "ward"]
-    told = release.record.manifest["residual_risks"]["known_elsewhere"]
+    assert release.record.manifest.joint[0].private_in_one == ("age", "ward")
+    told = release.record.manifest.residual_risks["known_elsewhere"]
     assert "age, ward is a quasi-identifier" in told
     assert "(one)" in told

@@ -16,6 +16,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.planning import joint, people
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
+from tests.records import roles_record
 
 COLUMNS = {"pid": "INTEGER", "visit": "INTEGER", "x": "INTEGER", "y": "INTEGER", "name": "TEXT", "ill": "TEXT"}
 ALONE = "joint class(es)? of fewer than 10"
@@ -313,8 +314,8 @@ def test_no_joint_class_of_three_releases_is_taken_for_larger_than_it_is(duckdb_
                 duckdb_engine.create_table(link_name(str(number)), query)
                 keys = ("who", "rest") if kinds[number - 1] else ("who", f"other {number}")
                 others.append(SimpleNamespace(
-                    release_id=str(number), k_promised=K, name=Name("other"), kind="TABLE", manifest={}, key_columns=keys,
-                    roles={"entity": "who", "person_columns": ["who"]},
+                    release_id=str(number), k_promised=K, name=Name("other"), kind="TABLE", stated_name="other", key_columns=keys,
+                    roles=roles_record(entity="who", person_columns=("who",)),
                 ))  # fmt: skip
         outcomes = joint.judge_jointly(
             duckdb_engine, others, people.Keys(("who", "rest"), ("who",), some_rows=True), K, persons=True

@@ -127,7 +127,7 @@ def test_the_certificate_and_the_judge_of_a_file_know_the_reading(session, tmp_p
 def make_old(session):
     """The record of clinic_open as the version before wrote it: nothing about NULLs."""
     record = session.release("clinic_open").record
-    roles, content = dict(record.roles), json.loads(json.dumps(record.manifest))
+    roles, content = record.roles.to_json(), record.manifest.to_json()
     del roles["nulls_as_value"], content["policy"]["nulls_as_value"], content["sensitive_nulls"]
     session.engine._connection.execute(
         "UPDATE ppdm.release SET roles = ?, manifest = ?, manifest_sha256 = ?, policy_text = ? WHERE release_id = ?",

@@ -9,7 +9,8 @@ import duckdb
 from hostile import quoted
 from pages import Element, read
 
-from ppdm_sql.release.results import FindingShown, Planned, Verified
+from ppdm_sql.catalog.manifest import FindingRecord, JointRecord
+from ppdm_sql.release.results import Planned, Verified
 from ppdm_sql.session import connect
 
 
@@ -65,9 +66,11 @@ def test_no_text_reaches_an_attribute_that_does_something(both):
 
 def test_notebooks_show_the_same_care():
     word = '<script>alert(1)</script>"\u202e\x07'
-    findings = (FindingShown("k = 5", word, "7", True, 0, 0), FindingShown(word, None, None, False, 3, 1200))
+    findings = (FindingRecord("k = 5", word, "7", True, 0, 0), FindingRecord(word, None, None, False, 3, 1200))
     verified = Verified(word, findings, (word,), 10, 2)
-    planned = Planned(word, (word,), (word,), 10, 2, findings, ({"with": [word], "holds": False},), ((word, word),))
+    planned = Planned(
+        word, (word,), (word,), 10, 2, findings, (JointRecord((word,), 5, False, True, 1, 2),), ((word, word),)
+    )
     for result in (verified, planned, _published(word)):
         text = result._repr_html_()
         page = read(text)

@@ -114,7 +114,7 @@ class ModelRelease(ReleaseKind):
         )
 
     def hint(self, record: ReleaseRecord) -> str | None:
-        return ONE_LEAF if record.manifest["figures"].get("leaves") == 1 else None
+        return ONE_LEAF if record.manifest.figures.get("leaves") == 1 else None
 
 
 KIND = ModelRelease()

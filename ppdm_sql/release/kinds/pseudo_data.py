@@ -15,7 +15,7 @@ from ppdm_sql.release.kinds.stored import StoredRelease
 from ppdm_sql.release.pseudo import comment_on, publish_pseudo, read_order
 from ppdm_sql.release.pseudo_links import models_of
 from ppdm_sql.release.pseudo_planned import planned_pseudo
-from ppdm_sql.release.results import Planned, pseudo_model
+from ppdm_sql.release.results import Planned
 from ppdm_sql.statements.names import Name
 
 
@@ -32,7 +32,7 @@ class PseudoDataRelease(StoredRelease):
         return isinstance(statement, PseudoData)
 
     def describes(self, record: ReleaseRecord) -> bool:
-        return "pseudo_data" in record.manifest
+        return record.pseudo_data is not None
 
     def check(self, statement: Publication) -> None:
         assert isinstance(statement, PseudoData)
@@ -62,10 +62,10 @@ class PseudoDataRelease(StoredRelease):
         return None if model is None else model.k_promised
 
     def content_text(self, record: ReleaseRecord) -> str:
-        return pseudo_rows_text(int(record.rows or 0), str(pseudo_model(record.manifest)))
+        return pseudo_rows_text(int(record.rows or 0), str(record.manifest.pseudo_model))
 
     def origins_text(self, record: ReleaseRecord) -> str:
-        return f"model {pseudo_model(record.manifest)}"
+        return f"model {record.manifest.pseudo_model}"
 
 
 KIND = PseudoDataRelease()

@@ -23,7 +23,7 @@ def column_loss(facts: Facts, audience: Audience) -> Section | None:
     """How coarse each quasi-identifier became."""
     if facts.loss is None:
         return None
-    quasi = facts.record.roles["quasi"]
+    quasi = facts.record.roles.quasi
     found = [one for one in facts.loss.columns if one.column in quasi]
     if not found:
         return None

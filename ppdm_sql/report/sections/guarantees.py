@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from ppdm_sql.catalog.manifest import FindingRecord
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.planning.manifest import achieved_text, nulls_as_value
+from ppdm_sql.planning.manifest import achieved_text
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.release.results import FindingShown
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Section, prose, table
 from ppdm_sql.report.facts import Facts
@@ -32,7 +32,7 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
         return _of_the_model(facts, audience)
     rows = [_guarantee(facts, audience, finding) for finding in facts.verified.findings]
     paragraphs = [prose(facts.kind.report_words.measured)]
-    if facts.record.roles["entity"] is not None and facts.kind.has_rows and facts.kind.rows_stay:
+    if facts.record.roles.counts_entities and facts.kind.has_rows and facts.kind.rows_stay:
         paragraphs.append(prose(_PERSONS))
     paragraphs += [prose("{told}.", told=told) for told in _null_readings(facts, audience)]
     if facts.before is not None:
@@ -47,12 +47,12 @@ def _null_readings(facts: Facts, audience: Audience) -> list[str]:
     """How NULLs in sensitive columns were counted, without their number, for readers who do not see the notes."""
     if not audience.public:
         return []
-    counting = nulls_as_value(facts.manifest["policy"])
+    counting = facts.manifest.policy.null_value_columns
     return [
         f'NULL in "{name}" counts as a value of its own'
         if name in counting
         else f'l, confidence and t measure the known values of "{name}" only, not its NULLs'
-        for name in facts.manifest.get("sensitive_nulls", {})
+        for name in facts.manifest.sensitive_nulls or {}
     ]
 
 
@@ -68,8 +68,8 @@ def _rows_today(facts: Facts, audience: Audience) -> str:
     return "all its rows" if audience.public else f"{facts.before.measures.rows:,} rows"
 
 
-def _guarantee(facts: Facts, audience: Audience, finding: FindingShown) -> tuple[Cell, ...]:
-    who = "people" if facts.record.roles["entity"] is not None else "rows"
+def _guarantee(facts: Facts, audience: Audience, finding: FindingRecord) -> tuple[Cell, ...]:
+    who = "people" if facts.record.roles.counts_entities else "rows"
     meaning = _meaning(finding.requirement, f"{who} {facts.kind.report_words.alike}")
     where = f"{meaning} (column {finding.column})" if finding.column else meaning
     known = facts.before.of(finding.requirement, finding.column) if facts.before else None
@@ -128,16 +128,15 @@ def _of_the_model(facts: Facts, audience: Audience) -> Section:
     told = prose(
         "These rows are pseudo-data: made from the model {model}, they describe nobody. No k, l or t is claimed of "
         "them. What protects people is what was measured of the model:",
-        model=facts.pseudo["model"],
+        model=facts.pseudo.model,
     )
-    findings = [FindingShown.of_json(item) for item in facts.pseudo["model_findings"]]
     rows = [
         (
             Cell(item.requirement, f"column {item.column}" if item.column else ""),
             Cell(_achieved_text(item.requirement, item.achieved, audience)),
             Cell("holds", tone="good") if item.holds else Cell("BROKEN", tone="bad"),
         )
-        for item in findings
+        for item in facts.pseudo.model_findings
     ]
     found = table("Requirements of the model, when it was published", ("asked", "model", "verdict"), rows)
     return Section("guarantees", "What is promised: that of the model", (told,), tables=(found,))

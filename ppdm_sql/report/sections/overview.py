@@ -11,7 +11,6 @@ from markupsafe import Markup
 from ppdm_sql import __version__, resources
 from ppdm_sql.catalog.store import now
 from ppdm_sql.checks.risk import risk
-from ppdm_sql.planning.manifest import typed
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Code, Figure, Section, Tile, prose, table
 from ppdm_sql.report.facts import FILE, Facts
@@ -45,11 +44,10 @@ def problems(facts: Facts, audience: Audience) -> tuple[str, ...]:
 
 def lines(facts: Facts, audience: Audience) -> tuple[tuple[str, str], ...]:
     content, at = facts.manifest, now()
-    made = content["made_by"]
     found = [
-        ("published", f"{content['release']['published_at'].replace('T', ' ').replace('Z', ' UTC')}"),
+        ("published", content.release.published_at.replace("T", " ").replace("Z", " UTC")),
         ("method", facts.record.algorithm + ("" if audience.public else f", seed {facts.record.seed}")),
-        ("made by", f"ppdm_sql {made['ppdm_sql']} on {made['engine']}"),
+        ("made by", f"ppdm_sql {content.made_by.ppdm_sql} on {content.made_by.engine}"),
         ("this page", f"{at:%Y-%m-%d %H:%M:%S} UTC, by ppdm_sql {__version__}"),
         ("readers", _READERS[audience.public]),
     ]
@@ -76,13 +74,13 @@ def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
     yield Tile(words.classes, audience.count(found.classes))
     if facts.classes is not None and facts.classes.sizes.k is not None:
         who = "people" if facts.classes.counted == "persons" else "rows"
-        comparable = (facts.classes.counted == "persons") == (record.roles["entity"] is not None)
+        comparable = (facts.classes.counted == "persons") == (record.roles.counts_entities)
         asked = f"asked: {facts.k}" if facts.k and comparable else ""
         yield Tile(f"{who} in the smallest class", audience.count(facts.classes.sizes.k), asked)
         yield Tile("worst chance to be found", *_worst(facts, audience))
     if record.suppressed_rows:
         yield Tile("rows left out", audience.count(record.suppressed_rows))
-    swapped = facts.manifest.get("figures", {}).get("swapped rows")
+    swapped = facts.manifest.figures.get("swapped rows")
     if swapped:
         yield Tile("rows with a swapped value", audience.count(swapped), "which is not true of them")
 
@@ -109,19 +107,19 @@ _ROLES = {
 
 
 def columns(facts: Facts, audience: Audience) -> Section:
-    policy, roles = facts.manifest["policy"], facts.record.roles
+    policy, roles = facts.manifest.policy, facts.record.roles
     given: dict[str, list[str]] = {}
     for role, names in (
-        ("quasi-identifier", policy["quasi_identifiers"]),
-        ("sensitive", policy["sensitive"]),
-        ("target", [policy["target"]] if policy["target"] else []),
-        (facts.kind.report_words.other_columns, policy["insensitive"]),
-        *((("identifier", roles["identifiers"]), ("entity", [roles["entity"]] if roles["entity"] else []))
+        ("quasi-identifier", policy.quasi_identifiers),
+        ("sensitive", policy.sensitive),
+        ("target", [policy.target] if policy.target else []),
+        (facts.kind.report_words.other_columns, policy.insensitive),
+        *((("identifier", roles.identifiers), ("entity", [roles.entity] if roles.entity else []))
           if not audience.public else ()),
     ):  # fmt: skip
         for name in names:
             given.setdefault(name, []).append(role)
-    published = typed(facts.manifest["columns"])
+    published = facts.manifest.columns
     types = published if facts.kind.has_rows else None
     rows: list[tuple[Cell | str, ...]] = [
         (Cell(name), ", ".join(given.get(name, [])), *([types.get(name, "not published")] if types is not None else []))
@@ -184,16 +182,16 @@ def statement(facts: Facts, audience: Audience) -> Section | None:
 
 def not_promised(facts: Facts, audience: Audience) -> Section:
     """What a reader must not take for granted."""
-    terms = tuple((name, message) for name, message in sorted(facts.manifest["residual_risks"].items()))
+    terms = tuple((name, message) for name, message in sorted(facts.manifest.residual_risks.items()))
     if audience.public:  # a count in a message is one of few
         terms = tuple((name, _UNCOUNTED if any(map(str.isdigit, text)) else text) for name, text in terms)
     words = [prose("A guarantee says what it says, and no more. The publisher knew these limits.")]
-    accepted = facts.manifest["policy"]["accepted_risks"]
+    accepted = facts.manifest.policy.accepted_risks
     if accepted and not audience.public:
         words.append(prose("Accepted by name in the statement: {names}.", names=", ".join(accepted)))
-    joint = facts.manifest["joint"]
+    joint = facts.manifest.joint
     if joint:
-        words.append(prose(_JOINT[all(item["holds"] for item in joint)]))
+        words.append(prose(_JOINT[all(item.holds for item in joint)]))
     return Section("limits", "What is not promised", tuple(words), terms=terms)
 
 
@@ -217,10 +215,10 @@ def certificate(facts: Facts, audience: Audience) -> Section:
     tables = [table("Hashes", ("of", "value"), [(Cell(name), value) for name, value in hashes])]
     used = [
         (
-            Cell(item["requirement"], item["column"] or ""),
-            Cell(_file(item["statement_sha256"]), item["statement_sha256"]),
+            Cell(item.requirement, item.column or ""),
+            Cell(_file(item.statement_sha256 or ""), item.statement_sha256 or ""),
         )
-        for item in facts.manifest["findings"]
+        for item in facts.manifest.findings
     ]
     if used:
         tables.append(table("Statements that measured it", ("asked", "statement, and its sha256"), used))

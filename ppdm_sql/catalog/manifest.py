@@ -1,0 +1,235 @@
+"""What the catalog and a manifest say of a release, as typed records.
+
+The manifest goes to recipients: what was asked, what was achieved, how it was measured, what is not promised.
+The roles stay in the catalog: what VERIFY and a later publication need to know.
+A damaged record is refused when it is read (`DamagedRecordError`).  Keys that a later version added are kept, so that
+the hash of the record still fits.  Another `format` is refused: it says that the keys mean something else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from ppdm_sql.catalog.json_record import Columns, DamagedRecordError, JsonRecord
+from ppdm_sql.catalog.store import json_text, sha256_of
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.json_reader import read_json
+from ppdm_sql.statements.handed_over import is_hidden
+
+FORMAT = "ppdm-release/1"
+UNFINISHED = "ppdm-unfinished/1"  # the format of what stands in for a manifest while files get their names
+_LARGEST_FILE = 16 * 1024 * 1024
+ROWLESS_FORMAT = "json"  # of an exported model
+
+# Of each sensitive column: its leaves with their labels, level by level; None without a hierarchy.
+Levels = Mapping[str, Mapping[str, tuple[str, ...]] | None]
+
+
+@dataclass(frozen=True)
+class FindingRecord(JsonRecord):
+    """A requirement and what was achieved, for one sensitive column or for none."""
+
+    requirement: str
+    column: str | None
+    achieved: str | None
+    holds: bool
+    breaching_classes: int
+    breaching_rows: int
+    statement_sha256: str | None = None
+
+    def summary(self) -> dict[str, Any]:
+        """The finding for programs that run statements, which have no use for the hash."""
+        return {key: value for key, value in self.to_json().items() if key != "statement_sha256"}
+
+
+@dataclass(frozen=True)
+class JointRecord(JsonRecord):
+    """What an attacker can do who holds a release together with others."""
+
+    releases: tuple[str, ...] = field(metadata={"key": "with"})
+    k: int
+    holds: bool
+    measured: bool
+    breaching_classes: int
+    breaching_rows: int
+    private_in_one: tuple[str, ...] = ()  # columns that are raw in one release and known to another
+
+
+@dataclass(frozen=True)
+class IdentityRecord(JsonRecord):
+    """Which release it is."""
+
+    id: str
+    name: str
+    published_at: str
+
+
+@dataclass(frozen=True)
+class MakerRecord(JsonRecord):
+    """The version and the engine that made a release."""
+
+    ppdm_sql: str
+    engine: str
+
+
+@dataclass(frozen=True)
+class PolicyRecord(JsonRecord):
+    """What was asked, without the query."""
+
+    algorithm: str
+    options: Mapping[str, Any]
+    requirements: tuple[str, ...]
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    target: str | None
+    insensitive: tuple[str, ...]
+    counts_entities: bool
+    accepted_risks: tuple[str, ...]
+    seed: int
+    nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
+
+    @property
+    def null_value_columns(self) -> tuple[str, ...]:
+        """The sensitive columns whose NULLs count as a value."""
+        return self.sensitive if self.nulls_as_value is None else self.nulls_as_value
+
+
+@dataclass(frozen=True)
+class PseudoRecord(JsonRecord):
+    """The model that pseudo-rows were made from."""
+
+    model: str
+    model_release: str
+    model_hash: str | None
+    model_findings: tuple[FindingRecord, ...]
+
+
+@dataclass(frozen=True)
+class ExportRecord(JsonRecord):
+    """The file that was exported; what is None is not said of a model, or was not by an earlier version."""
+
+    file: str
+    format: str
+    sha256: str
+    table: str | None = None
+    spreadsheet_safe: bool | None = None
+    rows: int | None = None
+    content_hash: str | None = None
+    companions: Mapping[str, str] | None = None  # the end of a file's name -> its sha256
+
+    @property
+    def is_model(self) -> bool:
+        return self.format == ROWLESS_FORMAT
+
+    @classmethod
+    def from_json(cls, value: object, place: str = "") -> Self:
+        found = super().from_json(value, place)
+        if not found.is_model and (found.table is None or found.content_hash is None):
+            raise DamagedRecordError(f"{place} does not say what rows were exported")
+        return found
+
+
+@dataclass(frozen=True)
+class Manifest(JsonRecord):
+    """Everything a recipient may know about a release."""
+
+    format: str
+    release: IdentityRecord
+    policy: PolicyRecord
+    columns: Columns
+    rows: int
+    classes: int
+    suppressed_rows: int | None  # None: not measured again, of what a live view shows now
+    k_when_null_matches_all: int | None
+    figures: Mapping[str, Any]
+    findings: tuple[FindingRecord, ...]
+    joint: tuple[JointRecord, ...]
+    residual_risks: Mapping[str, str]
+    content_hash: str
+    made_by: MakerRecord
+    sensitive_nulls: Mapping[str, int] | None = None  # None: an earlier version, which did not count them
+    patterns: tuple[Any, ...] = ()  # trees that its rows preserve
+    live: bool = False
+    pseudo_data: PseudoRecord | None = None
+    export: ExportRecord | None = None
+
+    @classmethod
+    def from_json(cls, value: object, place: str = "") -> Self:
+        found = super().from_json(value, place)
+        if found.format != FORMAT:
+            raise DamagedRecordError(f"format is not {FORMAT}")
+        return found
+
+    @property
+    def sha256(self) -> str:
+        return sha256_of(json_text(self.to_json()))
+
+    @property
+    def pseudo_model(self) -> str | None:
+        """Of pseudo-data the model it was made from; None for everything else."""
+        return None if self.pseudo_data is None else self.pseudo_data.model
+
+    def to_text(self) -> str:
+        """The text of the manifest's file."""
+        return manifest_text(self.to_json())
+
+
+@dataclass(frozen=True)
+class RolesRecord(JsonRecord):
+    """What each column was, and how the source looked; None: an earlier version did not say it."""
+
+    source_columns: Mapping[str, str]
+    identifiers: tuple[str, ...]
+    quasi: tuple[str, ...]
+    sensitive: Mapping[str, Kind]
+    levels: Levels
+    target: str | None
+    insensitive: tuple[str, ...]
+    entity: str | None
+    file: str | None  # that held the statement
+    nulls_as_value: tuple[str, ...] | None = None
+    person_columns: tuple[str, ...] | None = None
+    key_told: Mapping[str, tuple[str, ...]] | None = None  # key column -> its type, and where it comes from
+    key_computed: Mapping[str, str] | None = None  # key column -> the same over the tables' own columns
+    some_rows: bool | None = None  # the query leaves rows out
+    known: tuple[str | tuple[str, ...], ...] | None = None  # columns behind the quasi-identifiers
+    raw: tuple[str | tuple[str, ...], ...] | None = None  # columns behind what leaves as it is
+    asked: tuple[str | tuple[str, ...], ...] | None = None  # an earlier version: what a model asks for
+    tables: Mapping[str, tuple[str, ...]] | None = None  # table -> its columns
+    live: Mapping[str, str] | None = None  # part of a live view -> its hash
+
+    @property
+    def null_value_columns(self) -> tuple[str, ...]:
+        """The sensitive columns whose NULLs count as a value; every one for an earlier version."""
+        return tuple(self.sensitive) if self.nulls_as_value is None else self.nulls_as_value
+
+    @property
+    def counts_entities(self) -> bool:
+        return self.entity is not None
+
+
+# -- files -------------------------------------------------------------------------------------------------
+
+
+def manifest_text(content: Mapping[str, Any]) -> str:
+    """A manifest as a file: for people to read and for programs to parse; a hidden character becomes its number."""
+    text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return "".join(json.dumps(one)[1:-1] if one != "\n" and is_hidden(one) else one for one in text)
+
+
+def read_manifest(name: str, text: str | bytes) -> Manifest:
+    """The manifest in a file of this name; PolicyError where it is none."""
+    content = read_json(text, name, most=_LARGEST_FILE)
+    try:
+        if isinstance(content, Mapping) and content.get("format") == UNFINISHED:
+            raise PolicyError(f"{name}: this export was stopped before it was complete: export it again")
+        found = Manifest.from_json(content)
+        if found.export is None:
+            raise DamagedRecordError("it does not say what was exported")
+    except DamagedRecordError as cause:
+        raise PolicyError(f"{name} is not a manifest of this version: {cause}") from None
+    return found
