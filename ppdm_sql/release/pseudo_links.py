@@ -14,12 +14,12 @@ def pseudo_data_of(engine: Engine, model: ReleaseRecord) -> list[ReleaseRecord]:
 
 
 def _is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:
-    told = made.manifest["pseudo_data"]
-    return model.release_id == told["model_release"] or bool(model.content_hash == told["model_hash"])
+    origin = made.pseudo_data
+    return origin is not None and (model.release_id == origin.model_release or model.content_hash == origin.model_hash)
 
 
 def models_of(engine: Engine, made: ReleaseRecord) -> list[ReleaseRecord]:
     """The models that pseudo-data gives back to whoever holds it."""
-    model = releases.by_id(engine, made.manifest["pseudo_data"]["model_release"])
+    model = None if made.pseudo_data is None else releases.by_id(engine, made.pseudo_data.model_release)
     known = [] if model is None else releases.history(engine, model.name)
     return [one for one in known if kind_of(one).keeps_model and one.state != "superseded" and _is_made_from(made, one)]
