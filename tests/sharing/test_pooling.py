@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sqlglot import exp
 
 import ppdm_sql
+from ppdm_sql.catalog.manifest import ExportRecord, FindingRecord
 from ppdm_sql.catalog.mark import is_pseudo
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.commands import cli
@@ -27,6 +28,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree
 from ppdm_sql.trees.tree_json import tree_text
+from tests.records import MANIFEST, manifest_record
 
 AGE = Attribute("age", Kind.INTEGER, ordered=True)
 SEX = Attribute("sex", Kind.TEXT, ordered=False)
@@ -56,21 +58,27 @@ def handed_over(folder, town: str, tree: Tree, k: int = 10, **changes) -> Shared
     """The file and the manifest that a source would write."""
     text = tree_text(tree, town)
     asked = [f"k = {k}"]
-    content = {
-        "content_hash": sha256_of(text),
-        "export": {"file": f"{town}.json", "format": "json", "sha256": sha256_of(text)},
-        "findings": [{"requirement": word, "holds": True} for word in asked],
-        "policy": {
-            "quasi_identifiers": [attribute.name for attribute in tree.attributes],
-            "requirements": asked,
-            "sensitive": [tree.target.name],
-            "target": tree.target.name,
-        },
-        "rows": tree.root.rows,
-    }
+    names = tuple(attribute.name for attribute in tree.attributes)
+    content = manifest_record(
+        content_hash=sha256_of(text),
+        export=ExportRecord(f"{town}.json", "json", sha256_of(text)),
+        findings=tuple(FindingRecord(word, None, str(k), True, 0, 0) for word in asked),
+        policy=replace(
+            MANIFEST.policy,
+            quasi_identifiers=names,
+            requirements=tuple(asked),
+            sensitive=(tree.target.name,),
+            target=tree.target.name,
+        ),
+        rows=tree.root.rows,
+    ).to_json()
     (folder / f"{town}.json").write_text(text)
     (folder / f"{town}.json.manifest.json").write_text(json.dumps(content | changes))
     return read_shared(folder / f"{town}.json")
+
+
+def found(requirement: str) -> dict:
+    return FindingRecord(requirement, None, None, True, 0, 0).to_json()
 
 
 def rows_of(engine, name: Name) -> list[dict]:
@@ -224,14 +232,18 @@ def test_a_manifest_of_another_model_is_refused(tmp_path):
         ({"policy": other}, Tampered, "another target"),
         ({"policy": more}, Tampered, "findings of its manifest are not those of its policy"),
         ({"findings": []}, PolicyError, "does not say that its requirements hold"),
-        ({"findings": [1]}, PolicyError, r"a\.json\.manifest\.json is not the manifest of a published model"),
-        ({"policy": None}, PolicyError, "is not the manifest"),
-        ({"rows": "many"}, PolicyError, "is not the manifest"),
+        (
+            {"findings": [1]},
+            PolicyError,
+            r"a\.json\.manifest\.json is not a manifest of this version: findings\[0\] is not an object",
+        ),
+        ({"policy": None}, PolicyError, "is not a manifest"),
+        ({"rows": "many"}, PolicyError, "is not a manifest"),
     ):
         with pytest.raises(error, match=told):
             handed_over(tmp_path, "a", OLD, **changes)
     (tmp_path / "a.json.manifest.json").write_text("[1]")
-    with pytest.raises(PolicyError, match="is not the manifest"):
+    with pytest.raises(PolicyError, match="is not a manifest"):
         read_shared(tmp_path / "a.json")
 
 
@@ -243,15 +255,16 @@ def test_counts_that_break_the_promise_are_refused(tmp_path):
         handed_over(tmp_path, "a", lonely)
     with pytest.raises(PolicyError, match=r"a\.json: the requirements of the manifest cannot be read"):
         handed_over(tmp_path, "a", lonely, k=0)
-    policy = {"quasi_identifiers": ["age"], "sensitive": ["ill"], "target": "ill", "requirements": ["distinct_l = 2"]}
-    findings = [{"requirement": "distinct_l = 2", "holds": True}]
+    policy = MANIFEST.policy.to_json()
+    policy |= {"quasi_identifiers": ["age"], "sensitive": ["ill"], "target": "ill", "requirements": ["distinct_l = 2"]}
+    findings = [found("distinct_l = 2")]
     with pytest.raises(Tampered, match="distinct_l = 2 does not hold"):
         handed_over(tmp_path, "a", lonely, policy=policy, findings=findings)
     private = policy | {"quasi_identifiers": []}
     assert handed_over(tmp_path, "a", lonely, policy=private, findings=findings)  # nobody knows who is in which leaf
     known = policy | {"quasi_identifiers": ["age", "ill"], "requirements": ["k = 10"]}
     with pytest.raises(Tampered, match="k = 10 does not hold"):  # a class that everybody knows makes a group of one
-        handed_over(tmp_path, "a", lonely, policy=known, findings=[{"requirement": "k = 10", "holds": True}])
+        handed_over(tmp_path, "a", lonely, policy=known, findings=[found("k = 10")])
 
 
 def test_groups_end_where_a_private_question_begins():

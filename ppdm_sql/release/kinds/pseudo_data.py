@@ -58,7 +58,7 @@ class PseudoDataRelease(StoredRelease):
         return "pseudo-data, describes nobody"
 
     def promised_k(self, engine: Engine, record: ReleaseRecord) -> int | None:
-        model = releases.by_id(engine, record.manifest["pseudo_data"]["model_release"])
+        model = None if record.pseudo_data is None else releases.by_id(engine, record.pseudo_data.model_release)
         return None if model is None else model.k_promised
 
     def content_text(self, record: ReleaseRecord) -> str:
