@@ -23,12 +23,11 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.lines import moment_line, number_line
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Attribute, Value
 
 VALUE, CLASS, ROWS = "ppdm_value", "ppdm_class", "ppdm_rows"
 MOST_NAMED = 100_000
-_CELLS = own("ppdm_cells")
 _BEFORE = "ppdm_before"
 _FEW = 10_000  # values that are quicker looked at here than there
 _WIDE = Context(prec=80)
@@ -99,9 +98,10 @@ def _check_classes(relation: Name, target: ColumnInfo, values: Sequence[Value]) 
 
 @dataclass(frozen=True)
 class AttributeCells:
-    """The counted values of one attribute; good until the next attribute is counted."""
+    """The counted values of one attribute, in a working table: they are data, and go when the model is learned."""
 
     engine: Engine
+    table: Name
     attribute: Attribute
     info: ColumnInfo
     classes: TargetClasses
@@ -113,14 +113,14 @@ class AttributeCells:
         held = exp.GTE(this=exp.Sum(this=column(ROWS, "c")), expression=number(rare))
         named = (
             exp.Select(expressions=[column(VALUE, "c")])
-            .from_(_CELLS.table("c"), copy=False)
+            .from_(self.table.table("c"), copy=False)
             .where(self._is_learned("c"), copy=False)
         )
         named = named.group_by(column(VALUE, "c"), copy=False).having(held)
         same = exp.EQ(this=column(VALUE, "k"), expression=column(VALUE, "c"))
         keys = [column(VALUE, "k"), column(CLASS, "c")]
         picked = [keys[0], fetch_expression(keys[1], self.classes.target.kind), _total(column(ROWS, "c"))]
-        query = exp.Select(expressions=list(picked)).from_(_CELLS.table("c"), copy=False)
+        query = exp.Select(expressions=list(picked)).from_(self.table.table("c"), copy=False)
         query = query.join(named.subquery("k", copy=False), on=same, join_type="left").where(
             self._is_learned("c"), copy=False
         )
@@ -146,7 +146,7 @@ class AttributeCells:
         codes = [number(code) for code in range(bins.size + 1)]
         code = bins_case(self.attribute, bins, column(VALUE, "c"), codes)
         binned = exp.Select(expressions=[aliased(code, VALUE), column(CLASS, "c"), column(ROWS, "c")])
-        binned = binned.from_(_CELLS.table("c"), copy=False).where(self._is_learned("c"), copy=False)
+        binned = binned.from_(self.table.table("c"), copy=False).where(self._is_learned("c"), copy=False)
         keys = [column(VALUE, "b"), column(CLASS, "b")]
         picked = [keys[0], fetch_expression(keys[1], self.classes.target.kind), _total(column(ROWS, "b"))]
         query = (
@@ -198,7 +198,7 @@ class AttributeCells:
 
     def _ordinary(self, picked: Sequence[exp.Expr]) -> exp.Select:
         """Something of the cells whose value is a number or a moment."""
-        query = exp.Select(expressions=list(picked)).from_(_CELLS.table("c"), copy=False)
+        query = exp.Select(expressions=list(picked)).from_(self.table.table("c"), copy=False)
         if self.info.kind in (Kind.FLOAT, Kind.DECIMAL):  # NaN has no place among the numbers: it goes with the last
             query = query.where(exp.LT(this=column(VALUE, "c"), expression=double(float("nan"))), copy=False)
         return query.where(self._is_learned("c"), copy=False)
@@ -253,7 +253,9 @@ class AttributeCells:
         """The cells that are learned from, for an aggregate of the caller's own (ppdm_value, ppdm_class, ppdm_rows)."""
         picked = [column(VALUE, "c"), column(CLASS, "c"), column(ROWS, "c")]
         return (
-            exp.Select(expressions=picked).from_(_CELLS.table("c"), copy=False).where(self._is_learned("c"), copy=False)
+            exp.Select(expressions=picked)
+            .from_(self.table.table("c"), copy=False)
+            .where(self._is_learned("c"), copy=False)
         )
 
 
@@ -268,13 +270,7 @@ def count_cells(
         .from_(relation.table("r"), copy=False)
         .group_by(*(key.copy() for key in keys), copy=False)
     )
-    engine.create_table(_CELLS, query, temporary=True)
-    return AttributeCells(engine, attribute, info, classes)
-
-
-def forget_cells(engine: Engine) -> None:
-    """The counted values are data: they go when the model is learned."""
-    engine.drop_table(_CELLS, temporary=True)
+    return AttributeCells(engine, engine.work.table("cells", query), attribute, info, classes)
 
 
 def _rows() -> exp.Expr:

@@ -17,7 +17,7 @@ from typing import Annotated, TypeAlias
 from sqlglot import exp
 
 from ppdm_sql.classifiers.best_score import PREDICTED, checked_keep, score_name
-from ppdm_sql.classifiers.cells import count_cells, find_classes, forget_cells
+from ppdm_sql.classifiers.cells import count_cells, find_classes
 from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.domains import (
     Boundary,
@@ -188,12 +188,10 @@ def learn(
     known, aim = checked_columns(attributes, target)
     classes = find_classes(engine, relation, target, rare)
     domains: list[Domain] = []
-    try:
-        for info, attribute in zip(attributes, known, strict=True):
+    for info, attribute in zip(attributes, known, strict=True):
+        with engine.workspace():
             cells = count_cells(engine, relation, info, attribute, classes)
             domains.append(cells.bins(bins)[0] if attribute.ordered else cells.categories(rare)[0])
-    finally:
-        forget_cells(engine)
     found = search(engine, relation, known, domains, classes, limits)
     rules = tuple(_rule(covered, domains) for covered in found)
     return ConjunctiveRules(known, aim, classes.values, rules, classes.without_class, classes.of_rare_classes)

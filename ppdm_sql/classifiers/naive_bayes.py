@@ -27,7 +27,7 @@ from sqlglot import exp
 
 from ppdm_sql.classifiers.bayes_query import Scored, scores_query
 from ppdm_sql.classifiers.best_score import best_class_query, computed_once
-from ppdm_sql.classifiers.cells import AttributeCells, count_cells, find_classes, forget_cells
+from ppdm_sql.classifiers.cells import AttributeCells, count_cells, find_classes
 from ppdm_sql.classifiers.document_reader import Reading
 from ppdm_sql.classifiers.domains import CategoricalDomain, Domain, checked_names, domain_from_dict, domain_to_dict
 from ppdm_sql.classifiers.gaussian import Gaussian, gaussian_from_dict, gaussian_to_dict, learn_gaussian
@@ -173,12 +173,10 @@ def learn(
     known, aim = checked_columns(attributes, target)
     classes = find_classes(engine, relation, target, rare)
     parts: list[Part] = []
-    try:
-        for info, attribute in zip(attributes, known, strict=True):
+    for info, attribute in zip(attributes, known, strict=True):
+        with engine.workspace():
             cells = count_cells(engine, relation, info, attribute, classes)
             parts.append(_learn_part(cells, gaussian=numeric == "gaussian", bins=bins, rare=rare))
-    finally:
-        forget_cells(engine)
     return NaiveBayes(
         known, aim, classes.values, classes.counts, tuple(parts),
         laplace, laplace_prior, classes.without_class, classes.of_rare_classes,

@@ -35,7 +35,7 @@ from ppdm_sql.classifiers.values import number, operand
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.statements.names import Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.trees.tree import Attribute
 
 _CODE, _ATTRIBUTE, _VALUE, _COVERED = "ppdm_a", "ppdm_attribute", "ppdm_value", "ppdm_covered"
@@ -124,7 +124,7 @@ class _Working:
 
     def __init__(self, engine: Engine, domains: Sequence[Domain], classes: int) -> None:
         self._engine, self._domains, self._classes = engine, domains, classes
-        self._table, self._spare = own("ppdm_rules_0"), own("ppdm_rules_1")
+        self._table, self._spare = engine.work.name("rules"), engine.work.name("rules")
         self._lists: list[Name] = []
 
     def code(self, relation: Name, attributes: Sequence[Attribute], classes: TargetClasses) -> None:
@@ -161,10 +161,9 @@ class _Working:
         import pyarrow as pa
 
         assert isinstance(domain, CategoricalDomain)
-        table, alias = own(f"ppdm_rule_list_{place}"), f"l{place}"
+        alias = f"l{place}"
         texts, codes = pa.array(map(str, domain.values), pa.string()), pa.array(range(len(domain.values)), pa.int32())
-        self._engine.load(table, pa.table({KEY: texts, "ppdm_w0": codes}))
-        self._engine.analyze(table)
+        table = self._engine.work.load("rule_list", {KEY: texts, "ppdm_w0": codes}, analyze=True)
         self._lists.append(table)
         plain = operand(attribute, self._engine, "r")
         missing = exp.If(this=exp.Is(this=plain.copy(), expression=exp.Null()), true=number(domain.size))
@@ -250,7 +249,7 @@ class _Working:
             keys[1],
             aliased(exp.cast(exp.Sum(this=column(ROWS, "v")), "BIGINT"), ROWS),
         ]
-        query = exp.Select(expressions=picked).from_(own(_COVERED).table("v"), copy=False)
+        query = exp.Select(expressions=picked).from_(Name(_COVERED).table("v"), copy=False)
         return query.group_by(*(key.copy() for key in keys), copy=False)
 
     def take_away(self, rule: CoveredRows) -> None:
@@ -269,7 +268,7 @@ class _Working:
 
     def forget(self) -> None:
         for table in (self._table, self._spare, *self._lists):
-            self._engine.drop_table(table, temporary=True)
+            self._engine.work.drop(table)
 
 
 def _holds(condition: Condition) -> exp.Expr:

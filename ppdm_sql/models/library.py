@@ -24,13 +24,12 @@ from ppdm_sql.models.kinds import kind_named, kind_of_inducer
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.relation import match, reads_in_place
 from ppdm_sql.source.tables import base_tables
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column
 from ppdm_sql.trees import exchange
 from ppdm_sql.trees.expression import create_macro, kept_columns
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress, silent
 
-_VIEW, _SNAPSHOT = own("ppdm_model_source"), own("ppdm_model_snapshot")
 _QUERY_WORDS = ("select", "with", "from", "values", "(")
 
 
@@ -332,15 +331,13 @@ def relation_of(engine: Engine, source: str) -> Name:
     tree = _one_query(engine, text)
     base_tables(engine, tree)
     try:
-        engine.view_of_text(_VIEW, text)
+        view = engine.work.view_of_text("model_source", text)
     except EngineError as error:
         raise explain_text(engine, error, text, None, tree) from error
     if reads_in_place(tree):
-        return _VIEW
-    names = [column(info.name) for info in engine.columns(_VIEW)]
-    engine.create_table(_SNAPSHOT, exp.Select(expressions=names).from_(_VIEW.table()), temporary=True)
-    engine.analyze(_SNAPSHOT)
-    return _SNAPSHOT
+        return view
+    names = [column(info.name) for info in engine.columns(view)]
+    return engine.work.table("model_snapshot", exp.Select(expressions=names).from_(view.table()), analyze=True)
 
 
 def _one_query(engine: Engine, text: str) -> exp.Expr:

@@ -10,10 +10,8 @@ from ppdm_sql.classifiers.votes import majority_query
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.sharing.collect import Shared, check_fit
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.expression import bound, class_expression, kept_columns
-
-_ANSWERS = own("ppdm_answers")
 
 
 def vote(engine: Engine, shared: Sequence[Shared], relation: Name, into: Name, keep: Sequence[str]) -> int:
@@ -28,9 +26,9 @@ def vote(engine: Engine, shared: Sequence[Shared], relation: Name, into: Name, k
     for name, one in zip(members, shared, strict=True):
         fitting = bound(engine, one.tree, relation)
         query = query.select(aliased(class_expression(engine, fitting, "r"), name), copy=False)
-    engine.create_table(_ANSWERS, query, temporary=True)
     target, lists = shared[0].tree.target, [one.tree.classes for one in shared]
-    engine.create_table(into, majority_query(target, lists, _ANSWERS, members, names, engine=engine))
-    engine.drop_table(_ANSWERS, temporary=True)
+    with engine.workspace() as work:
+        answers = work.table("answers", query)
+        engine.create_table(into, majority_query(target, lists, answers, members, names, engine=engine))
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(into.table())
     return int(engine.fetch_one(counted)[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -244,8 +245,13 @@ def test_a_model_survives_json(duckdb_engine, make_table, numeric):
 def test_nothing_of_ours_is_left_behind(engine, make_table):
     rows = random_rows(12)
     relation, attributes, target = store(engine, make_table, rows)
+    heard: list[str] = []
+    engine.on_statement = heard.append
     learn(engine, relation, attributes, target)
-    assert engine.relation_kind(Name("ppdm_cells")) is None
+    engine.on_statement = None
+    made = {name for sql in heard for name in re.findall(r"TABLE .?(ppdm_cells_[0-9]+)", sql)}
+    assert len(made) == len(attributes)
+    assert [name for name in made if engine.relation_kind(Name(name))] == []
 
 
 @pytest.mark.duckdb

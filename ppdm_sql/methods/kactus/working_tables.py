@@ -16,7 +16,7 @@ sensitive values and the weight that go with it: rows of one kind and leaf are i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sqlglot import exp
@@ -32,16 +32,14 @@ from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.nominal import Nominal, mixed_radix
 from ppdm_sql.watching import Progress
 
-LABELS, _WHOLE, _DIVIDED = own("ppdm_labels"), own("ppdm_whole"), own("ppdm_divided")
 _CATEGORY, _NODE, _KIND, _N, _WEIGHT, _RANK = (
     f"ppdm_{word}" for word in ("category", "node", "kind", "n", "weight", "rank")
 )
-_BRANCHES, _PLACED = own("ppdm_branches"), own("ppdm_placed")
 _ROOT = exp.Literal.number(ROOT)
 _MOST_KINDS = 1 << 62
 
@@ -62,6 +60,21 @@ class Walked:
 
 
 @dataclass(frozen=True)
+class TableNames:
+    """The working tables of one plan."""
+
+    branches: Name
+    placed: Name
+    whole: Name
+    divided: Name
+    labels: Name
+
+    @classmethod
+    def of(cls, engine: Engine) -> TableNames:
+        return cls(*(engine.work.name(label) for label in ("branches", "placed", "whole", "divided", "labels")))
+
+
+@dataclass(frozen=True)
 class Table:
     """The source as codes and categories."""
 
@@ -72,6 +85,8 @@ class Table:
     categories: tuple[Categories, ...]
     secrets: tuple[str, ...]  # the columns that are counted beside the target
     class_counts: Ints
+    names: TableNames
+    category_tables: Mapping[int, Name] = field(default_factory=dict)
     joined: exp.Select | None = None  # ppdm_coded with the category tables
     category_codes: tuple[exp.Expr, ...] = ()
 
@@ -118,21 +133,26 @@ class Table:
         child = np.arange(1, len(tree.parent))
         key = tree.parent[1:] * most + tree.category[1:]
         columns = {"ppdm_key": key, "ppdm_child": child, "ppdm_a": tree.question[1:], "ppdm_level": tree.depth[1:]}
-        self._load(_BRANCHES, columns)
+        self._load(self.names.branches, columns)
         query = self.rows()
         asked: exp.Expr = exp.Literal.number(int(tree.question[0]))
         node: exp.Expr = _ROOT
         for level in range(1, tree.levels + 1):
             b = f"b{level}"
             here = exp.EQ(this=column("ppdm_key", b), expression=self._branch(asked, node, most))
-            query = query.join(_level(level).subquery(b), on=here, join_type="left", copy=False)
+            query = query.join(self._level(level).subquery(b), on=here, join_type="left", copy=False)
             asked, node = column("ppdm_a", b), column("ppdm_child", b)
         ways = [column("ppdm_child", f"b{level}") for level in range(tree.levels, 0, -1)]
         place = exp.Coalesce(this=ways[0], expressions=[*ways[1:], _ROOT]) if ways else _ROOT
         query = query.select(*(column(name, "c") for name in self._needed(private)))
         query = query.select(aliased(self.kind(), _KIND), aliased(exp.cast(place, "BIGINT"), _NODE))
-        self._create(_PLACED, query)
+        self._create(self.names.placed, query)
         return self._counted()
+
+    def _level(self, number: int) -> exp.Select:
+        picked = [column(name) for name in ("ppdm_key", "ppdm_child", "ppdm_a")]
+        here = exp.EQ(this=column("ppdm_level"), expression=exp.Literal.number(number))
+        return exp.Select(expressions=picked).from_(self.names.branches.table()).where(here)
 
     def _branch(self, asked: exp.Expr, node: exp.Expr, most: int) -> exp.Expr:
         """Node and category as one number; NULL where nothing is asked."""
@@ -150,7 +170,7 @@ class Table:
 
     def _counted(self) -> Walked:
         by = [column(_NODE), column(_KIND)]
-        query = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), _N)]).from_(_PLACED.table())
+        query = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), _N)]).from_(self.names.placed.table())
         found = self.engine.arrays(query.group_by(*(one.copy() for one in by)))
         keys, kind = np.unique(found[_KIND].astype(np.int64), return_inverse=True)
         codes, left = {}, keys // 2
@@ -169,9 +189,11 @@ class Table:
         beside = [*([ENTITY] if self.source.entity is not None else []), *private.columns]
         kept = [*self.coded.passed.values(), *beside]
         whole = exp.Select(expressions=[*(column(name, "x") for name in kept), column(PART, "p")])
-        whole = whole.from_(_PLACED.table("x")).join(_WHOLE.table("p"), on=_same("p", "x"))
+        whole = whole.from_(self.names.placed.table("x")).join(self.names.whole.table("p"), on=_same("p", "x"))
         divided = exp.Select(expressions=[*(column(name, "x") for name in kept), column(PART, "p")])
-        divided = divided.from_(self._ranked(kept, private, seed).subquery("x")).join(_DIVIDED.table("p"), on=_moved())
+        divided = divided.from_(self._ranked(kept, private, seed).subquery("x")).join(
+            self.names.divided.table("p"), on=_moved()
+        )
         rows = exp.Union(this=whole, expression=divided, distinct=False)
         label = {name: f"ppdm_l{number}" for number, name in enumerate(self.source.quasi)}
         picked = [
@@ -180,7 +202,7 @@ class Table:
         ]
         query = exp.Select(expressions=[*picked, aliased(column(PART, "x"), PART)])
         query = query.select(*(aliased(column(name, "x"), name) for name in beside)).from_(rows.subquery("x"))
-        return query.join(LABELS.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "x")))
+        return query.join(self.names.labels.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "x")))
 
     def _ranked(self, kept: Sequence[str], private: Private, seed: int) -> exp.Select:
         """The rows of the leaves and kinds that go to several classes, in the order of a hash."""
@@ -191,9 +213,9 @@ class Table:
             partition_by=[column(_NODE, "x"), column(_KIND, "x")],
             order=exp.Order(expressions=[exp.Ordered(this=part) for part in order]),
         )
-        groups = exp.Select(expressions=[column(_NODE), column(_KIND)]).from_(_DIVIDED.table()).distinct()
+        groups = exp.Select(expressions=[column(_NODE), column(_KIND)]).from_(self.names.divided.table()).distinct()
         picked = [*(column(name, "x") for name in kept), column(_NODE, "x"), column(_KIND, "x"), aliased(rank, _RANK)]
-        query = exp.Select(expressions=picked).from_(_PLACED.table("x"))
+        query = exp.Select(expressions=picked).from_(self.names.placed.table("x"))
         return query.join(groups.subquery("g"), on=_same("g", "x"))
 
     def _unchanged(self, name: str) -> exp.Expr:
@@ -219,7 +241,7 @@ class Table:
         columns = {_NODE: moves.leaf[order], _KIND: walked.keys[moves.kind[order]]}
         columns |= {"ppdm_first": last - rows + 1, "ppdm_last": last, PART: classes}
         divided = np.repeat(many > 1, many)
-        for table, which in ((_WHOLE, ~divided), (_DIVIDED, divided)):
+        for table, which in ((self.names.whole, ~divided), (self.names.divided, divided)):
             self._load(table, {name: values[which & (classes != DROPPED)] for name, values in columns.items()})
 
     def load_labels(self, shown: Ints) -> None:
@@ -231,8 +253,8 @@ class Table:
             texts = pa.array(one.labels, pa.string())
             codes = pa.array(shown[:, number], pa.int64(), mask=shown[:, number] < 0)
             columns[f"ppdm_l{number}"] = texts.take(codes)
-        self.engine.load(LABELS, pa.table(columns))
-        self.engine.analyze(LABELS)
+        self.engine.load(self.names.labels, pa.table(columns))
+        self.engine.analyze(self.names.labels)
 
     # -- small things ------------------------------------------------------------------------------
 
@@ -254,19 +276,9 @@ def _moved() -> exp.Expr:
     return exp.And(this=_same("p", "x"), expression=inside)
 
 
-def _level(number: int) -> exp.Select:
-    picked = [column(name) for name in ("ppdm_key", "ppdm_child", "ppdm_a")]
-    here = exp.EQ(this=column("ppdm_level"), expression=exp.Literal.number(number))
-    return exp.Select(expressions=picked).from_(_BRANCHES.table()).where(here)
-
-
 def _is_plain(one: Categories) -> bool:
     """Whether every code is a category of its own, so that no table is needed to tell."""
     return bool((one.of_code == np.arange(len(one.of_code))).all())
-
-
-def _category_table(number: int) -> Name:
-    return own(f"ppdm_category_{number}")
 
 
 def _load(engine: Engine, name: Name, columns: Mapping[str, Ints]) -> None:
@@ -293,7 +305,7 @@ def encoded(engine: Engine, source: Source, secrets: Sequence[str], private: Pri
         extra |= {ENTITY: canonical(engine, source.info(source.entity), "r"), _WEIGHT: _first_rows(engine, source)}
     lookups = {name: axis.lookup for name, axis in axes.items()}
     coded = encode(engine, source.relation, lookups, source.passed, extra=extra)
-    bare = Table(engine, source, coded, axes, (), tuple(secrets), np.zeros(0, dtype=np.int64))
+    bare = Table(engine, source, coded, axes, (), tuple(secrets), np.zeros(0, dtype=np.int64), TableNames.of(engine))
     if float(np.prod([float(size) for _, size in bare.kind_digits()])) > _MOST_KINDS / 4:
         raise PolicyError(f"{len(secrets)} sensitive columns have too many values together: publish fewer at a time")
     return bare
@@ -301,7 +313,7 @@ def encoded(engine: Engine, source: Source, secrets: Sequence[str], private: Pri
 
 def with_categories(engine: Engine, table: Table, k: int, progress: Progress) -> Table:
     """One aggregation per quasi-identifier: which of its codes are one category."""
-    categories = []
+    categories, tables = [], {}
     counts = np.zeros((0, 0), dtype=np.int64)
     for number, name in enumerate(table.source.quasi):
         progress("choosing intervals", number, len(table.source.quasi))
@@ -309,8 +321,9 @@ def with_categories(engine: Engine, table: Table, k: int, progress: Progress) ->
         categories.append(categories_of(table.axes[name], counts, held, k))
         if not _is_plain(categories[-1]):
             of_code = categories[-1].of_code
-            _load(engine, _category_table(number), {CODE: np.arange(len(of_code)), _CATEGORY: of_code})
-    table = replace(table, categories=tuple(categories), class_counts=counts.sum(axis=0))
+            tables[number] = engine.work.name("category")
+            _load(engine, tables[number], {CODE: np.arange(len(of_code)), _CATEGORY: of_code})
+    table = replace(table, categories=tuple(categories), class_counts=counts.sum(axis=0), category_tables=tables)
     return _with_joined_categories(engine, table)
 
 
@@ -319,7 +332,8 @@ def _with_joined_categories(engine: Engine, table: Table) -> Table:
     codes: list[exp.Expr] = [column(table.coded.codes[one.axis.info.name], "c") for one in table.categories]
     merged = [number for number, one in enumerate(table.categories) if not _is_plain(one)]
     joins = [
-        Join(_category_table(number), CODE, codes[number], lambda alias: column(_CATEGORY, alias)) for number in merged
+        Join(table.category_tables[number], CODE, codes[number], lambda alias: column(_CATEGORY, alias))
+        for number in merged
     ]
     rows = exp.Select().from_(table.coded.table.table("c"))
     joined, read = join_in_steps(engine, rows, joins, "c", "ppdm_categorized")

@@ -19,10 +19,9 @@ from ppdm_sql.methods.shared.class_limits import Hidden
 from ppdm_sql.methods.shared.person_rows import weight
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded import Aside
 
-_ROWS, _COMBINATIONS = own("ppdm_model_rows"), own("ppdm_model_hidden")
 _ASIDE, _CODE = "ppdm_aside", "ppdm_code"
 _MOST = 1_000  # combinations of sensitive values: histograms have a place for each
 
@@ -37,7 +36,7 @@ class Beside:
 
     def close(self, engine: Engine) -> None:
         if self.aside is not None:
-            engine.drop_table(self.relation, temporary=True)
+            engine.work.drop(self.relation)
 
 
 def beside(engine: Engine, source: Source, hidden: Sequence[str]) -> Beside:
@@ -48,24 +47,23 @@ def beside(engine: Engine, source: Source, hidden: Sequence[str]) -> Beside:
     query = exp.Select(expressions=picked).from_(source.relation.table("r"))
     code: exp.Expr = exp.Literal.number(0)
     found: tuple[Hidden, ...] = ()
-    combinations = 1
-    if hidden:
-        combinations, found = _combinations(engine, source, hidden)
-        same = [
-            exp.EQ(this=column(f"ppdm_v{place}", "h"), expression=canonical(engine, source.info(name), "r"))
-            for place, name in enumerate(hidden)
-        ]
-        query = query.join(_COMBINATIONS.table("h"), on=exp.and_(*same))
-        code = column(_CODE, "h")
-    if source.entity is not None:
-        code = exp.Add(this=exp.Mul(this=code, expression=exp.Literal.number(2)), expression=weight(engine, source))
-    engine.create_table(_ROWS, query.select(aliased(exp.cast(code, "INT"), _ASIDE)), temporary=True)
-    engine.drop_table(_COMBINATIONS, temporary=True)
-    engine.analyze(_ROWS)
-    return Beside(_ROWS, Aside(_ASIDE, combinations * (1 if source.entity is None else 2)), found)
+    combinations, work = 1, engine.work
+    with engine.workspace():
+        if hidden:
+            table, combinations, found = _combinations(engine, source, hidden)
+            same = [
+                exp.EQ(this=column(f"ppdm_v{place}", "h"), expression=canonical(engine, source.info(name), "r"))
+                for place, name in enumerate(hidden)
+            ]
+            query = query.join(table.table("h"), on=exp.and_(*same))
+            code = column(_CODE, "h")
+        if source.entity is not None:
+            code = exp.Add(this=exp.Mul(this=code, expression=exp.Literal.number(2)), expression=weight(engine, source))
+        rows = work.table("model_rows", query.select(aliased(exp.cast(code, "INT"), _ASIDE)), analyze=True)
+    return Beside(rows, Aside(_ASIDE, combinations * (1 if source.entity is None else 2)), found)
 
 
-def _combinations(engine: Engine, source: Source, hidden: Sequence[str]) -> tuple[int, tuple[Hidden, ...]]:
+def _combinations(engine: Engine, source: Source, hidden: Sequence[str]) -> tuple[Name, int, tuple[Hidden, ...]]:
     """Numbers the combinations of values that there are, in a working table."""
     values = [aliased(canonical(engine, source.info(name), "r"), f"ppdm_v{n}") for n, name in enumerate(hidden)]
     names = [value.alias for value in values]
@@ -79,19 +77,22 @@ def _combinations(engine: Engine, source: Source, hidden: Sequence[str]) -> tupl
     numbered = exp.Select(expressions=[column(name, "d") for name in names])
     numbered = numbered.select(aliased(rank("ROW_NUMBER", names), _CODE))
     numbered = numbered.select(*(aliased(rank("DENSE_RANK", [name]), f"ppdm_s{n}") for n, name in enumerate(names)))
-    engine.create_table(_COMBINATIONS, numbered.from_(there.subquery("d")), temporary=True)
+    table = engine.work.table("combinations", numbered.from_(there.subquery("d")))
     columns = [_CODE, *(f"ppdm_s{place}" for place in range(len(hidden)))]
-    told = engine.arrays(exp.Select(expressions=[column(name) for name in columns]).from_(_COMBINATIONS.table()))
+    told = engine.arrays(exp.Select(expressions=[column(name) for name in columns]).from_(table.table()))
     number = len(told[_CODE])
     if number > _MOST:
-        engine.drop_table(_COMBINATIONS, temporary=True)
         listed = ", ".join(f'"{name}"' for name in hidden)
         raise PolicyError(
             f"ALGORITHM kadet keeps at most {_MOST:,} combinations of sensitive values diverse, and {listed} have "
             f"{number:,}: group the values in the SELECT, or declare a column INSENSITIVE"
         )
     order = np.argsort(told[_CODE])
-    return number, tuple(
-        Hidden(name, tuple(told[f"ppdm_s{place}"][order].astype(np.int64).tolist()))
-        for place, name in enumerate(hidden)
+    return (
+        table,
+        number,
+        tuple(
+            Hidden(name, tuple(told[f"ppdm_s{place}"][order].astype(np.int64).tolist()))
+            for place, name in enumerate(hidden)
+        ),
     )

@@ -32,12 +32,12 @@ from ppdm_sql.methods.shared.class_limits import demands_of, hidden_columns
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import CLASS, SPAN, span_expression
 from ppdm_sql.trees.expression import bound
 
-_SPANNED, _LABELS, _N = own("ppdm_spanned"), own("ppdm_labels"), "ppdm_n"
+_N = "ppdm_n"
 PRIVATE_VALUES = Risk(
     "private values",
     "private columns that the tree asks for leave as they are, with values that few people have: who knows such a "
@@ -52,13 +52,13 @@ def plan_kadet_table(job: Job) -> TablePlan:
     demands = demands_of(job)
     shown = Shown.of(source, learned, hidden_columns(source, demands))
     job.progress("describing groups", 0, None)
-    _store_spans(engine, source, learned, shown, private)
+    spanned = _store_spans(engine, source, learned, shown, private)
     writers, suppressed = writers_of(engine, source, learned.tree, learned.public, job.hierarchies, demands.k)
-    spans, rows = _spans(engine)
+    spans, rows = _spans(engine, spanned)
     labels = span_labels(learned.tree, learned.public, [span for span, _ in spans], writers, suppressed)
-    sizes = _load_labels(engine, learned.public, spans, labels, rows)
+    table, sizes = _load_labels(engine, learned.public, spans, labels, rows)
     return TablePlan(
-        query=_query(engine, source, learned.public, shown, private),
+        query=_query(engine, source, learned.public, shown, private, spanned, table),
         published=source.published,
         classes=len(sizes),
         rows=learned.rows,
@@ -107,7 +107,7 @@ class Shown:
 # -- the spans -------------------------------------------------------------------------------------------
 
 
-def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: Shown, private: Private) -> None:
+def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: Shown, private: Private) -> Name:
     """One pass over the source: every row with its span, a public class beside it."""
     steps = Steps("r")
     tree = bound(engine, learned.tree, source.relation)
@@ -121,14 +121,13 @@ def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: Show
         picked.append(aliased(canonical(engine, source.info(source.entity), "r"), ENTITY))
     picked += [aliased(expression, name) for name, expression in private.columns.items()]
     query = steps.over(exp.Select(expressions=picked), source.relation.table())
-    engine.create_table(_SPANNED, query, temporary=True)
-    engine.analyze(_SPANNED)
+    return engine.work.table("spanned", query, analyze=True)
 
 
-def _spans(engine: Engine) -> tuple[list[tuple[str, str]], Ints]:
+def _spans(engine: Engine, spanned: Name) -> tuple[list[tuple[str, str]], Ints]:
     """The spans that somebody has, in the order of their texts, and their rows."""
     keys = [column(SPAN), column(CLASS)]
-    query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), _N)]).from_(_SPANNED.table())
+    query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), _N)]).from_(spanned.table())
     found = sorted(engine.fetch(query.group_by(*(key.copy() for key in keys))))
     return [(span, group) for span, group, _ in found], np.array([rows for *_, rows in found], dtype=np.int64)
 
@@ -139,8 +138,8 @@ def _load_labels(
     spans: Sequence[tuple[str, str]],
     labels: Sequence[tuple[str, ...]],
     rows: Ints,
-) -> Ints:
-    """Loads what every span prints; those that print the same are one class.  Returns the rows of the classes."""
+) -> tuple[Name, Ints]:
+    """Loads what every span prints; those that print the same are one class.  Gives the rows of the classes, too."""
     import pyarrow as pa
 
     shown = [(*printed, group) for printed, (_, group) in zip(labels, spans, strict=True)]
@@ -150,9 +149,8 @@ def _load_labels(
     columns |= {CLASS: pa.array([group for _, group in spans], pa.string()), PART: pa.array(part, pa.int64())}
     for number in range(len(public)):
         columns[_label(number)] = pa.array([printed[number] for printed in labels], pa.string())
-    engine.load(_LABELS, pa.table(columns))
-    engine.analyze(_LABELS)
-    return np.bincount(part, weights=rows).astype(np.int64)
+    table = engine.work.load("labels", columns, analyze=True)
+    return table, np.bincount(part, weights=rows).astype(np.int64)
 
 
 def _label(number: int) -> str:
@@ -162,7 +160,9 @@ def _label(number: int) -> str:
 # -- the plan --------------------------------------------------------------------------------------------
 
 
-def _query(engine: Engine, source: Source, public: Sequence[str], shown: Shown, private: Private) -> exp.Select:
+def _query(
+    engine: Engine, source: Source, public: Sequence[str], shown: Shown, private: Private, spanned: Name, labels: Name
+) -> exp.Select:
     """The rows as their spans describe them, one join; nobody is lost or changed."""
     told: dict[str, exp.Expr] = {name: column(_label(number), "l") for number, name in enumerate(public)}
     for name, copy in shown.copies.items():  # as plain text where the type would list values that do not leave
@@ -172,7 +172,7 @@ def _query(engine: Engine, source: Source, public: Sequence[str], shown: Shown, 
     query = exp.Select(expressions=[aliased(told[name], name) for name in source.published])
     query = query.select(aliased(column(PART, "l"), PART), *(aliased(column(name, "s"), name) for name in beside))
     same = [exp.EQ(this=column(name, "l"), expression=column(name, "s")) for name in (SPAN, CLASS)]
-    return query.from_(_SPANNED.table("s")).join(_LABELS.table("l"), on=exp.and_(*same))
+    return query.from_(spanned.table("s")).join(labels.table("l"), on=exp.and_(*same))
 
 
 def _risks(learned: ModelPlan, shown: Shown) -> tuple[Risk, ...]:

@@ -26,7 +26,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, Tree
-from ppdm_sql.methods.mondrian.partition_tables import KNOWN, RESPONSE, SQUARES, SUM, Cells
+from ppdm_sql.methods.mondrian.partition_tables import KNOWN, SQUARES, SUM, Cells
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
@@ -36,9 +36,8 @@ from ppdm_sql.policy.options import Choice, Whole
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 
-LABELS = own("ppdm_labels")
 _CLASS = "ppdm_class"
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
 MINIMALITY = Risk(
@@ -80,7 +79,7 @@ def plan_mondrian(job: Job) -> TablePlan:
     job.progress("labelling", 0, None)
     published = _publish(engine, source, table, tree, parts, options)
     return TablePlan(
-        query=_query(engine, source, table, parts, job.private),
+        query=_query(engine, source, table, parts, published.labels, job.private),
         published=source.published,
         classes=published.classes,
         rows=table.coded.rows,
@@ -143,8 +142,7 @@ def _is_numeric(axis: Axis) -> bool:
 
 def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis], columns: Columns) -> Cells:
     target = source.target if columns.numeric else None
-    if target is not None:
-        _load_response(engine, axes[target], coded.rows)
+    response = _load_response(engine, axes[target], coded.rows) if target is not None else None
     size_of = {coded.codes[name]: axis.size for name, axis in axes.items()}
     attributes = tuple(coded.codes[name] for name in source.quasi)
     kept = dict.fromkeys([*attributes, *([columns.classes] if columns.classes else []), *columns.secrets])
@@ -155,10 +153,11 @@ def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis
         {name: size_of[name] for name in kept},
         has_entity=source.entity is not None,
         numeric_target=coded.codes[target] if target is not None else None,
+        response=response,
     )
 
 
-def _load_response(engine: Engine, axis: Axis, rows: int) -> None:
+def _load_response(engine: Engine, axis: Axis, rows: int) -> Name:
     """A numeric target's value per code, as a whole number; NULL, NaN and infinity say nothing about it."""
     import pyarrow as pa
 
@@ -169,8 +168,8 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> None:
         known[finite] = 1
         value[finite] = grid([Fraction(int(tick)) for tick in axis.line.ticks[finite]], rows)
     columns = {CODE: np.arange(axis.size), KNOWN: known, SUM: value, SQUARES: value * value}
-    engine.load(RESPONSE, pa.table({name: pa.array(values, pa.int64()) for name, values in columns.items()}))
-    engine.analyze(RESPONSE)
+    numbers = {name: pa.array(values, pa.int64()) for name, values in columns.items()}
+    return engine.work.load("response", numbers, analyze=True)
 
 
 # -- labels ----------------------------------------------------------------------------------------------
@@ -178,6 +177,7 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> None:
 
 @dataclass(frozen=True)
 class _Published:
+    labels: Name  # the table of what every part prints
     classes: int
     figures: Mapping[str, int | Fraction | str]
     marker: str
@@ -198,20 +198,19 @@ def _publish(
         regions = Regions(tree.first[shown, number], tree.stop[shown, number], low, high)
         labels.append(labels_of(axis, regions, suppressed, extent=options.extent))
     classes = same_rows(np.column_stack([one.number for one in labels]))
-    _load_labels(engine, extents[PART], place, classes, labels)
+    table_of_labels = _load_labels(engine, extents[PART], place, classes, labels)
     rows = np.bincount(place, weights=extents["n"]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
-    return _Published(len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
+    return _Published(table_of_labels, len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
 
 
-def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> None:
+def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> Name:
     import pyarrow as pa
 
     columns = {PART: pa.array(node, pa.int32()), _CLASS: pa.array(classes[place], pa.int32())}
     for number, one in enumerate(labels):
         columns[f"ppdm_l{number}"] = pa.array(one.texts, pa.string()).take(pa.array(one.number[place]))
-    engine.load(LABELS, pa.table(columns))
-    engine.analyze(LABELS)
+    return engine.work.load("labels", columns, analyze=True)
 
 
 def _figures(
@@ -232,7 +231,7 @@ def _figures(
 # -- the plan --------------------------------------------------------------------------------------------
 
 
-def _query(engine: Engine, source: Source, table: _Table, parts: Name, private: Private) -> exp.Select:
+def _query(engine: Engine, source: Source, table: _Table, parts: Name, labels: Name, private: Private) -> exp.Select:
     """The rows with labels in place of their quasi-identifiers; nothing else of them is changed or lost."""
     label = {name: f"ppdm_l{number}" for number, name in enumerate(source.quasi)}
     picked = [
@@ -247,7 +246,7 @@ def _query(engine: Engine, source: Source, table: _Table, parts: Name, private: 
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "l"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
     query = query.from_(table.coded.table.table("c")).join(parts.table("p"), on=exp.and_(*same))
-    return query.join(LABELS.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "p")))
+    return query.join(labels.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "p")))
 
 
 def _unchanged(engine: Engine, source: Source, table: _Table, name: str) -> exp.Expr:

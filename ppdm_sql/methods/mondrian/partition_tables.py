@@ -24,14 +24,11 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ENTITY, PART
 from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.nominal import mixed_radix
 
-PARTS = own("ppdm_parts")
-RESPONSE = own("ppdm_response")
 N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
 KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
-_CHOICE, _ROUTES, _BRANCHES = own("ppdm_choice"), own("ppdm_routes"), own("ppdm_branches")
 _MOST = 1 << 62  # packed keys stay below this
 _MOST_TABLES = 32  # of finished parts, before they are put together
 _ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
@@ -63,11 +60,20 @@ class Cells:
     sizes: Mapping[str, int]  # of every code column that is kept: the quasi-identifiers', the classes', ...
     has_entity: bool
     numeric_target: str | None = None  # code column
-    _work: Name = field(default_factory=lambda: own("ppdm_work_0"))
+    response: Name | None = None  # the value of each code of a numeric target
+    _work: Name = field(init=False)
+    _spare: Name = field(init=False)  # what the next level is written into
+    _choice: Name = field(init=False)
+    _routes: Name = field(init=False)
+    _branches: Name = field(init=False)
     _done: list[Name] = field(default_factory=list)
     _level: int = 0
     _parts: int = 1
-    _aside: int = 0
+
+    def __post_init__(self) -> None:
+        name = self.engine.work.name
+        self._work, self._spare = name("work"), name("work")
+        self._choice, self._routes, self._branches = name("choice"), name("routes"), name("branches")
 
     # -- making ------------------------------------------------------------------------------------
 
@@ -82,9 +88,9 @@ class Cells:
         if self.numeric_target is not None:
             counted += [_total(column(name, "y"), name) for name in (KNOWN, SUM, SQUARES)]
         query = exp.Select(expressions=[*keys, *kept, *counted, start]).from_(self._weighted("c"))
-        if self.numeric_target is not None:
+        if self.response is not None and self.numeric_target is not None:
             on = exp.EQ(this=column(CODE, "y"), expression=column(self.numeric_target, "c"))
-            query = query.join(RESPONSE.table("y"), on=on)
+            query = query.join(self.response.table("y"), on=on)
         self._create(self._work, query.group_by(*(name.copy() for name in kept)))
 
     def _weighted(self, alias: str) -> exp.Expr:
@@ -135,7 +141,7 @@ class Cells:
 
     def choose(self, part: Ints, attribute: Ints) -> None:
         """Which attribute of each part the next counts are about; parts not named are left out of them."""
-        self._load(_CHOICE, {PART: part, "ppdm_a": attribute})
+        self._load(self._choice, {PART: part, "ppdm_a": attribute})
 
     def counts(self, attribute: int | None, other: str | None, measures: Sequence[str]) -> dict[str, Ints]:
         """Sums of the measures by part, code of the attribute (None: of the chosen one) and another code column."""
@@ -146,7 +152,7 @@ class Cells:
         summed = [_total(column(measure, "w"), measure) for measure in measures]
         query = exp.Select(expressions=[*picked, *summed]).from_(self._work.table("w"), copy=False)
         if attribute is None:
-            query = query.join(_CHOICE.table("s"), on=_same_part("s"), copy=False)
+            query = query.join(self._choice.table("s"), on=_same_part("s"), copy=False)
         else:
             query = query.where(_open(), copy=False)
         return _integers(self.engine.arrays(query.group_by(*(key.copy() for key in by), copy=False)))
@@ -183,7 +189,7 @@ class Cells:
         """Sends every row of the level to its part of the next one, finished parts to a table of their own."""
         self._level += 1
         self._load(
-            _ROUTES,
+            self._routes,
             {
                 PART: routes.part,
                 "ppdm_a": routes.attribute,
@@ -199,9 +205,9 @@ class Cells:
             return
         numbers = [N, *([WEIGHT] if self.has_entity else [])]
         numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
-        following = own(f"ppdm_work_{self._level % 2}")
+        following = self._spare
         self._create(following, self._routed(routes, [*self.key_names, *self.sizes, *numbers]))
-        self._work = following
+        self._work, self._spare = following, self._work
         if (targets < 0).any():
             kept = [column(name, "w") for name in (*self._lasting, PART)]
             finished = exp.Not(this=exp.Paren(this=_open()))
@@ -217,44 +223,41 @@ class Cells:
             target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])
         picked = [aliased(column(name, "w"), name) for name in names]
         query = exp.Select(expressions=[*picked, aliased(target, PART)]).from_(self._work.table("w"), copy=False)
-        query = query.join(_ROUTES.table("s"), on=_same_part("s"), copy=False)
+        query = query.join(self._routes.table("s"), on=_same_part("s"), copy=False)
         if not branched:
             return query
-        self._load(_BRANCHES, routes.branches)
+        self._load(self._branches, routes.branches)
         inside = exp.Between(this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b"))
         on = exp.And(this=_same_part("b"), expression=inside)
-        return query.join(_BRANCHES.table("b"), on=on, join_type="left", copy=False)
+        return query.join(self._branches.table("b"), on=on, join_type="left", copy=False)
 
     @property
     def _lasting(self) -> list[str]:
         return [*self.key_names, *self.attributes, N]
 
     def _set_aside(self, query: exp.Select) -> None:
-        self._done.append(self._next_done())
-        self._create(self._done[-1], query)
+        self._done.append(self.engine.work.table("done", query, analyze=True))
         if len(self._done) == _MOST_TABLES:
-            self._gather(self._next_done(), column(PART))
+            self._gather("done", column(PART))
 
-    def _next_done(self) -> Name:
-        self._aside += 1
-        return own(f"ppdm_done_{self._aside}")
-
-    def _gather(self, target: Name, part: exp.Expr) -> None:
+    def _gather(self, label: str, part: exp.Expr) -> None:
         """Puts the tables of finished parts together."""
         picks: list[exp.Query] = [
             exp.Select(expressions=[*map(column, self._lasting), aliased(part.copy(), PART)]).from_(table.table())
             for table in self._done
         ]
-        self._create(target, reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks))
+        every = reduce(lambda left, right: exp.Union(this=left, expression=right, distinct=False), picks)
+        target = self.engine.work.table(label, every, analyze=True)
         for table in self._done:
-            self.engine.drop_table(table, temporary=True)
+            self.engine.work.drop(table)
         self._done = [target]
 
     def finish(self) -> Name:
         """Every combination of codes and its node; the large tables of the levels are gone afterwards."""
-        self._gather(PARTS, exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1)))
-        self.engine.drop_table(self._work, temporary=True)
-        return PARTS
+        self._gather("parts", exp.Sub(this=exp.Neg(this=column(PART)), expression=exp.Literal.number(1)))
+        self.engine.work.drop(self._work)
+        self.engine.work.drop(self._spare)
+        return self._done[0]
 
     # -- small things ------------------------------------------------------------------------------
 

@@ -35,10 +35,9 @@ from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.watching import Progress
 
-CLASSES = own("ppdm_classes")
 _CLASS = "ppdm_class"
 _MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
 
@@ -72,9 +71,9 @@ def plan_tpp(job: Job) -> TablePlan:
         if tree.model is not None:
             refuse_incomplete(tree.model, tree.leaves(expanded))
     told_of = _published(source, table, state, search.closed, options)
-    _load(engine, table, state, classes)
+    table_of_classes = _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, told_of, state, job.private),
+        query=_query(engine, source, table, told_of, state, job.private, table_of_classes),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
@@ -215,7 +214,7 @@ def _published(source: Source, table: Table, state: _State, closed: Sequence[int
     return _Published(constants, patterns, smallest)
 
 
-def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> None:
+def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> Name:
     """What is published of every group, and the number of every class."""
     import pyarrow as pa
 
@@ -225,12 +224,11 @@ def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> None
         f"ppdm_k{number}": pa.array(classes.groups[:, number], pa.int32()) for number in range(classes.groups.shape[1])
     }
     columns[_CLASS] = pa.array(np.arange(len(classes.sizes)), pa.int32())
-    engine.load(CLASSES, pa.table(columns))
-    engine.analyze(CLASSES)
+    return engine.work.load("classes", columns, analyze=True)
 
 
 def _query(
-    engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, private: Private
+    engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, private: Private, classes: Name
 ) -> exp.Select:
     """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
     used = list(state.shown)
@@ -243,7 +241,7 @@ def _query(
     same = [
         exp.EQ(this=column(f"ppdm_k{number}", "k"), expression=exp.cast(key, "INT")) for number, key in enumerate(keys)
     ]
-    return query.join(CLASSES.table("k"), on=exp.and_(*same) if same else exp.true())
+    return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
 def _column(engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, name: str) -> exp.Expr:

@@ -20,7 +20,7 @@ from ppdm_sql.methods.shared.limits import Secret
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 
 GROUP, TEXT = "ppdm_group", "ppdm_text"
 _N, _SECRET = "ppdm_n", "ppdm_s"
@@ -48,10 +48,13 @@ class Checker:
     has_entity: bool
     fixed: Sequence[str] = ()  # quasi-identifiers that stay as they are
     _loaded: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _tables: dict[str, Name] = field(default_factory=dict)
 
     def table(self, name: str) -> Name:
         """The small table of a column's groups."""
-        return own(f"ppdm_recode_{self.coded.codes[name].removeprefix('ppdm_c')}")
+        if name not in self._tables:
+            self._tables[name] = self.engine.work.name("recode")
+        return self._tables[name]
 
     def measured(self, recoding: Mapping[str, tuple[int, ...]]) -> Classes | None:
         """The classes of a recoding (column -> group of each code), or None where a requirement breaks."""
