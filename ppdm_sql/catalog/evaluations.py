@@ -127,7 +127,7 @@ def _in_words(point: EvaluationPoint) -> tuple[str, ...]:
 
     verdict = "" if point.holds is None else "holds" if point.holds else "breached"
     return (
-        point.algorithm or "(as they are)",
+        point.algorithm or "raw data",
         point.asked,
         "refused" if point.status == "refused" else verdict,
         number(point.rows, ","),

@@ -33,12 +33,14 @@ _file = click.Path(dir_okay=False, writable=True)
 @click.option("--protocol", default="holdout", show_default=True, metavar="P",
               help="How accuracy is tested: holdout (a third), kfold:N, 5x2.")  # fmt: skip
 @click.option(
-    "--learner", metavar="L", help="What is learned: c45_spread (default), c45, cart, naive_bayes, ..., none."
+    "--learner",
+    metavar="L",
+    help="Learner used to score each release: c45_spread (default), c45, cart, naive_bayes, ...; none skips scoring.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the folds.  [default: that of the policy]")
 @click.option("--workload", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
               help="The analysts' own queries, of a relation called data.")  # fmt: skip
-@click.option("--again", is_flag=True, help="Measure anew what was measured before.")
+@click.option("--again", is_flag=True, help="Measure every point again, also those already saved.")
 @click.option("--csv", "csv_file", type=_file, metavar="FILE", help="Write the points as CSV.")
 @click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
 @json_option
@@ -180,7 +182,7 @@ def _reasons(points: Sequence[EvaluationPoint]) -> dict[tuple[str, str], list[st
 
 
 _WAYS = {
-    "outside": "learned from a release of the training rows, tested on rows nobody published",
+    "outside": "learned from a release of the training rows, tested on rows that were not published",
     "published": "all rows released together, the targets of the test rows withheld from the method",
     "model": "the model of the training rows itself, tested on rows it was not learned from",
     "seen": "all rows released together; the method saw the targets of the test rows, so the figure is optimistic",
@@ -189,7 +191,7 @@ _WAYS = {
 
 def how(found: Evaluation) -> str:
     if found.learner is None:
-        return "no TARGET beside the quasi-identifiers, or no learner: accuracy is left out"
+        return "no accuracy: the policy has no TARGET, or the learner is none"
     divided = {"holdout": "a third of the rows held out", "5x2": "five times two halves"}
     way = divided.get(found.protocol, f"{found.protocol.removeprefix('kfold:')} folds")
     return f"{found.learner}, {way}, seed {found.seed}"
@@ -213,7 +215,7 @@ def points_table(points: Sequence[EvaluationPoint], found: Evaluation) -> None:
 def _cells(point: EvaluationPoint) -> list[str]:
     verdict = {"baseline": "-", "refused": "refused"}.get(point.status, "yes" if point.holds else "NO")
     return [
-        point.algorithm or "(as they are)",
+        point.algorithm or "raw data",
         point.asked or "-",
         verdict,
         _number(point.rows, "{:,}"),

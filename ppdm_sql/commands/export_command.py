@@ -27,7 +27,7 @@ def command(
     as_json: bool,
     show_sql: bool,
 ) -> int:
-    """Write a release into a NEW file, measured again there, with manifest and certificate beside it.
+    """Write a release into a NEW file, measured again there, with a manifest and a certificate.
 
     \b
     $ ppdm --db clinic.duckdb export patients_open open.duckdb

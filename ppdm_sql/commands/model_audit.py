@@ -108,7 +108,7 @@ def _print(names: tuple[str, ...], found: Audit, k: int | None, *, by_person: bo
     say(f"rows whose class is certain: {found.exposed_rows:,}" if found.exposed_rows else surest)
     if found.not_asked:
         columns = ", ".join(f'"{name}"' for name in found.not_asked)
-        say(f"column {columns}: no question of the model is about it, so knowing it tells nobody apart")
+        say(f"column {columns}: no question of the model is about it, so knowing it separates no one")
     if not found.groups:
         return
     if len(found.groups) < found.spans:

@@ -90,7 +90,7 @@ def print_exported(done: Exported) -> None:
     """The file, and every other one that was written with it."""
     console.print(f"exported {escape(done.name)} to {escape(done.path)}: {done.content_text}")
     for number, file in enumerate(done.beside):
-        console.print(f"  {'and      ' if number else 'beside it'} {escape(file)}")
+        console.print(f"  {'and      ' if number else 'with     '} {escape(file)}")
 
 
 def print_reported(done: Reported) -> None:
@@ -137,7 +137,7 @@ def _notes(notes: Sequence[str]) -> None:
 
 def measures(found: Measures) -> None:
     """The risk of a relation as it stands."""
-    console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'class', 'classes')} of equals")
+    console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'equivalence class', 'equivalence classes')}")
     table = _table("asked", "column", "found", "verdict")
     for item in found.outcomes:
         table.add_row(
@@ -155,8 +155,8 @@ def _risk(found: Measures) -> None:
     """Who could be found by somebody who knows the quasi-identifiers, in words and as a small picture."""
     risk = found.risk
     console.print(
-        f"unique rows: {risk.unique_rows:,} of {found.rows:,}; chance to find a person: "
-        f"{_percent(risk.prosecutor_max)} at worst, {_percent(risk.prosecutor_mean)} on average"
+        f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
+        f"{_percent(risk.prosecutor_max)} highest, {_percent(risk.prosecutor_mean)} average"
     )
     most = max(bucket.rows for bucket in found.histogram)
     for bucket in found.histogram:

@@ -81,7 +81,7 @@ def advise(
     best, beside = the_best(found.points, tested, [*found.points, *tried]), None  # refused where there is none
     out = current_releases_of(engine, statement, opened.source)
     if out:
-        watch(GridProgress("together with what is out", len(points), len(points), None))
+        watch(GridProgress("together with current releases", len(points), len(points), None))
         best, beside = publishable(engine, statement, out, found.points, lambda left: _preferred_point(left, tested))
     left = _without(found, beside)
     return Advice(
@@ -235,8 +235,8 @@ def the_best(points: Sequence[EvaluationPoint], tested: int, tried: Sequence[Eva
     found = _preferred_point(points, tested)
     if found is None:
         why = dict.fromkeys(f"{one.algorithm}: {one.reason}" for one in (*points, *tried) if one.reason is not None)
-        told = "; ".join(why) or "a requirement is breached in everything that was tried"
-        raise RequirementBreached(f"no method can publish this table as required: {told}")
+        told = "; ".join(why) or "every combination tried breaks a requirement"
+        raise RequirementBreached(f"no algorithm can publish this table as required: {told}")
     return found
 
 
@@ -251,7 +251,7 @@ def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
     raw = found.baseline.score if found.baseline is not None else None
     share = best.accuracy is not None
     kept = f"{best.score:.2%} accuracy" if share else f"an R squared of {best.score:.3f}"
-    beside = "" if raw is None else f" ({raw:.2%} from the rows as they are)" if share else f" ({raw:.3f} as they are)"
+    beside = "" if raw is None else f" ({raw:.2%} from the raw data)" if share else f" ({raw:.3f} from the raw data)"
     step = tolerance(top, tested, is_share=share)
     near = [one for one in usable(found.points) if one.score is not None and one.score >= top - step]
     rank = "the best" if best.score == top else f"within one standard error ({step:.2%}) of the best"

@@ -17,7 +17,7 @@ from fractions import Fraction
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.evaluate.agreement import area_over
 from ppdm_sql.evaluate.protocol import read_protocol
-from ppdm_sql.evaluate.significance import bonferroni_dunn, five_by_two_f, friedman
+from ppdm_sql.evaluate.significance import MISSING, bonferroni_dunn, five_by_two_f, friedman, is_available
 
 _HALVES = "5x2"
 _LEAST_METHODS, _LEAST_SETTINGS = 3, 2
@@ -59,7 +59,7 @@ class MeanOverK:
 
 def differences(found: Evaluation) -> list[Difference]:
     """Every method against the best one of the same requirements; the first of equals is the best."""
-    if found.protocol != _HALVES:
+    if found.protocol != _HALVES or not is_available():
         return []
     folds = len(read_protocol(_HALVES).folds)
     made: list[Difference] = []
@@ -93,7 +93,7 @@ def rank_methods(found: Evaluation) -> Ranks | None:
         scores = {str(point.algorithm): point.score for point in points if point.score is not None}
         if set(scores) == set(found.methods):
             blocks.append([scores[method] for method in found.methods])
-    if len(found.methods) < _LEAST_METHODS or len(blocks) < _LEAST_SETTINGS:
+    if len(found.methods) < _LEAST_METHODS or len(blocks) < _LEAST_SETTINGS or not is_available():
         return None
     test = friedman(blocks)
     control = test.mean_ranks.index(min(test.mean_ranks))
@@ -146,7 +146,14 @@ def in_words(found: Evaluation) -> list[str]:
     """All of it for people, a line each."""
     lines = [_difference(one) for one in differences(found)]
     ranks = rank_methods(found)
-    return [*lines, *([] if ranks is None else [_ranks(ranks)]), *_areas(found)]
+    note = significance_note(found)
+    return [*lines, *([] if ranks is None else [_ranks(ranks)]), *([] if note is None else [note]), *_areas(found)]
+
+
+def significance_note(found: Evaluation) -> str | None:
+    """Why nothing is said about chance, where scipy is not installed and something could be said."""
+    comparable = found.protocol == _HALVES or len(found.methods) >= _LEAST_METHODS
+    return MISSING if comparable and not is_available() else None
 
 
 def _difference(one: Difference) -> str:
@@ -168,8 +175,10 @@ def _ranks(found: Ranks) -> str:
 def _areas(found: Evaluation) -> list[str]:
     made = areas(found)
     what, form = ("R squared", "{:.3f}") if found.learner == "regression" else ("accuracy", "{:.2%}")
-    listed = ", ".join(f"{one.series} {form.format(one.mean)} (k = {one.least_k} to {one.greatest_k})" for one in made)
-    return [f"area under {what} over k, as its mean: {listed}"] if made else []
+    ranges: dict[tuple[int, int], list[str]] = {}
+    for one in made:
+        ranges.setdefault((one.least_k, one.greatest_k), []).append(f"{one.series} {form.format(one.mean)}")
+    return [f"mean {what} over k = {low} to {high}: {', '.join(each)}" for (low, high), each in ranges.items()]
 
 
 def _p(p: float) -> str:

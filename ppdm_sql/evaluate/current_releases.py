@@ -41,13 +41,13 @@ class CurrentReleases:
     @property
     def in_words(self) -> str:
         """What somebody has to know who is about to run the advised statement."""
-        out = f"Out already from the same tables: {', '.join(self.releases)}."
+        out = f"Current releases of the same tables: {', '.join(self.releases)}."
         if self.breach is not None:
             why, ways_out = self.breach
-            return f"{out} ppdm run would refuse what is advised, and all else that was tried: it {why}. {ways_out}."
+            return f"{out} ppdm run would refuse the advised statement and all others tried: it {why}. {ways_out}."
         ways = ", ".join(f"{one.algorithm} with {one.asked}" for one in self.left_out)
-        left = f" These would be refused together with that, and were left out: {ways}." if ways else ""
-        return f"{out} What is advised can be published beside it.{left}"
+        left = f" Excluded because ppdm run would refuse them together with these releases: {ways}." if ways else ""
+        return f"{out} The advised statement can be published together with them.{left}"
 
 
 def current_releases_of(engine: Engine, statement: Publish, source: Source) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ def read_methods(text: str) -> tuple[str, ...]:
         if name not in algorithms.words():
             raise PolicyError(f"--method {printable(name)}: unknown method: {did_you_mean(name, algorithms.words())}")
         if name not in available():
-            raise NotAvailable(f"--method {name}: not in this version; there is: {', '.join(available())}")
+            raise NotAvailable(f"--method {name}: not in this version; valid methods: {', '.join(available())}")
     return found
 
 

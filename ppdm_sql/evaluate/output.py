@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.compare import areas, differences, rank_methods, series
+from ppdm_sql.evaluate.compare import areas, differences, rank_methods, series, significance_note
 
 _WIDTH, _HEIGHT = 560, 320
 _CSV = (
@@ -36,6 +36,7 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         "points": [point_json(point) for point in found.points],
         "differences": [asdict(one) for one in differences(found)],
         "ranks": None if ranks is None else asdict(ranks),
+        "note": significance_note(found),
         "areas": [asdict(one) for one in areas(found)],
     }
 
@@ -51,7 +52,7 @@ def point_json(point: EvaluationPoint) -> dict[str, Any]:
 
 
 def as_csv(found: Evaluation) -> str:
-    """One line per point, the rows as they are first; what was not measured is empty."""
+    """One line per point, the raw data first; what was not measured is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
@@ -62,7 +63,7 @@ def as_csv(found: Evaluation) -> str:
 
 
 def as_svg(found: Evaluation) -> str | None:
-    """A line per method over k, the rows as they are dashed; information loss where there is nothing to learn.
+    """A line per method over k, the raw data dashed; information loss where there is nothing to learn.
 
     None where no point has a k and a figure to draw.
     """

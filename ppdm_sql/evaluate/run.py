@@ -110,7 +110,9 @@ def evaluate(
     except KeyboardInterrupt:
         known = evaluations.points(engine, found.evaluation_id)
         total = len(asked.points) + 1
-        raise Stopped(f"stopped; {len(known)} of {total} are measured and kept: the same call goes on there") from None
+        raise Stopped(
+            f"Stopped after {len(known)} of {total} points; results are saved. Run the same command again to continue."
+        ) from None
     finally:
         bench.clear()
 
@@ -122,7 +124,7 @@ def _measure_missing(
     watch(clock.progress("dealing rows"))
     bench.deal(silent)
     if found.baseline is None:
-        watch(clock.progress("the rows as they are"))
+        watch(clock.progress("raw data"))
         found = replace(found, baseline=baseline(bench))
         assert found.baseline is not None
         evaluations.add_point(engine, found.evaluation_id, found.baseline)

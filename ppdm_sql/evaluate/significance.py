@@ -5,23 +5,23 @@
     Iman, Davenport   the same as an F, less careful than chi squared
     Dunn (1961)       mean ranks further from the control's than the critical difference are different
 
-Statistics are exact; a p-value is a figure to read.  Its distribution functions are the incomplete beta and gamma
-functions as continued fractions and series, so that no further library is needed.
+Statistics are exact; a p-value is a figure to read.  Ranks and distributions are scipy's (extra `evaluate`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import exp, inf, isinf, lgamma, log, sqrt
-from statistics import NormalDist
+from importlib.util import find_spec
+from math import inf, sqrt
+from typing import Any
 
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import NotAvailable, PolicyError
 
 Number = int | float | Fraction
-_SMALL, _CLOSE, _STEPS = 1e-300, 1e-16, 10_000
+MISSING = 'significance tests need scipy: install the extra "evaluate" (pip install "ppdm-sql[evaluate]")'
 
 
 # -- two learners ----------------------------------------------------------------------------------------
@@ -105,12 +105,9 @@ def ranks(values: Sequence[Number], *, larger_is_better: bool = True) -> tuple[F
     >>> [str(rank) for rank in ranks([0.7, 0.9, 0.7])]
     ['5/2', '1', '5/2']
     """
-    counted = Counter(values)
-    found, before = {}, 0
-    for value in sorted(counted, reverse=larger_is_better):
-        found[value] = Fraction(2 * before + counted[value] + 1, 2)
-        before += counted[value]
-    return tuple(found[value] for value in values)
+    signed = [-value for value in values] if larger_is_better else values
+    # scipy's ranks are whole or end in .5: doubled they are whole numbers
+    return tuple(Fraction(round(2 * rank), 2) for rank in _stats().rankdata([float(value) for value in signed]))
 
 
 @dataclass(frozen=True)
@@ -131,7 +128,7 @@ def bonferroni_dunn(found: Friedman, *, control: int = 0, alpha: float = 0.05) -
     1.0197
     """
     if not 0 <= control < len(found.mean_ranks):
-        raise PolicyError(f"there is no treatment {control} to be the control")
+        raise PolicyError(f"the control must be one of the treatments 0 to {len(found.mean_ranks) - 1}, got {control}")
     critical = critical_difference(len(found.mean_ranks), found.blocks, alpha)
     differences = tuple(mean - found.mean_ranks[control] for mean in found.mean_ranks)
     return Dunn(control, alpha, critical, differences, tuple(abs(float(one)) > critical for one in differences))
@@ -140,8 +137,8 @@ def bonferroni_dunn(found: Friedman, *, control: int = 0, alpha: float = 0.05) -
 def critical_difference(treatments: int, blocks: int, alpha: float) -> float:
     """Of mean ranks, with k - 1 comparisons: q sqrt(k (k + 1) / 6n)."""
     if not 0 < alpha < 1:
-        raise PolicyError("alpha is between 0 and 1")
-    q = NormalDist().inv_cdf(1 - alpha / (2 * (treatments - 1)))
+        raise PolicyError("alpha must be between 0 and 1")
+    q = float(_stats().norm.isf(alpha / (2 * (treatments - 1))))
     return q * sqrt(treatments * (treatments + 1) / (6 * blocks))
 
 
@@ -150,57 +147,23 @@ def critical_difference(treatments: int, blocks: int, alpha: float) -> float:
 
 def f_tail(value: float, above: int, below: int) -> float:
     """How likely an F of so many degrees of freedom is at least as large."""
-    if value <= 0:
-        return 1.0
-    if isinf(value):
-        return 0.0
-    return beta_share(below / (below + above * value), below / 2, above / 2)
+    return float(_stats().f.sf(value, above, below))
 
 
 def chi_squared_tail(value: float, freedom: int) -> float:
     """How likely a chi squared of so many degrees of freedom is at least as large."""
-    if value <= 0:
-        return 1.0
-    a, x = freedom / 2, value / 2
-    front = exp(a * log(x) - x - lgamma(a))
-    if x < a + 1:  # the series for the lower part
-        term = total = 1 / a
-        for step in range(1, _STEPS):
-            term *= x / (a + step)
-            total += term
-            if term < total * _CLOSE:
-                break
-        return 1.0 - front * total
-    return front / _lentz(x + 1 - a, lambda n: -n * (n - a), lambda n: x + 2 * n + 1 - a)
+    return float(_stats().chi2.sf(value, freedom))
 
 
-def beta_share(x: float, a: float, b: float) -> float:
-    """The regularized incomplete beta function."""
-    if x <= 0 or x >= 1:
-        return float(x >= 1)
-    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x))
-
-    def part(p: float, q: float, at: float) -> float:
-        def numerator(step: int) -> float:
-            m, odd = divmod(step, 2)
-            if odd:
-                return -(p + m) * (p + q + m) * at / ((p + 2 * m) * (p + 2 * m + 1))
-            return m * (q - m) * at / ((p + 2 * m - 1) * (p + 2 * m))
-
-        return front / (p * _lentz(1.0, numerator, lambda _: 1.0))
-
-    return part(a, b, x) if x < (a + 1) / (a + b + 2) else 1.0 - part(b, a, 1 - x)
+def is_available() -> bool:
+    """Whether scipy is installed, which the p-values and ranks come from."""
+    return find_spec("scipy") is not None
 
 
-def _lentz(start: float, numerator: Callable[[int], float], denominator: Callable[[int], float]) -> float:
-    """A continued fraction start + a1 / (b1 + a2 / (b2 + ...)) by Lentz's method, changed by Thompson and Barnett."""
-    value = c = start or _SMALL
-    d = 0.0
-    for step in range(1, _STEPS):
-        a, b = numerator(step), denominator(step)
-        d = 1 / ((b + a * d) or _SMALL)
-        c = (b + a / c) or _SMALL
-        value *= c * d
-        if abs(c * d - 1) < _CLOSE:
-            break
-    return value
+def _stats() -> Any:
+    """scipy.stats, imported when it is first needed: it takes a second."""
+    if not is_available():
+        raise NotAvailable(MISSING)
+    from scipy import stats  # type: ignore[import-untyped]
+
+    return stats

@@ -34,7 +34,7 @@ def statement_for(
     if not there:
         raise PolicyError(f"there is no table {printable(table)}")
     if not quasi:
-        raise PolicyError("--quasi: which columns may somebody know? name at least one")
+        raise PolicyError("--quasi: name at least one column that an attacker may know")
 
     def find_words(option: str, names: Sequence[str]) -> tuple[Word, ...]:
         return tuple(_word(there, option, one) for one in names)

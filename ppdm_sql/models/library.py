@@ -66,15 +66,15 @@ class Model:
             return self._as_released(self.release)
         if self.record.is_of_pseudo_rows:
             return (
-                "learned from pseudo-rows, which describe nobody: it tells what the models tell that they were made "
-                "from, and their guarantees are all it has"
+                "trained on synthetic rows: it can reveal no more than the published models they were generated from, "
+                "and has no guarantees but theirs"
             )
         if self.record.is_raw:
             return "this is a raw model: it can name values that a single row has; it is NOT anonymized"
         if self.record.rare is None:
             return "this model was imported: whether it is anonymized is not known here"
         kept = f"values held by fewer than {self.record.rare} rows are not named, but "
-        return f"{kept}its thresholds and counts come from the rows as they are; it is not anonymized"
+        return f"{kept}its thresholds and counts come from the raw data; it is not anonymized"
 
     @property
     def is_as_released(self) -> bool:
@@ -359,6 +359,6 @@ def name_of(engine: Engine, text: str) -> Name:
     if not isinstance(found, exp.Table) or not isinstance(found.this, exp.Identifier):
         raise PolicyError('a table\'s name is expected: people, clinic.people or "odd name"')
     if any(value for part, value in found.args.items() if part not in ("this", "db")):
-        raise PolicyError("a table's name is expected, and nothing beside it")
+        raise PolicyError("expected the name of a table and nothing else")
     parts = [part for part in (found.args.get("db"), found.this) if part is not None]
     return engine.name([Word(part.name, quoted=bool(part.args.get("quoted"))) for part in parts])

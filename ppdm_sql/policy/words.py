@@ -60,7 +60,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The second half of a message about an unknown word: the nearest one, or all there are."""
     names = tuple(known)
     near = nearest(word, names)
-    return f"did you mean {near}?" if near else f"known are {', '.join(names)}"
+    return f"did you mean {near}?" if near else f"valid options: {', '.join(names)}"
 
 
 def many(count: int, one: str, several: str | None = None) -> str:

@@ -99,5 +99,5 @@ def test_a_notebook_shows_the_points_with_every_name_escaped():
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
     assert shown.count("<tr>") == 4
-    for text in ("(as they are)", "kactus2", "recursive_l = (3, 2)", "holds", "refused", "1,190", "0.500", "75.00%"):
+    for text in ("raw data", "kactus2", "recursive_l = (3, 2)", "holds", "refused", "1,190", "0.500", "75.00%"):
         assert text in shown, text

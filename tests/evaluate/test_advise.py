@@ -121,11 +121,11 @@ def test_the_reason_is_one_sentence_with_the_figures():
     )
     told = reason_of(points[0], found, 100)
     assert told == (
-        "a with k = 5 keeps 80.00% accuracy (85.00% from the rows as they are), within one standard error (3.92%) of "
+        "a with k = 5 keeps 80.00% accuracy (85.00% from the raw data), within one standard error (3.92%) of "
         "the best, and of those the least loss, with an information loss of 0.500 and a worst-case risk of 10 %."
     )
     assert reason_of(points[1], found, 10**6).startswith(
-        "b with k = 5 keeps 81.00% accuracy (85.00% from the rows as they are), the best, with an information"
+        "b with k = 5 keeps 81.00% accuracy (85.00% from the raw data), the best, with an information"
     )
     unscored = point(1, "mondrian", None, 0.25, 0.1)
     assert reason_of(unscored, found, 100) == (
@@ -177,7 +177,7 @@ def test_advice_is_judged_together_with_what_is_out_already(session):
     session.publish(mondrian(60, "others"))
     found = session.advise(mondrian(30))
     assert (found.best.k, found.beside.releases, found.beside.left_out) == (30, ("others",), ())
-    told = "Out already from the same tables: others. What is advised can be published beside it."
+    told = "Current releases of the same tables: others. The advised statement can be published together with them."
     assert found.beside.in_words == told
     session.publish(found.best.statement.removesuffix(";"))
 
@@ -191,7 +191,7 @@ def test_what_would_be_refused_beside_others_is_left_out(session):
     (policy,) = session.parse(stated[0])
     best, beside = publishable(session.engine, policy, ("others",), points, lambda left: left[0] if left else None)
     assert (best, beside.left_out, beside.holds) == (points[1], (points[0],), True)
-    assert beside.in_words.endswith("refused together with that, and were left out: m with k = 30.")
+    assert beside.in_words.endswith("would refuse them together with these releases: m with k = 30.")
     with pytest.raises(RequirementBreached, match="together with others"):
         session.publish(stated[0])
     session.publish(stated[1])
@@ -242,7 +242,10 @@ def test_a_table_with_its_roles_is_a_policy(session):
     ("asked", "told"),
     [
         ({"quasi": ["agee"]}, r"^--quasi agee: there is no such column: did you mean age\?$"),
-        ({"quasi": ["age"], "target": "x"}, r"^--target x: there is no such column: known are age, town, Sex, paid$"),
+        (
+            {"quasi": ["age"], "target": "x"},
+            r"^--target x: there is no such column: valid options: age, town, Sex, paid$",
+        ),
         ({"quasi": []}, r"^--quasi: "),
         ({"table": "nobody", "quasi": ["age"]}, r"^there is no table nobody$"),
         ({"table": "people; DROP TABLE people", "quasi": ["age"]}, r"a table's name is expected"),

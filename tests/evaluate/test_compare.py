@@ -9,6 +9,8 @@ from statistics import fmean
 import pytest
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.errors import NotAvailable
+from ppdm_sql.evaluate import significance
 from ppdm_sql.evaluate.compare import areas, differences, in_words, rank_methods
 from ppdm_sql.evaluate.significance import f_tail
 
@@ -112,11 +114,16 @@ def test_in_words():
     assert in_words(evaluation(*points, protocol="holdout")) == [
         "mean ranks over 2 settings: tpp 1.50, mondrian 1.50, tds 3.00; Friedman p = 0.22; critical difference 2.24 "
         "(Bonferroni-Dunn, 5%): none differs from tpp",
-        "area under accuracy over k, as its mean: tpp 70.00% (k = 5 to 10), mondrian 70.00% (k = 5 to 10), "
-        "tds 55.00% (k = 5 to 10)",
+        "mean accuracy over k = 5 to 10: tpp 70.00%, mondrian 70.00%, tds 55.00%",
     ]
     plain = [replace(one, accuracy=None, folds=None, r_squared=0.5) for one in with_means("tpp", 1, 1)]
-    assert in_words(evaluation(*plain, learner="regression")) == [
-        "area under R squared over k, as its mean: tpp 0.500 (k = 5 to 10)"
-    ]
+    assert in_words(evaluation(*plain, learner="regression")) == ["mean R squared over k = 5 to 10: tpp 0.500"]
     assert in_words(evaluation(point("tpp", 5, EVEN))) == []
+
+
+def test_without_scipy_points_are_shown_and_the_missing_extra_is_named(monkeypatch):
+    monkeypatch.setattr(significance, "find_spec", lambda name: None)
+    found = evaluation(point("tpp", 5, (60,) * 10), point("mondrian", 5, EVEN))
+    assert in_words(found) == [significance.MISSING]
+    with pytest.raises(NotAvailable, match="need scipy: install the extra"):
+        significance.f_tail(1.0, 10, 5)

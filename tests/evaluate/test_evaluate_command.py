@@ -66,7 +66,7 @@ def test_a_grid_for_people_then_at_once_for_machines(ppdm, tmp_path):
         "accuracy",
         "took",
     ]
-    assert [line.split()[0] for line in lines[:5]] == ["(as", "mondrian", "mondrian", "kactus2", "kactus2"]
+    assert [line.split()[0] for line in lines[:5]] == ["raw", "mondrian", "mondrian", "kactus2", "kactus2"]
     assert "refused" in lines[2]
     assert any(line.startswith("  tested outside (kactus2): ") for line in lines)
     assert any(line.startswith("  tested published (mondrian): ") for line in lines)
@@ -166,7 +166,10 @@ def test_advice_prints_the_statement_and_why(ppdm):
     assert json.loads(out)["holds"]
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--insensitive", "paid", "--k", "20")
     assert code == 0
-    assert "Out already from the same tables: people_open. What is advised can be published beside it." in out
+    assert (
+        "Current releases of the same tables: people_open. The advised statement can be published together with them."
+        in out
+    )
     code, out, err = ppdm("advise", "--table", "people", "--quasi", "age", "--k", "400", "--json")
     assert code == 1
     assert json.loads(out)["exit_code"] == 1
@@ -205,10 +208,10 @@ def test_control_c_keeps_what_is_done(ppdm, tmp_path):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
-    assert "are measured and kept: the same call goes on there" in err
+    assert "results are saved. Run the same command again to continue." in err
     with duckdb.connect(str(tmp_path / "clinic.duckdb"), read_only=True) as con:
         (kept,) = con.execute("SELECT count(*) FROM ppdm.evaluation_point").fetchone()
-    assert f"stopped; {kept} of 59 " in err
+    assert f"Stopped after {kept} of 59 points" in err
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, "0 s"), (59.4, "59 s"), (60, "1 min 0 s"), (7321, "2 h 2 min")])

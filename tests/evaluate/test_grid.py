@@ -408,7 +408,9 @@ def test_a_stopped_grid_goes_on_where_it_was(clinic, calls, monkeypatch):
             calls.append(0)  # somebody stops it at the next one
 
     monkeypatch.setattr(evaluations, "add_point", add)
-    with pytest.raises(Stopped, match=r"^stopped; 3 of 5 are measured and kept: the same call goes on there$"):
+    with pytest.raises(
+        Stopped, match=r"^Stopped after 3 of 5 points; results are saved. Run the same command again to continue.$"
+    ):
         grid(clinic)
     assert calls == [1, 2, 3]
     found = grid(clinic)

@@ -105,7 +105,7 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
     now = risk(facts.classes.sizes)
     was = facts.before.measures.risk if facts.before else None
     words = (
-        "How likely somebody who knows the quasi-identifiers of a person finds that person's row. The table stands "
+        "The probability that an attacker who knows the quasi-identifiers of a person finds the row. The table stands "
         "for its own population, which overstates the risk where it is a sample."
     )
     rows: list[tuple[Cell | str, ...]] = [
@@ -113,8 +113,8 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
         for place, (name, what, _) in enumerate(_ATTACKERS)
     ]
     rows += _exact_rows(was, now, audience) if not audience.public else []
-    told = table("Chance to be found", ("attacker", "source", "release"), rows, (1, 2))
-    title = "Chance to be found, before and after" if was else "Chance to be found"
+    told = table("Re-identification risk", ("attacker", "source", "release"), rows, (1, 2))
+    title = "Re-identification risk, before and after" if was else "Re-identification risk"
     bars = [
         {
             "group": _ATTACKERS[place][0],
@@ -129,7 +129,7 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
     described = "; ".join(f"{bar['group']}, {bar['kind']}: {bar['value']:g} %" for bar in bars)
     drawn = charts.lying_bars("risk", title, described, bars, along="chance in %", most=100 if was else None)
     paragraphs = [prose(words)] if was or facts.before else [prose(words), prose(GONE)]
-    return Section("risk", "How likely somebody is found", tuple(paragraphs), (Figure(title, drawn, told),))
+    return Section("risk", "Re-identification risk", tuple(paragraphs), (Figure(title, drawn, told),))
 
 
 def _exact_rows(was: Risk | None, now: Risk, audience: Audience) -> list[tuple[Cell | str, ...]]:

@@ -87,7 +87,7 @@ def trade_off(facts: Facts, audience: Audience) -> Section | None:
     if not scored:
         return Section("evaluation", title, (words,), tables=(told,))
     drawn = _curves(facts, found, scored, what)
-    caption = f"{what.capitalize()} against k; the ring is this release, the dashed line the rows as they are"
+    caption = f"{what.capitalize()} against k; the ring is this release, the dashed line is the raw data"
     return Section("evaluation", title, (words,), (Figure(caption, drawn, told),))
 
 
@@ -134,7 +134,7 @@ def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str
         loss = "–" if point.loss is None else f"{100 * point.loss:.3g} %"
         return name, _score(point, what), loss, "–" if point.risk is None else audience.worst(point.risk)
 
-    rows = [] if found.baseline is None else [cells(found.baseline, Cell("as they are"))]
+    rows = [] if found.baseline is None else [cells(found.baseline, Cell("raw data"))]
     for point in found.points:
         note = ", ".join(_notes(facts, point, audience))
         rows.append(cells(point, Cell(f"{point.algorithm}: {point.asked}", note)))
@@ -150,7 +150,7 @@ def _notes(facts: Facts, point: EvaluationPoint, audience: Audience) -> Iterator
         yield "refused" if audience.public else f"refused: {point.reason}"
 
 
-_TESTED = {"outside": "tested on rows nobody published", "published": "tested on rows released with the others"}
+_TESTED = {"outside": "tested on rows that were not published", "published": "tested on rows released with the others"}
 
 
 def _score(point: EvaluationPoint, what: str) -> str:

@@ -77,7 +77,7 @@ def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
         comparable = (facts.classes.counted == "persons") == (record.roles.counts_entities)
         asked = f"asked: {facts.k}" if facts.k and comparable else ""
         yield Tile(f"{who} in the smallest class", audience.count(facts.classes.sizes.k), asked)
-        yield Tile("worst chance to be found", *_worst(facts, audience))
+        yield Tile("highest re-identification risk", *_worst(facts, audience))
     if record.suppressed_rows:
         yield Tile("rows left out", audience.count(record.suppressed_rows))
     swapped = facts.manifest.figures.get("swapped rows")
@@ -96,8 +96,8 @@ def _worst(facts: Facts, audience: Audience) -> tuple[str, str]:
 # -- columns -----------------------------------------------------------------------------------------------
 
 _ROLES = {
-    "quasi-identifier": "what somebody may know of a person: made coarser",
-    "sensitive": "what nobody may learn of a person",
+    "quasi-identifier": "what an attacker may know about a person: generalized",
+    "sensitive": "what must not become known about a person",
     "target": "what is to be predicted",
     "insensitive": "passed on as it is",
     "identifier": "names a person: left out",
@@ -196,8 +196,8 @@ def not_promised(facts: Facts, audience: Audience) -> Section:
 
 
 _JOINT = {
-    True: "It was judged together with what else is out of the same tables: somebody who holds them all finds no "
-    "smaller class.",
+    True: "It was verified together with the other current releases of the same tables: anyone who holds them "
+    "all finds no smaller class.",
     False: "Together with what else is out of the same tables it has smaller classes, or that cannot be told; this was "
     "accepted.",
 }
