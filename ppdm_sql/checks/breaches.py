@@ -7,8 +7,8 @@ their columns and exact parameters.  The rows they return hold values of the dat
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -16,27 +16,45 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.checks.class_table import nested, printed
-from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
+from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
-from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.checks.measurement import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    About,
     Closeness,
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
+    HookTable,
     KAnonymity,
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
 )
 from ppdm_sql.source.encode import CODE, VALUE, canonical, make_lookup
-from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.load import bind, statement
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 
 _SENSITIVE, _ENTITY = "ppdm_sensitive", "ppdm_entity"
 Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BreachStatement:
+    """A statement over the stand-ins source, quasi, sensitive and entity that returns the classes in breach.
+
+    in_doubt_but_holds: tells of a returned row that its class holds after all, where SQL alone cannot decide.
+    """
+
+    query: exp.Query
+    params: Parameters
+    in_doubt_but_holds: Callable[[Row], bool] | None = None
+
+
+# (requirement, whether persons are counted) -> its statement
+BREACH_STATEMENTS: HookTable[Callable[[Any, bool], BreachStatement]] = HookTable("asked of a relation by a statement")
 
 
 def breaches(
@@ -52,18 +70,17 @@ def breaches(
 
     An empty relation has no class, hence no breach; that it satisfies nothing is for measure() to say.
     """
-    asked = _settled(requirement, sensitive)
+    asked = _for_column(requirement, sensitive)
     with engine.workspace():
         hierarchy = None
-        if isinstance(asked, Closeness) and asked.distance == "hierarchical" and sensitive is not None:
+        if asked.follows_hierarchy and sensitive is not None:
             hierarchy = _level_lines(engine, relation, sensitive)
         query, params = breach_query(
             engine, relation, asked, quasi=quasi, sensitive=sensitive, entity=entity, hierarchy=hierarchy
         )
         rows = engine.fetch(query, **params)
-    if isinstance(asked, EntropyDiversity):
-        return [row for row in rows if not _in_doubt_but_holds(row, asked.l)]
-    return rows
+    holds = BREACH_STATEMENTS.of(asked)(asked, entity is not None).in_doubt_but_holds
+    return rows if holds is None else [row for row in rows if not holds(row)]
 
 
 def breach_query(
@@ -81,11 +98,12 @@ def breach_query(
     hierarchy: for the hierarchical distance, a relation as sql/checks/closeness_hierarchical.sql describes it.
     For entropy the statement also returns classes in doubt; breaches() decides them.
     """
-    asked = _settled(requirement, sensitive)
-    file, params = _file(asked, by_entity=entity is not None)
-    if sensitive is not None and not isinstance(asked, KAnonymity):
+    asked = _for_column(requirement, sensitive)
+    found = BREACH_STATEMENTS.of(asked)(asked, entity is not None)
+    params = dict(found.params)
+    if sensitive is not None and asked.about is About.VALUES:
         params["null_is_value"] = int(sensitive.nulls_as_value)
-    query = statement(file, columns={"quasi": [info.name for info in quasi]})
+    query = bind(found.query, columns={"quasi": [info.name for info in quasi]})
     for standin, real in (("sensitive", _SENSITIVE), ("entity", _ENTITY)):
         _put_column(query, standin, real)
     # Relations come last: the user's columns inside them may have a stand-in's name.
@@ -95,31 +113,12 @@ def breach_query(
     return query, params
 
 
-def _settled(requirement: Requirement, sensitive: Sensitive | None) -> Requirement:
-    if not isinstance(requirement, KAnonymity) and sensitive is None:
+def _for_column(requirement: Requirement, sensitive: Sensitive | None) -> Requirement:
+    if requirement.about is not About.VALUES:
+        return requirement
+    if sensitive is None:
         raise PolicyError(f"{requirement} needs a SENSITIVE column")
-    if isinstance(requirement, Closeness) and sensitive is not None:
-        return replace(requirement, distance=distance_of(requirement, sensitive.info, sensitive.hierarchy))
-    return requirement
-
-
-def _file(requirement: Requirement, *, by_entity: bool) -> tuple[str, Parameters]:
-    """The statement of a requirement and its parameters, fractions as two whole numbers."""
-    match requirement:
-        case KAnonymity(k=k):
-            return "checks/undersized_classes" + ("_by_entity" if by_entity else ""), {"k": k}
-        case DistinctDiversity(l=count):
-            return "checks/distinct_diversity", {"l": count}
-        case SimpleDiversity(l=l):
-            return "checks/simple_diversity", _fraction("l", l)
-        case ConfidenceLimit(limit=limit):
-            return "checks/confidence_limit", _fraction("limit", limit)
-        case RecursiveDiversity(c=c, l=count):
-            return "checks/recursive_diversity", {**_fraction("c", c), "l": count}
-        case EntropyDiversity(l=l):
-            return "checks/entropy_diversity", {**_fraction("l", l), "tolerance": -ENTROPY_NEAR}
-        case Closeness(t=t, distance=distance):
-            return f"checks/closeness_{distance}", _fraction("t", t)
+    return requirement.for_column(sensitive.info, has_hierarchy=sensitive.hierarchy is not None)
 
 
 def _fraction(name: str, value: Fraction) -> Parameters:
@@ -177,3 +176,49 @@ def _in_doubt_but_holds(row: Row, l: Fraction) -> bool:
     if entropy is None or float(entropy) < math.log(l) - ENTROPY_NEAR:  # None: no value is known
         return False
     return entropy_reaches([int(count) for count in counts.split(",")], l)
+
+
+# -- one statement per requirement -------------------------------------------------------------------
+
+
+def _from_file(name: str, params: Parameters) -> BreachStatement:
+    return BreachStatement(statement(f"checks/{name}"), params)
+
+
+def _undersized(asked: KAnonymity, by_entity: bool) -> BreachStatement:
+    return _from_file("undersized_classes" + ("_by_entity" if by_entity else ""), {"k": asked.k})
+
+
+def _of_distinct(asked: DistinctDiversity, by_entity: bool) -> BreachStatement:
+    return _from_file("distinct_diversity", {"l": asked.l})
+
+
+def _of_simple(asked: SimpleDiversity, by_entity: bool) -> BreachStatement:
+    return _from_file("simple_diversity", _fraction("l", asked.l))
+
+
+def _of_confidence(asked: ConfidenceLimit, by_entity: bool) -> BreachStatement:
+    return _from_file("confidence_limit", _fraction("limit", asked.limit))
+
+
+def _of_recursive(asked: RecursiveDiversity, by_entity: bool) -> BreachStatement:
+    return _from_file("recursive_diversity", {**_fraction("c", asked.c), "l": asked.l})
+
+
+def _of_entropy(asked: EntropyDiversity, by_entity: bool) -> BreachStatement:
+    params = {**_fraction("l", asked.l), "tolerance": -ENTROPY_NEAR}
+    query = statement("checks/entropy_diversity")
+    return BreachStatement(query, params, lambda row: _in_doubt_but_holds(row, asked.l))
+
+
+def _of_closeness(asked: Closeness, by_entity: bool) -> BreachStatement:
+    return _from_file(f"closeness_{asked.distance}", _fraction("t", asked.t))
+
+
+BREACH_STATEMENTS.add(KAnonymity, _undersized)
+BREACH_STATEMENTS.add(DistinctDiversity, _of_distinct)
+BREACH_STATEMENTS.add(SimpleDiversity, _of_simple)
+BREACH_STATEMENTS.add(ConfidenceLimit, _of_confidence)
+BREACH_STATEMENTS.add(RecursiveDiversity, _of_recursive)
+BREACH_STATEMENTS.add(EntropyDiversity, _of_entropy)
+BREACH_STATEMENTS.add(Closeness, _of_closeness)

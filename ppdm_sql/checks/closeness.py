@@ -31,34 +31,19 @@ from sqlglot import exp
 
 from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Cells, nested, whole
 from ppdm_sql.checks.exact_compare import Integers, Numbers, at_most, largest
-from ppdm_sql.checks.outcome import Figure, Outcome, outcome
-from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import EngineError, PolicyError
-from ppdm_sql.requirements import Closeness
+from ppdm_sql.checks.outcome import Outcome, outcome
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import EngineError
+from ppdm_sql.requirements import Closeness, Figure
 from ppdm_sql.source.encode import CODE, ROWS
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name, aliased, column
 
-DISTANCES = ("equal", "ordered", "hierarchical")
 _NODE, _TOTAL, _FAR = "ppdm_node", "ppdm_total", "ppdm_far"
 _WORD = 2**63
 _BATCH = 500_000
 _NONE = np.zeros(0, dtype=np.int64)
 Levels = NDArray[np.int64]  # (level, code) -> node, for every level below the root
-
-
-def distance_of(requirement: Closeness, info: ColumnInfo, hierarchy: Hierarchy | None) -> str:
-    """The distance that is meant; refused where the column cannot have it."""
-    asked = requirement.distance
-    if asked is None:
-        return "hierarchical" if hierarchy is not None else "ordered" if info.kind.is_ordered else "equal"
-    if asked not in DISTANCES:
-        raise PolicyError(f"{requirement}: the distances are {', '.join(DISTANCES)}")
-    if asked == "ordered" and not info.kind.is_ordered:
-        raise PolicyError(f'{requirement}: column "{info.name}" ({info.kind.value}) has no order; use equal')
-    if asked == "hierarchical" and hierarchy is None:
-        raise PolicyError(f'{requirement}: column "{info.name}" has no HIERARCHY')
-    return asked
 
 
 @dataclass(frozen=True)

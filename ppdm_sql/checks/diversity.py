@@ -33,12 +33,13 @@ from ppdm_sql.checks.exact_compare import (
     largest,
     smallest,
 )
-from ppdm_sql.checks.outcome import Figure, Outcome, outcome
+from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.requirements import (
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
+    Figure,
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
@@ -46,7 +47,6 @@ from ppdm_sql.requirements import (
 from ppdm_sql.source.encode import ROWS
 from ppdm_sql.statements.names import aliased, column
 
-Diversity = DistinctDiversity | SimpleDiversity | RecursiveDiversity | EntropyDiversity | ConfidenceLimit
 _TAIL, _POSITION, _COUNTS, _LEAST = "ppdm_tail", "ppdm_position", "ppdm_counts", "ppdm_least"
 
 
@@ -97,26 +97,30 @@ def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Prof
     )
 
 
-def diversity_outcome(engine: Engine, requirement: Diversity, cells: Cells, kinds: Profile) -> Outcome:
-    """How the worst class of one sensitive column stands to one requirement."""
-    none, nothing = not kinds.size.size, kinds.known == 0  # no class at all; classes without a known value
-    match requirement:
-        case DistinctDiversity(l=l):
-            fewest = None if none else Fraction(int(kinds.distinct.min()))
-            return _told(requirement, cells, fewest, kinds, kinds.distinct < l)
-        case SimpleDiversity(l=l):
-            least = None if none else Fraction(0) if nothing.any() else smallest(kinds.known, kinds.head)
-            return _told(requirement, cells, least, kinds, nothing | ~at_most(kinds.head, kinds.known, 1 / l))
-        case ConfidenceLimit(limit=limit):
-            most = None if none else math.inf if nothing.any() else largest(kinds.head, kinds.known)
-            return _told(requirement, cells, most, kinds, nothing | ~at_most(kinds.head, kinds.known, limit))
-        case RecursiveDiversity():
-            return _recursive(engine, requirement, cells, kinds)
-        case EntropyDiversity():
-            return _entropy(engine, requirement, cells, kinds)
+def distinct_outcome(requirement: DistinctDiversity, cells: Cells, kinds: Profile) -> Outcome:
+    fewest = Fraction(int(kinds.distinct.min())) if kinds.size.size else None
+    return _worst_class(requirement, cells, fewest, kinds, kinds.distinct < requirement.l)
 
 
-def _told(requirement: Requirement, cells: Cells, achieved: Figure, kinds: Profile, breach: Flags) -> Outcome:
+def simple_outcome(requirement: SimpleDiversity, cells: Cells, kinds: Profile) -> Outcome:
+    nothing = kinds.known == 0  # classes without a known value
+    least: Figure = None
+    if kinds.size.size:
+        least = Fraction(0) if nothing.any() else smallest(kinds.known, kinds.head)
+    breach = nothing | ~at_most(kinds.head, kinds.known, 1 / requirement.l)
+    return _worst_class(requirement, cells, least, kinds, breach)
+
+
+def confidence_outcome(requirement: ConfidenceLimit, cells: Cells, kinds: Profile) -> Outcome:
+    nothing = kinds.known == 0
+    most: Figure = None
+    if kinds.size.size:
+        most = math.inf if nothing.any() else largest(kinds.head, kinds.known)
+    breach = nothing | ~at_most(kinds.head, kinds.known, requirement.limit)
+    return _worst_class(requirement, cells, most, kinds, breach)
+
+
+def _worst_class(requirement: Requirement, cells: Cells, achieved: Figure, kinds: Profile, breach: Flags) -> Outcome:
     name = cells.sensitive.column.name
     return outcome(requirement, name, achieved, kinds.classes[breach], kinds.size[breach])
 
@@ -124,7 +128,7 @@ def _told(requirement: Requirement, cells: Cells, achieved: Figure, kinds: Profi
 # -- recursive diversity -----------------------------------------------------------------------------
 
 
-def _recursive(engine: Engine, requirement: RecursiveDiversity, cells: Cells, kinds: Profile) -> Outcome:
+def recursive_outcome(engine: Engine, requirement: RecursiveDiversity, cells: Cells, kinds: Profile) -> Outcome:
     """f1 < c * (f_l + ... + f_m); a class with fewer than l values has an empty tail and fails for every c."""
     head, size, classes, tail = _tails(engine, requirement.l, cells, kinds)
     breach = ~below(head, tail, requirement.c)
@@ -174,7 +178,8 @@ def _ranked_tails(l: int, cells: Cells) -> exp.Select:
 # -- entropy -----------------------------------------------------------------------------------------
 
 
-def _entropy(engine: Engine, requirement: EntropyDiversity, cells: Cells, kinds: Profile) -> Outcome:
+def entropy_outcome(engine: Engine, requirement: EntropyDiversity, cells: Cells, kinds: Profile) -> Outcome:
+    """exp(entropy) of the worst class; classes too near to log(l) for floating point are decided by their counts."""
     name, l = cells.sensitive.column.name, requirement.l
     if not kinds.size.size or kinds.least is None:
         return outcome(requirement, name, None, kinds.classes, kinds.size)

@@ -8,7 +8,9 @@ numbers.  An empty part satisfies nothing.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
+    HookTable,
     KAnonymity,
     RecursiveDiversity,
     Requirement,
@@ -30,7 +33,13 @@ _WORD = 2**62
 _BLOCK = 1 << 21  # counts looked at together, so that intermediate results stay in the processor's cache
 
 
-def satisfied(
+PartTest = Callable[
+    [Any, Integers, Integers, Integers | None, NDArray[np.int64] | None], Flags
+]  # (requirement, counts, sizes, reference, levels) -> per part whether it holds; counts are (parts, values)
+PART_TESTS: HookTable[PartTest] = HookTable("decided from the counts of a part")
+
+
+def parts_meet(
     requirement: Requirement,
     counts: Integers,
     reference: Integers | None = None,
@@ -38,53 +47,30 @@ def satisfied(
 ) -> Flags:
     """Per part, whether it satisfies a requirement.
 
-    counts: (parts, values), values in the order of their codes; for k also just the sizes, (parts,).
+    counts: (parts, values), values in the order of their codes; for a requirement about sizes also (parts,).
     reference: for t, how often each value occurs in the whole table.  A distance that the requirement leaves open
-    (closeness.distance_of settles it by the column) is hierarchical where there are levels, else equal.
+    (Closeness.for_column settles it) is hierarchical where there are levels, else equal.
     levels: for t along a hierarchy, (levels below the root, values) -> node; see closeness.hierarchy_levels.
 
     >>> parts = np.array([[2, 2, 0], [3, 1, 0], [0, 0, 0]])
-    >>> satisfied(SimpleDiversity(Fraction(2)), parts).tolist()
+    >>> parts_meet(SimpleDiversity(Fraction(2)), parts).tolist()
     [True, False, False]
-    >>> satisfied(EntropyDiversity(Fraction(2)), parts).tolist()
+    >>> parts_meet(EntropyDiversity(Fraction(2)), parts).tolist()
     [True, False, False]
-    >>> satisfied(Closeness(Fraction(1, 4)), parts, reference=np.array([5, 3, 0])).tolist()
+    >>> parts_meet(Closeness(Fraction(1, 4)), parts, reference=np.array([5, 3, 0])).tolist()
     [True, True, False]
     """
     counts = np.asarray(counts, dtype=np.int64)
-    if isinstance(requirement, KAnonymity):
-        return np.asarray((counts if counts.ndim == 1 else counts.sum(axis=1)) >= max(1, requirement.k))
+    holds = PART_TESTS.of(requirement)
+    if counts.ndim == 1:
+        return holds(requirement, counts[:, np.newaxis], counts, reference, levels) & (counts > 0)
     found = np.zeros(len(counts), dtype=np.bool_)
     step = max(1, _BLOCK // max(1, counts.shape[1]))
     for start in range(0, len(counts), step):
         block = counts[start : start + step]
         size = block.sum(axis=1)
-        found[start : start + step] = _holds(requirement, block, size, reference, levels) & (size > 0)
+        found[start : start + step] = holds(requirement, block, size, reference, levels) & (size > 0)
     return found
-
-
-def _holds(
-    requirement: Requirement,
-    counts: Integers,
-    size: Integers,
-    reference: Integers | None,
-    levels: NDArray[np.int64] | None,
-) -> Flags:
-    match requirement:
-        case DistinctDiversity(l=l):
-            return np.asarray(np.count_nonzero(counts, axis=1) >= l)
-        case SimpleDiversity(l=share):
-            return at_most(_heads(counts), size, 1 / share)
-        case ConfidenceLimit(limit=limit):
-            return at_most(_heads(counts), size, limit)
-        case RecursiveDiversity(c=c, l=l):
-            head = _heads(counts)
-            return below(head, _tails(counts, size, head, l), c)
-        case EntropyDiversity(l=share):
-            return _entropy_reaches(counts, size, share)
-        case Closeness():
-            return _close(requirement, counts, size, reference, levels)
-    raise PolicyError(f"{requirement} is not about the values of a class")
 
 
 def _heads(counts: Integers) -> Integers:
@@ -187,3 +173,40 @@ def _close_wide(here: Integers, everywhere: Integers, size: Integers, rows: int,
         far = np.abs(here[part].astype(object) * rows - everywhere.astype(object) * int(size[part])).sum()
         found[part] = far * limit.denominator <= limit.numerator * int(size[part])
     return found
+
+
+# -- one test per requirement ------------------------------------------------------------------------
+
+
+def _large_enough(asked: KAnonymity, counts: Integers, size: Integers, *_: object) -> Flags:
+    return np.asarray(size >= asked.k)
+
+
+def _distinct_enough(asked: DistinctDiversity, counts: Integers, size: Integers, *_: object) -> Flags:
+    return np.asarray(np.count_nonzero(counts, axis=1) >= asked.l)
+
+
+def _head_small_enough(asked: SimpleDiversity, counts: Integers, size: Integers, *_: object) -> Flags:
+    return at_most(_heads(counts), size, 1 / asked.l)
+
+
+def _confidence_low_enough(asked: ConfidenceLimit, counts: Integers, size: Integers, *_: object) -> Flags:
+    return at_most(_heads(counts), size, asked.limit)
+
+
+def _tail_large_enough(asked: RecursiveDiversity, counts: Integers, size: Integers, *_: object) -> Flags:
+    head = _heads(counts)
+    return below(head, _tails(counts, size, head, asked.l), asked.c)
+
+
+def _uncertain_enough(asked: EntropyDiversity, counts: Integers, size: Integers, *_: object) -> Flags:
+    return _entropy_reaches(counts, size, asked.l)
+
+
+PART_TESTS.add(KAnonymity, _large_enough)
+PART_TESTS.add(DistinctDiversity, _distinct_enough)
+PART_TESTS.add(SimpleDiversity, _head_small_enough)
+PART_TESTS.add(ConfidenceLimit, _confidence_low_enough)
+PART_TESTS.add(RecursiveDiversity, _tail_large_enough)
+PART_TESTS.add(EntropyDiversity, _uncertain_enough)
+PART_TESTS.add(Closeness, _close)

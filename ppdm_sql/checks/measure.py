@@ -7,38 +7,44 @@ column, one from cells to classes; everything else reads those two.  Nothing but
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from ppdm_sql.checks.class_table import Cells, Coded, coded, make_cells, make_classes
-from ppdm_sql.checks.closeness import closeness_outcomes, distance_of, make_reference
-from ppdm_sql.checks.diversity import diversity_outcome, profile
-from ppdm_sql.checks.nulls import smallest_match
+from ppdm_sql.checks.diversity import (
+    confidence_outcome,
+    distinct_outcome,
+    entropy_outcome,
+    recursive_outcome,
+    simple_outcome,
+)
+from ppdm_sql.checks.measurement import Measurement, Sensitive
 from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
-from ppdm_sql.checks.size import Bucket, Sizes, histogram, k_outcome, sizes_by_columns, sizes_of_classes
+from ppdm_sql.checks.size import Bucket, histogram, k_outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.engines.workspace import renumbered
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.requirements import Closeness, EntropyDiversity, KAnonymity, Requirement
-from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.requirements import (
+    About,
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    HookTable,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+    requirements_about,
+)
 from ppdm_sql.statements.names import Name
 
-__all__ = ["Measures", "Outcome", "Sensitive", "measure"]
+__all__ = ["CHECKS", "Measures", "Outcome", "Sensitive", "measure"]
 
-
-@dataclass(frozen=True)
-class Sensitive:
-    """A column whose value must not be learned; with a hierarchy, closeness is measured along it.
-
-    nulls_as_value: NULL counts as a value of its own; else only known values count.
-    """
-
-    info: ColumnInfo
-    hierarchy: Hierarchy | None = None
-    nulls_as_value: bool = False
+Check = Callable[[Any, Measurement, Sensitive | None], Outcome]  # a column for a requirement about values, else None
+CHECKS: HookTable[Check] = HookTable("checked")
 
 
 @dataclass(frozen=True)
@@ -87,12 +93,26 @@ def measure(
     entity: ColumnInfo | None = None,
 ) -> Measures:
     """Measures a relation as it stands; it changes nothing but its own working tables, which it drops."""
-    asked = _resolved(sensitive, requirements)
+    about_values = requirements_about(requirements, About.VALUES)
+    if about_values and not sensitive:
+        raise PolicyError(f"{about_values[0]} needs a SENSITIVE column")
+    # Mistakes come before any work: what a column cannot have, and what has no check.
+    asked = {item.info.name: [_for_column(each, item) for each in about_values] for item in sensitive}
+    checks = {each: CHECKS.of(each) for each in requirements}
     with engine.workspace(), _statements_of(engine) as statements:
-        work = _Work(engine, relation, quasi, entity)
-        found = {item.info.name: work.about(item, asked[item.info.name]) for item in sensitive}
-        sizes, k_null = work.sizes()
-        outcomes = _in_order(requirements, sensitive, found, sizes)
+        work = Measurement(engine, relation, quasi, entity, asked)
+        # Column by column: the requirements on one column read the same tables.
+        by_column = [
+            {each: checks[each](_for_column(each, item), work, item) for each in about_values} for item in sensitive
+        ]
+        outcomes = tuple(
+            outcome
+            for each in requirements
+            for outcome in (
+                [found[each] for found in by_column] if each.about is About.VALUES else [checks[each](each, work, None)]
+            )
+        )
+        sizes, k_null = work.sizes(), work.k_null_matches_all()
     return Measures(
         rows=sizes.total_rows,
         classes=sizes.total_classes,
@@ -123,103 +143,50 @@ def _statements_of(engine: Engine) -> Iterator[list[str]]:
         engine.on_statement = before
 
 
-def _resolved(sensitive: Sequence[Sensitive], requirements: Sequence[Requirement]) -> dict[str, list[Requirement]]:
-    """Per sensitive column what is asked of it, distances settled; mistakes come before any work."""
-    about_values = [item for item in requirements if not isinstance(item, KAnonymity)]
-    if about_values and not sensitive:
-        raise PolicyError(f"{about_values[0]} needs a SENSITIVE column")
-    return {
-        item.info.name: [
-            replace(asked, distance=distance_of(asked, item.info, item.hierarchy))
-            if isinstance(asked, Closeness)
-            else asked
-            for asked in about_values
-        ]
-        for item in sensitive
-    }
+def _for_column(requirement: Requirement, item: Sensitive) -> Requirement:
+    return requirement.for_column(item.info, has_hierarchy=item.hierarchy is not None)
 
 
-class _Work:
-    """One measurement: look-up tables and classes are made when first needed."""
-
-    def __init__(self, engine: Engine, relation: Name, quasi: Sequence[ColumnInfo], entity: ColumnInfo | None) -> None:
-        self._engine, self._relation, self._quasi, self._entity = engine, relation, quasi, entity
-        self._coded: Coded | None = None
-        self._sizes: Sizes | None = None
-        self._k_null: int | None = None
-
-    def about(self, item: Sensitive, asked: Sequence[Requirement]) -> list[Outcome]:
-        """The outcomes for one sensitive column."""
-        if not asked:
-            return []
-        engine = self._engine
-        entropies = list(dict.fromkeys(each.l for each in asked if isinstance(each, EntropyDiversity)))
-        cells = make_cells(
-            self._engine, self._codes(), item.info, nulls_as_value=item.nulls_as_value, entropy=bool(entropies)
-        )
-        if self._entity is None and self._sizes is None:
-            self._take_sizes(sizes_of_classes(engine, cells.classes), cells.classes)
-        kinds = profile(engine, cells, entropies)
-        about_t = self._closeness([each for each in asked if isinstance(each, Closeness)], cells, item.hierarchy)
-        return [
-            about_t[each] if isinstance(each, Closeness) else diversity_outcome(engine, each, cells, kinds)
-            for each in asked
-            if not isinstance(each, KAnonymity)
-        ]
-
-    def _closeness(
-        self, asked: Sequence[Closeness], cells: Cells, hierarchy: Hierarchy | None
-    ) -> dict[Closeness, Outcome]:
-        """The outcomes by requirement; distances are measured once, whatever number of t is asked."""
-        found: dict[Closeness, Outcome] = {}
-        for distance in dict.fromkeys(each.distance or "equal" for each in asked):
-            alike = [each for each in asked if each.distance == distance]
-            rows = self.sizes()[0].total_rows
-            reference = make_reference(self._engine, cells, rows, distance, hierarchy)
-            outcomes = closeness_outcomes(self._engine, distance, alike, cells, reference)
-            found.update(zip(alike, outcomes, strict=True))
-        return found
-
-    def sizes(self) -> tuple[Sizes, int | None]:
-        """The class sizes, and k where NULL may be any value."""
-        if self._sizes is None:
-            self._measure_sizes()
-        assert self._sizes is not None
-        return self._sizes, self._k_null
-
-    def _measure_sizes(self) -> None:
-        engine = self._engine
-        if self._entity is not None:
-            classes = make_classes(self._engine, self._codes(), self._entity)
-            self._sizes = sizes_of_classes(engine, classes, by_entity=True)
-            return
-        sizes, has_nulls = sizes_by_columns(engine, self._relation, self._quasi)
-        self._take_sizes(sizes, make_classes(self._engine, self._codes()) if has_nulls else None)
-
-    def _take_sizes(self, sizes: Sizes, classes: Name | None) -> None:
-        self._sizes, self._k_null = sizes, sizes.k
-        holes = classes is not None and any(d.lookup.null_code is not None for d in self._codes().key.digits)
-        if holes and classes is not None:
-            self._k_null = smallest_match(self._engine, self._codes().key, classes, sizes.total_classes)
-
-    def _codes(self) -> Coded:
-        if self._coded is None:
-            self._coded = coded(self._engine, self._relation, self._quasi)
-        return self._coded
+# -- one check per requirement -----------------------------------------------------------------------
 
 
-def _in_order(
-    requirements: Sequence[Requirement],
-    sensitive: Sequence[Sensitive],
-    found: dict[str, list[Outcome]],
-    sizes: Sizes,
-) -> tuple[Outcome, ...]:
-    """Outcomes in the order of the requirements, each for every sensitive column it is about."""
-    waiting = {name: iter(outcomes) for name, outcomes in found.items()}
-    outcomes: list[Outcome] = []
-    for requirement in requirements:
-        if isinstance(requirement, KAnonymity):
-            outcomes.append(k_outcome(requirement, sizes))
-        else:
-            outcomes.extend(next(waiting[item.info.name]) for item in sensitive)
-    return tuple(outcomes)
+def _column(item: Sensitive | None) -> Sensitive:
+    assert item is not None  # measure() gives a requirement about values its column
+    return item
+
+
+def _check_k(requirement: KAnonymity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return k_outcome(requirement, work.sizes())
+
+
+def _check_distinct(requirement: DistinctDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return distinct_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
+
+
+def _check_simple(requirement: SimpleDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return simple_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
+
+
+def _check_confidence(requirement: ConfidenceLimit, work: Measurement, item: Sensitive | None) -> Outcome:
+    return confidence_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
+
+
+def _check_recursive(requirement: RecursiveDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return recursive_outcome(work.engine, requirement, work.cells(_column(item)), work.profile(_column(item)))
+
+
+def _check_entropy(requirement: EntropyDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return entropy_outcome(work.engine, requirement, work.cells(_column(item)), work.profile(_column(item)))
+
+
+def _check_closeness(requirement: Closeness, work: Measurement, item: Sensitive | None) -> Outcome:
+    return work.closeness(_column(item), requirement)
+
+
+CHECKS.add(KAnonymity, _check_k)
+CHECKS.add(DistinctDiversity, _check_distinct)
+CHECKS.add(SimpleDiversity, _check_simple)
+CHECKS.add(ConfidenceLimit, _check_confidence)
+CHECKS.add(RecursiveDiversity, _check_recursive)
+CHECKS.add(EntropyDiversity, _check_entropy)
+CHECKS.add(Closeness, _check_closeness)

@@ -8,16 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from ppdm_sql.checks.exact_compare import Integers
-from ppdm_sql.requirements import (
-    Closeness,
-    ConfidenceLimit,
-    RecursiveDiversity,
-    Requirement,
-    decimal,
-)
-
-Figure = Fraction | float | None
-_DIGITS = 4  # behind the point, in texts
+from ppdm_sql.requirements import Figure, Requirement
 
 
 @dataclass(frozen=True)
@@ -67,39 +58,5 @@ def outcome(
         breaching_classes=breaching,
         breaching_rows=int((classes * sizes).sum()),
         asked=str(requirement),
-        achieved_text=achieved_text(requirement, achieved),
+        achieved_text=requirement.achieved_text(achieved),
     )
-
-
-def achieved_text(requirement: Requirement, achieved: Figure) -> str:
-    """What was achieved, in the policy's words and never better than it is.
-
-    >>> from ppdm_sql.requirements import KAnonymity
-    >>> achieved_text(KAnonymity(10), Fraction(12)), achieved_text(Closeness(Fraction(1, 5)), Fraction(1, 3))
-    ('k = 12', 't = 0.3334')
-    >>> achieved_text(RecursiveDiversity(Fraction(3), 2), Fraction(7, 3))
-    'recursive_l = (2.3334, 2) just fails'
-    """
-    match requirement:
-        case _ if achieved is None:
-            return "no rows"
-        case RecursiveDiversity():
-            if math.isinf(achieved):
-                return f"fewer than {requirement.l} values"
-            return f"recursive_l = ({_rounded(achieved, up=True)}, {requirement.l}) just fails"
-        case ConfidenceLimit() | Closeness() if math.isinf(achieved):
-            return "a class without known values"
-        case ConfidenceLimit():
-            return f"confidence = {_rounded(achieved * 100, up=True)} %"
-        case Closeness():
-            return f"t = {_rounded(achieved, up=True)}"
-    return f"{requirement.word} = {_rounded(achieved, up=False)}"
-
-
-def _rounded(number: Fraction | float, *, up: bool) -> str:
-    exact = Fraction(number) if isinstance(number, Fraction) else Fraction(round(number, 9))
-    scaled = exact * 10**_DIGITS
-    if not isinstance(number, Fraction) and abs(scaled - round(scaled)) < Fraction(1, 10**4):
-        scaled = Fraction(round(scaled))  # 1.9999999999 is 2 seen through floating point
-    cut = math.ceil(scaled) if up else math.floor(scaled)
-    return decimal(Fraction(cut, 10**_DIGITS))

@@ -18,7 +18,7 @@ from ppdm_sql.policy.policy import Policy, Publish, Statement
 from ppdm_sql.policy.render import render_statement
 from ppdm_sql.policy.stored_requirements import requirement
 from ppdm_sql.policy.words import ReleaseKind, did_you_mean, printable
-from ppdm_sql.requirements import WORDS, KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement, requirement_class, requirement_words
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 
@@ -58,8 +58,7 @@ class Point:
 
     @property
     def k(self) -> int | None:
-        asked = self.statement.policy.requirements
-        return next((item.k for item in asked if isinstance(item, KAnonymity)), None)
+        return self.statement.policy.k
 
 
 # -- what was asked ----------------------------------------------------------------------------------------
@@ -77,8 +76,9 @@ def read_grid(texts: Sequence[str]) -> dict[str, tuple[Requirement, ...]]:
         word = word.lower()
         if not equals or not word:
             raise PolicyError(f"--grid {printable(text)}: a grid is written word=value,value, as in k=5,10,50")
-        if word not in WORDS:
-            raise PolicyError(f"--grid {printable(word)}: unknown requirement: {did_you_mean(word, WORDS)}")
+        if requirement_class(word) is None:
+            hint = did_you_mean(word, requirement_words())
+            raise PolicyError(f"--grid {printable(word)}: unknown requirement: {hint}")
         if word in axes:
             raise PolicyError(f"--grid {word}: given twice; write all its values in one, as in {word}=5,10")
         axes[word] = tuple(dict.fromkeys(_value(word, value) for value in _split(values)))
@@ -161,7 +161,7 @@ def points_of(statement: Publish, methods: Sequence[str], grid: Grid, dialect: s
 
 
 def _check_sensitive(policy: Policy, grid: Grid) -> None:
-    about_values = [word for word in grid if word != KAnonymity.word]
+    about_values = [word for word, asked in grid.items() if any(one.about is About.VALUES for one in asked)]
     if about_values and not policy.roles.sensitive:
         raise PolicyError(f"--grid {about_values[0]}: it protects SENSITIVE columns, and the policy names none")
 

@@ -13,7 +13,7 @@ from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, r
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import OptionReading, read_options, read_whole
 from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
-from ppdm_sql.requirements import KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement, requirements_about
 from ppdm_sql.statements.names import Word
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
@@ -212,7 +212,7 @@ def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:
     ):
         if name not in draft.seen:
             reader.wrong(f"{name} is missing, as in {example}", opening)
-    about_values = [r.word for r in draft.requirements if not isinstance(r, KAnonymity)]
+    about_values = [item.word for item in requirements_about(draft.requirements, About.VALUES)]
     if about_values and "SENSITIVE" not in draft.seen:
         told = f"SENSITIVE is missing: {', '.join(about_values)} protects the columns listed there"
         reader.wrong(told, draft.seen["REQUIRE"])

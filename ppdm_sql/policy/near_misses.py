@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from ppdm_sql.policy.reader import Report
 from ppdm_sql.policy.tokens import Token, TokenKind
 from ppdm_sql.policy.words import nearest, printable, resembles_anonymization
-from ppdm_sql.requirements import WORDS
+from ppdm_sql.requirements import requirement_class
 
 _VERBS = ("REFRESH", "VERIFY", "EXPORT")
 _FORM = "WITH ANONYMIZATION (...) stands at the end of CREATE TABLE, VIEW or MODEL ... AS query"
@@ -47,7 +47,7 @@ def _clause_inside(tokens: Sequence[Token]) -> _Miss:
     """The inside of a clause whose head is missing or unreadable."""
     for one, two, three in zip(tokens, tokens[1:], tokens[2:], strict=False):
         quasi = one.word == "QUASI" and two.word == "IDENTIFIER" and three.text == "("
-        require = one.word == "REQUIRE" and two.text.lower() in WORDS and three.text == "="
+        require = one.word == "REQUIRE" and requirement_class(two.text.lower()) and three.text == "="
         if quasi or require:
             return one, f"{one.text} {two.text} belongs into a WITH ANONYMIZATION clause: {_FORM}"
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from ppdm_sql.requirements import Requirement
+from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
 from ppdm_sql.statements.names import Word
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
@@ -93,6 +93,21 @@ class Policy:
     seed: int = 0
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
+
+    @property
+    def k(self) -> int | None:
+        """The k that is required; None where none is."""
+        return k_of(self.requirements)
+
+    @property
+    def size_requirements(self) -> tuple[Requirement, ...]:
+        """What is required of the size of a class, in rows or persons."""
+        return requirements_about(self.requirements, About.SIZE)
+
+    @property
+    def value_requirements(self) -> tuple[Requirement, ...]:
+        """What is required of the sensitive values of a class."""
+        return requirements_about(self.requirements, About.VALUES)
 
 
 @dataclass(frozen=True)

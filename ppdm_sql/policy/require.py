@@ -2,91 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 
 from ppdm_sql.policy.reader import Reader, UnreadablePolicyError
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_whole
-from ppdm_sql.policy.words import DISTANCES, FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
-from ppdm_sql.requirements import (
-    WORDS,
-    Closeness,
-    ConfidenceLimit,
-    DistinctDiversity,
-    EntropyDiversity,
-    KAnonymity,
-    RecursiveDiversity,
-    Requirement,
-    SimpleDiversity,
-)
-
-MOST = 10**9
-_UP_TO = f"{MOST:,}"
+from ppdm_sql.policy.words import FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
+from ppdm_sql.requirements import Requirement, requirement_class, requirement_words
+from ppdm_sql.requirements.base import shape_of
+from ppdm_sql.requirements.declared import DeclaredNumber, ExactNumber, OptionalWord, WholeNumber
 
 
-def _k(reader: Reader) -> Requirement:
-    allowed = f"k is a whole number from 2 to {_UP_TO} (k = 1 holds for every table, so it promises nothing)"
-    return KAnonymity(read_whole(reader, allowed, 2, MOST))
+def read_value_of(reader: Reader, wanted: type[Requirement]) -> Requirement:
+    """What stands behind `word =`: the numbers that the requirement declares, several in brackets, then its words."""
+    word, shape = wanted.word, shape_of(wanted)
+    values: dict[str, object] = {}
+    if len(shape.numbers) == 1:
+        ((name, number),) = shape.numbers.items()
+        values[name] = _read_declared(reader, number, word)
+    else:
+        values |= _read_several(reader, wanted)
+    for name, choice in shape.words.items():
+        values[name] = _read_optional_word(reader, choice)
+    return wanted(**values)
 
 
-def _distinct_l(reader: Reader) -> Requirement:
-    allowed = f"distinct_l is a whole number from 2 to {_UP_TO} (with 1 a class may tell everything)"
-    return DistinctDiversity(read_whole(reader, allowed, 2, MOST))
+def _read_several(reader: Reader, wanted: type[Requirement]) -> dict[str, object]:
+    """( number, number ): each is named by its place in `word = (a, b)`."""
+    word, numbers = wanted.word, shape_of(wanted).numbers
+    group = reader.group(f"after {word} =, as in {wanted.example}")
+    names = list(numbers)
+    whole = f"{word} = ({', '.join(names)})"
+    values: dict[str, object] = {}
+    for before, name in zip((None, *names), names, strict=False):
+        if before is not None:
+            group.expect_sign(",", f"between {before} and {name} of {word}")
+        values[name] = _read_declared(group, numbers[name], f"{name} of {whole}")
+    group.expect_end(f"the {names[-1]} of {whole}")
+    return values
 
 
-def _simple_l(reader: Reader) -> Requirement:
-    allowed = f"simple_l is a number above 1, up to {_UP_TO} (with 1 a class may tell everything)"
-    return SimpleDiversity(read_number(reader, allowed, _above_one))
-
-
-def _recursive_l(reader: Reader) -> Requirement:
-    pair = reader.group("after recursive_l =, as in recursive_l = (3, 2)")
-    c = read_number(pair, f"c of recursive_l = (c, l) is a number above 0, up to {_UP_TO}", lambda c: 0 < c <= MOST)
-    pair.expect_sign(",", "between c and l of recursive_l")
-    l = read_whole(pair, f"l of recursive_l = (c, l) is a whole number from 2 to {_UP_TO}", 2, MOST)
-    pair.expect_end("the l of recursive_l = (c, l)")
-    return RecursiveDiversity(c, l)
-
-
-def _entropy_l(reader: Reader) -> Requirement:
-    allowed = f"entropy_l is a number above 1, up to {_UP_TO} (with 1 a class may tell everything)"
-    return EntropyDiversity(read_number(reader, allowed, _above_one))
-
-
-def _confidence(reader: Reader) -> Requirement:
-    allowed = "confidence is a percentage between 0 % and 100 %, both excluded, as in 85 %"
-    limit = read_number(reader, allowed, lambda number: 0 < number < 100)
+def _read_declared(reader: Reader, number: DeclaredNumber, name: str) -> int | Fraction:
+    allowed = number.legal_text(name)
+    if isinstance(number, WholeNumber):
+        return read_whole(reader, allowed, number.least, number.most)
+    value = read_number(reader, allowed, number.holds)
+    if isinstance(number, ExactNumber):
+        return value
     if not reader.accept_sign("%"):  # 0.85 and 85 must not be taken for each other
         reader.fail(f"% is missing: {allowed}")
-    return ConfidenceLimit(limit / 100)
+    return value / 100
 
 
-def _t(reader: Reader) -> Requirement:
-    allowed = "t is a number above 0, up to 1 (0 would ask every class for exactly the table's distribution)"
-    t = read_number(reader, allowed, lambda number: 0 < number <= 1)
-    word = reader.peek()
-    if word.text.lower() in DISTANCES and word.kind is TokenKind.WORD:
-        return Closeness(t, reader.take().text.lower())
-    near = nearest(word.word, DISTANCES)
+def _read_optional_word(reader: Reader, choice: OptionalWord) -> str | None:
+    token = reader.peek()
+    if token.text.lower() in choice.choices and token.kind is TokenKind.WORD:
+        return reader.take().text.lower()
+    near = nearest(token.word, choice.choices)
     if near:
-        reader.fail(f"unknown distance {printable(word.text)}: did you mean {near}?")
-    return Closeness(t)
-
-
-def _above_one(number: Fraction) -> bool:
-    return 1 < number <= MOST
-
-
-_READERS: Mapping[str, Callable[[Reader], Requirement]] = {
-    "k": _k,
-    "distinct_l": _distinct_l,
-    "simple_l": _simple_l,
-    "recursive_l": _recursive_l,
-    "entropy_l": _entropy_l,
-    "confidence": _confidence,
-    "t": _t,
-}
+        reader.fail(f"unknown {choice.what} {printable(token.text)}: did you mean {near}?")
+    return None
 
 
 def read_requirements(
@@ -111,20 +87,25 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
     if token.kind is not TokenKind.WORD or at_clause():
         reader.fail(f"a requirement is expected, such as k = 10, not {describe_token(token)}")
     word = token.text.lower()
-    if word not in _READERS:
+    found = requirement_class(word)
+    if found is None:
         meant = FOREIGN_REQUIREMENTS.get(word)
         reader.fail(
             f"unknown requirement {printable(token.text)}: "
-            + (f"did you mean {meant}?" if meant else did_you_mean(token.text, WORDS))
+            + (f"did you mean {meant}?" if meant else did_you_mean(token.text, requirement_words()))
         )
     reader.take()
     reader.expect_sign("=", f"after {word}")
     if word in seen:
         reader.wrong(f"{word} is required twice, first at {reader.report.where(seen[word])}", token)
     seen.setdefault(word, token)
-    return _READERS[word](reader)
+    return read_value_of(reader, found)
 
 
 def _requirement_follows(reader: Reader) -> bool:
     following = reader.peek(1)
-    return reader.peek().text.lower() in _READERS and following.kind is TokenKind.SIGN and following.text == "="
+    return (
+        requirement_class(reader.peek().text.lower()) is not None
+        and following.kind is TokenKind.SIGN
+        and following.text == "="
+    )

@@ -29,8 +29,6 @@ CLAUSES: Mapping[str, tuple[str, ...]] = {
     "GRANT SELECT TO": ("GRANT", "SELECT", "TO"),
 }
 
-DISTANCES = ("equal", "ordered", "hierarchical")
-
 # Words people bring from papers and other tools; difflib does not see that they mean ours.
 FOREIGN_REQUIREMENTS: Mapping[str, str] = {
     "l": "distinct_l, simple_l, recursive_l or entropy_l",

@@ -1,27 +1,58 @@
-"""What a policy can require: one class per privacy model."""
+"""What a policy can require: one class per privacy model.  Importing the package registers the built-in ones."""
 
 from ppdm_sql.requirements.base import (
-    WORDS,
-    Closeness,
-    ConfidenceLimit,
+    About,
+    Figure,
+    HookTable,
+    Requirement,
+    register,
+    requirement_class,
+    requirement_words,
+    requirements_about,
+    text_is_about,
+    unregister,
+)
+from ppdm_sql.requirements.closeness import Closeness
+from ppdm_sql.requirements.confidence import ConfidenceLimit
+from ppdm_sql.requirements.declared import decimal
+from ppdm_sql.requirements.diversity import (
     DistinctDiversity,
     EntropyDiversity,
-    KAnonymity,
     RecursiveDiversity,
-    Requirement,
     SimpleDiversity,
-    decimal,
 )
+from ppdm_sql.requirements.size import KAnonymity, k_of
 
 __all__ = [
-    "WORDS",
+    "About",
     "Closeness",
     "ConfidenceLimit",
     "DistinctDiversity",
     "EntropyDiversity",
+    "Figure",
+    "HookTable",
     "KAnonymity",
     "RecursiveDiversity",
     "Requirement",
     "SimpleDiversity",
     "decimal",
+    "k_of",
+    "register",
+    "requirement_class",
+    "requirement_words",
+    "requirements_about",
+    "text_is_about",
+    "unregister",
 ]
+
+# The order in which messages list them.
+for built_in in (
+    KAnonymity,
+    DistinctDiversity,
+    SimpleDiversity,
+    RecursiveDiversity,
+    EntropyDiversity,
+    ConfidenceLimit,
+    Closeness,
+):
+    register(built_in)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ppdm_sql.catalog.manifest import Manifest, PolicyRecord, read_manifest
 from ppdm_sql.catalog.store import sha256_of
-from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
@@ -79,4 +79,4 @@ def _breaking(tree: Tree, groups: Sequence[Node], asked: Requirement, policy: Po
     if isinstance(asked, Closeness) and asked.distance != "equal":
         return 0  # along an order or a hierarchy: the file does not say which
     reference = np.array(tree.root.counts, dtype=np.int64)
-    return int((~satisfied(asked, counts, reference=reference)).sum())
+    return int((~parts_meet(asked, counts, reference=reference)).sum())

@@ -32,7 +32,16 @@ def statement(
     """
     if not relations and not columns:
         return _parsed(name)
-    tree = _parsed(name).copy()
+    return bind(_parsed(name), relations, columns)
+
+
+def bind(
+    query: exp.Query,
+    relations: Mapping[str, exp.Expr] | None = None,
+    columns: Mapping[str, Sequence[str]] | None = None,
+) -> exp.Query:
+    """A copy of a statement, its stand-in relations and columns replaced by real ones."""
+    tree = query.copy()
     for table in list(tree.find_all(exp.Table)):
         if relations and table.name in relations and not table.db:
             _replace_relation(table, relations[table.name])
@@ -61,10 +70,15 @@ def _replace_relation(table: exp.Table, real: exp.Expr) -> None:
     table.replace(replacement)
 
 
-@cache
 def _parsed(name: str) -> exp.Query:
-    tree = parse_one(resources.sql_text(name), dialect="duckdb")
+    return parse_statement(resources.sql_text(name))
+
+
+@cache
+def parse_statement(text: str) -> exp.Query:
+    """A statement over stand-ins as a tree, the same one for everybody: it is read, never changed."""
+    tree = parse_one(text, dialect="duckdb")
     if not isinstance(tree, exp.Query):
-        raise TypeError(f"sql/{name}.sql is not a query")
+        raise TypeError(f"not a query: {text[:80]}")
     share(tree)
     return tree

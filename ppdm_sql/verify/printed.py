@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from ppdm_sql import resources
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.load import bind, parse_statement
 from ppdm_sql.statements.names import Name, aliased, column
 
 _ONE_TEXT_PER_VALUE = frozenset({Kind.INTEGER, Kind.BOOLEAN, Kind.DATE})
@@ -84,11 +85,13 @@ class Printed:
     quasi: tuple[str, ...]
 
     def statement(self, name: str, relations: Mapping[str, exp.Expr] | None = None) -> exp.Query:
-        """The statement of sql/verify/<name>.sql over these rows.
+        """The statement of sql/verify/<name>.sql over these rows."""
+        return self.fill(resources.sql_text(f"verify/{name}"), relations)
 
-        The rows go in last: a column of the data may be called `quasi` too.
-        """
-        tree = statement(f"verify/{name}", relations, {"quasi": self.quasi})
+    def fill(self, text: str, relations: Mapping[str, exp.Expr] | None = None) -> exp.Query:
+        """A statement's text over these rows."""
+        # The rows go in last: a column of the data may be called `quasi` too.
+        tree = bind(parse_statement(text), relations, {"quasi": self.quasi})
         for table in list(tree.find_all(exp.Table)):
             if table.name == "source":
                 table.replace(self.rows.copy())

@@ -1,4 +1,4 @@
-"""satisfied() decides many parts at once exactly as the definitions decide one."""
+"""parts_meet() decides many parts at once exactly as the definitions decide one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ppdm_sql.checks.closeness import carried
 from ppdm_sql.checks.exact_compare import at_most, below, entropy_reaches, largest, signs, smallest
-from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     Closeness,
@@ -63,7 +63,7 @@ def test_sizes_and_diversity(counts, l):
 
 def check(counts, requirement, expected, *arguments):
     wanted = [bool(held(row)) and expected(held(row)) for row in counts]
-    assert satisfied(requirement, counts, *arguments).tolist() == wanted, str(requirement)
+    assert parts_meet(requirement, counts, *arguments).tolist() == wanted, str(requirement)
 
 
 @settings(max_examples=150, deadline=None)
@@ -74,8 +74,8 @@ def test_entropy(counts, l):
 
 def test_entropy_where_floating_point_is_wrong():
     counts = np.array([[4, 4, 4, 0, 0], [4, 1, 1, 1, 1], [10**12] * 3 + [0, 0], [10**12, 10**12, 10**12 + 1, 0, 0]])
-    assert satisfied(EntropyDiversity(Fraction(3)), counts).tolist() == [True, True, True, False]
-    assert satisfied(EntropyDiversity(Fraction(4)), counts).tolist() == [False, True, False, False]
+    assert parts_meet(EntropyDiversity(Fraction(3)), counts).tolist() == [True, True, True, False]
+    assert parts_meet(EntropyDiversity(Fraction(4)), counts).tolist() == [False, True, False, False]
 
 
 @settings(max_examples=150, deadline=None)
@@ -99,31 +99,31 @@ def test_closeness(counts, data):
         known = [figure(row.tolist()) if row.any() else None for row in counts]
         for t in {mark for far in known if far is not None for mark in marks(far)}:
             wanted = [far is not None and far <= t for far in known]
-            assert satisfied(Closeness(t, distance), counts, reference, levels).tolist() == wanted, (distance, t)
+            assert parts_meet(Closeness(t, distance), counts, reference, levels).tolist() == wanted, (distance, t)
 
 
 def test_an_open_distance_is_hierarchical_where_there_are_levels():
     counts, reference = np.array([[2, 0, 0]]), np.array([4, 4, 4])
     levels = np.array([[0, 1, 2], [0, 0, 1]])
-    assert satisfied(Closeness(Fraction(2, 3)), counts, reference).tolist() == [True]
-    assert satisfied(Closeness(Fraction(1, 2)), counts, reference).tolist() == [False]
-    assert satisfied(Closeness(Fraction(1, 2)), counts, reference, levels).tolist() == [True]
+    assert parts_meet(Closeness(Fraction(2, 3)), counts, reference).tolist() == [True]
+    assert parts_meet(Closeness(Fraction(1, 2)), counts, reference).tolist() == [False]
+    assert parts_meet(Closeness(Fraction(1, 2)), counts, reference, levels).tolist() == [True]
 
 
 def test_sizes_alone_and_what_is_missing():
-    assert satisfied(KAnonymity(3), np.array([2, 3, 0])).tolist() == [False, True, False]
-    assert satisfied(KAnonymity(1), np.zeros((0, 3), dtype=np.int64)).tolist() == []
-    assert satisfied(SimpleDiversity(Fraction(1)), np.zeros((2, 0), dtype=np.int64)).tolist() == [False, False]
+    assert parts_meet(KAnonymity(3), np.array([2, 3, 0])).tolist() == [False, True, False]
+    assert parts_meet(KAnonymity(1), np.zeros((0, 3), dtype=np.int64)).tolist() == []
+    assert parts_meet(SimpleDiversity(Fraction(1)), np.zeros((2, 0), dtype=np.int64)).tolist() == [False, False]
     with pytest.raises(PolicyError, match="whole table"):
-        satisfied(Closeness(Fraction(1)), np.array([[1]]))
+        parts_meet(Closeness(Fraction(1)), np.array([[1]]))
     with pytest.raises(PolicyError, match="levels"):
-        satisfied(Closeness(Fraction(1), "hierarchical"), np.array([[1]]), np.array([1]))
+        parts_meet(Closeness(Fraction(1), "hierarchical"), np.array([[1]]), np.array([1]))
 
 
 def test_blocks_do_not_show():
     counts = np.random.default_rng(1).integers(0, 4, (400_000, 12))
-    whole = satisfied(EntropyDiversity(Fraction(3)), counts)
-    pieces = [satisfied(EntropyDiversity(Fraction(3)), piece) for piece in np.array_split(counts, 7)]
+    whole = parts_meet(EntropyDiversity(Fraction(3)), counts)
+    pieces = [parts_meet(EntropyDiversity(Fraction(3)), piece) for piece in np.array_split(counts, 7)]
     assert (whole == np.concatenate(pieces)).all()
 
 

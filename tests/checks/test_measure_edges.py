@@ -337,7 +337,7 @@ def test_working_tables_are_gone_after_an_error(duckdb_engine, make_table, monke
     def fail(*_):
         raise EngineError("no")
 
-    monkeypatch.setattr("ppdm_sql.checks.measure.profile", fail)
+    monkeypatch.setattr("ppdm_sql.checks.measurement.profile", fail)
     heard = []
     duckdb_engine.on_statement = heard.append
     listener = duckdb_engine.on_statement

@@ -11,15 +11,16 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import PassThrough, Publish
-from ppdm_sql.policy.words import CLAUSES, DISTANCES
-from ppdm_sql.requirements import WORDS
+from ppdm_sql.policy.words import CLAUSES
+from ppdm_sql.requirements import requirement_words
+from ppdm_sql.requirements.closeness import DISTANCES
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "policy-language.md").read_text(encoding="utf-8")
 RIGHT = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 PARTS = re.findall(r"```sql clause\n(.*?)```", PAGE, re.DOTALL)
 WRONG = re.findall(r"```sql wrong\n(.*?)```\n```text\n(.*?)```", PAGE, re.DOTALL)
 ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("|")]
-REQUIREMENTS = [row for row in ROWS if len(row) == 5 and row[0].strip("`") in WORDS]
+REQUIREMENTS = [row for row in ROWS if len(row) == 5 and row[0].strip("`") in requirement_words()]
 
 NEEDED = {
     "ALGORITHM": "ALGORITHM mondrian",
@@ -37,7 +38,7 @@ def completed(part: str) -> str:
 
 
 def test_the_page_has_its_examples():
-    assert (len(RIGHT), len(PARTS), len(WRONG), len(REQUIREMENTS)) == (2, 12, 3, len(WORDS))
+    assert (len(RIGHT), len(PARTS), len(WRONG), len(REQUIREMENTS)) == (2, 12, 3, len(requirement_words()))
 
 
 @pytest.mark.parametrize("text", RIGHT)
@@ -70,7 +71,7 @@ def test_the_requirements_of_the_page_are_right_and_refused_as_it_says(row):
 
 
 def test_the_page_knows_every_word():
-    for word in (*CLAUSES, *WORDS, *algorithms.words(), *DISTANCES):
+    for word in (*CLAUSES, *requirement_words(), *algorithms.words(), *DISTANCES):
         assert re.search(rf"`{word}\b|### {word}\b|`[^`]*\b{word}\b[^`]*`", PAGE), word
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import Job
@@ -148,7 +148,7 @@ class ClassDemands:
         fine = np.ones(len(rows), dtype=bool)
         for requirement in self.others:
             left = np.flatnonzero(fine)
-            fine[left] = satisfied(requirement, rows[left])
+            fine[left] = parts_meet(requirement, rows[left])
         return fine
 
     def check_whole(self, target: str, counts: Ints) -> None:

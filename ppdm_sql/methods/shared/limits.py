@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.closeness import distance_of, hierarchy_levels
-from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.closeness import hierarchy_levels
+from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.checks.outcome import Figure, achieved_text
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.base import Job
@@ -20,7 +20,6 @@ from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import (
-    Closeness,
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
@@ -49,7 +48,7 @@ class Secret:
         fine = np.ones(len(counts), dtype=bool)
         for requirement in self.requirements if only is None else (only,):
             left = np.flatnonzero(fine)
-            fine[left] = satisfied(requirement, known[left], self.reference, self.levels)
+            fine[left] = parts_meet(requirement, known[left], self.reference, self.levels)
         return fine
 
 
@@ -58,8 +57,7 @@ def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
     name = axis.info.name
     hierarchy = job.hierarchies.get(name)
     required = tuple(
-        replace(item, distance=distance_of(item, axis.info, hierarchy)) if isinstance(item, Closeness) else item
-        for item in job.value_requirements
+        item.for_column(axis.info, has_hierarchy=hierarchy is not None) for item in job.value_requirements
     )
     totals, unknown = axis.rows, rows - int(axis.rows.sum())
     null_code = axis.null_code if name in job.source.nulls_as_value else None

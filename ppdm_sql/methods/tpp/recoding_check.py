@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.histograms import satisfied
+from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.labels import same_rows
@@ -68,7 +68,7 @@ class Checker:
         sizes = np.bincount(number, weights=first[_N]).astype(np.int64)
         shown = keys[np.unique(number, return_index=True)[1]]
         counted = self._persons(used, shown) if self.has_entity else sizes
-        if not satisfied(KAnonymity(self.k), counted).all():
+        if not parts_meet(KAnonymity(self.k), counted).all():
             return None
         least = {}
         for place, secret in enumerate(self.secrets):

@@ -1,0 +1,242 @@
+"""How each requirement is judged on a stored relation: a statement of sql/verify/, its parameters, its reading.
+
+VERIFICATIONS is looked up by the class of the requirement.  Nothing here is shared with checks/ or with what made
+the relation, so that a mistake in one of them cannot hide in the other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from ppdm_sql import resources
+from ppdm_sql.engines.base import Kind, Row
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.requirements import (
+    Closeness,
+    ConfidenceLimit,
+    DistinctDiversity,
+    EntropyDiversity,
+    HookTable,
+    KAnonymity,
+    RecursiveDiversity,
+    Requirement,
+    SimpleDiversity,
+)
+from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.paths import Levels, height
+from ppdm_sql.verify.printed import Printed, Stored
+
+DISTANCES = ("equal", "ordered", "hierarchical")
+Figure = Fraction | float | None
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column; hierarchy: per leaf's text its labels from the leaf itself up to the root.
+
+    nulls_as_value: whether a NULL counts as a value of its own; else only known values count.
+    """
+
+    name: str
+    kind: Kind
+    hierarchy: Levels | None = None
+    nulls_as_value: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a requirement is judged on; column: the sensitive column it speaks of, entity: whom k counts."""
+
+    stored: Stored
+    quasi: Sequence[str]
+    column: SensitiveColumn | None = None
+    entity: str | None = None
+
+    @property
+    def sensitive(self) -> SensitiveColumn:
+        assert self.column is not None  # judge() gives a requirement about values its column
+        return self.column
+
+    def with_values(self) -> Printed:
+        """The quasi-identifiers and the sensitive column as `sensitive`."""
+        return self.stored.source(self.quasi, sensitive=self.stored.sensitive(self.sensitive.name))
+
+
+class Tally(NamedTuple):
+    """Classes that are alike for a requirement: whether they break it, their figure if it matters, how many."""
+
+    breach: bool
+    figure: Figure
+    classes: int
+    rows: int
+
+
+def ratio_tally(row: Row) -> Tally:
+    """A row (breach, over, under, classes, rows); the figure is over / under."""
+    breach, over, under, classes, rows = row
+    return Tally(breach == 1, _figure(over, under), int(classes), int(rows))
+
+
+def _figure(over: Any, under: Any) -> Fraction | float | None:
+    """A ratio; with nothing below it is infinite, and nothing over nothing is no distance at all."""
+    if over is None:
+        return None
+    if int(under) == 0:
+        return math.inf if int(over) else Fraction(0)
+    return Fraction(int(over), int(under))
+
+
+def exact_figure(worst: Figure, holds: bool) -> Figure:
+    return None if worst == math.inf else worst
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A statement, its parameters, which end of its figure is the bad one, and how its rows are read.
+
+    The statement stands over the stand-ins source, quasi, sensitive and entity, and counts classes that are alike:
+    ppdm_breach, then what read_row needs, ppdm_classes and ppdm_rows.
+    """
+
+    requirement: Requirement
+    column: str | None
+    text: str
+    source: Printed
+    worst: Callable[[Iterable[Fraction | float]], Fraction | float]
+    params: Mapping[str, Any] = field(default_factory=dict)
+    hierarchy: Levels | None = None
+    read_row: Callable[[Row], Tally] = ratio_tally
+    achieved: Callable[[Figure, bool], Figure] = exact_figure
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+VERIFICATIONS: HookTable[Callable[[Any, Subject], Measure]] = HookTable("verified on a stored relation")
+
+
+def statement_text(name: str) -> str:
+    return resources.sql_text(f"verify/{name}")
+
+
+def _ratio(number: Fraction) -> dict[str, int]:
+    return {"numerator": number.numerator, "denominator": number.denominator}
+
+
+def _null_reading(column: SensitiveColumn) -> dict[str, int]:
+    """Whether the statement counts a NULL as a value."""
+    return {"null_is_value": int(column.nulls_as_value)}
+
+
+# -- size ------------------------------------------------------------------------------------------------
+
+
+def _class_size(asked: KAnonymity, subject: Subject) -> Measure:
+    stored, quasi, entity = subject.stored, subject.quasi, subject.entity
+    if entity is None:
+        return Measure(asked, None, statement_text("class_size"), stored.source(quasi), min, {"k": asked.k})
+    source = stored.source(quasi, entity=stored.entity(entity))
+    return Measure(asked, None, statement_text("entity_count"), source, min, {"k": asked.k})
+
+
+# -- diversity and confidence ----------------------------------------------------------------------------
+
+
+def _value_measure(
+    asked: Requirement,
+    subject: Subject,
+    name: str,
+    worst: Callable[[Iterable[Fraction | float]], Fraction | float],
+    params: Mapping[str, Any],
+) -> Measure:
+    column = subject.sensitive
+    return Measure(
+        asked, column.name, statement_text(name), subject.with_values(), worst, {**params, **_null_reading(column)}
+    )
+
+
+def _distinct_diversity(asked: DistinctDiversity, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "distinct_diversity", min, {"l": asked.l})
+
+
+def _simple_diversity(asked: SimpleDiversity, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "simple_diversity", min, _ratio(asked.l))
+
+
+def _confidence(asked: ConfidenceLimit, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "confidence", max, _ratio(asked.limit))
+
+
+def _recursive_diversity(asked: RecursiveDiversity, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "recursive_diversity", max, {"l": asked.l} | _ratio(asked.c))
+
+
+def _entropy_diversity(asked: EntropyDiversity, subject: Subject) -> Measure:
+    found = _value_measure(asked, subject, "entropy_diversity", min, {"bound": math.log(asked.l)})
+    return replace(
+        found,
+        read_row=lambda row: _entropy_tally(asked.l, *row),
+        achieved=lambda worst, holds: _entropy_figure(worst, asked.l, holds=holds),
+    )
+
+
+def _entropy_tally(
+    l: Fraction, breach: int | None, counts: str | None, entropy: float | None, classes: Any, rows: Any
+) -> Tally:
+    if entropy is None:  # no value is known
+        return Tally(True, 0.0, int(classes), int(rows))
+    if breach is None and counts is not None:
+        breach = not entropy_at_least(map(int, counts.split()), l)
+    effective = max(1.0, math.exp(entropy) * (1 - 1e-15))  # no entropy is below zero
+    return Tally(breach != 0, effective, int(classes), int(rows))
+
+
+def _entropy_figure(worst: Figure, l: Fraction, *, holds: bool) -> float:
+    """The lower bound for people: on the same side of l as the exact decision."""
+    assert worst is not None
+    if holds:
+        return max(float(worst), float(l))
+    return min(float(worst), math.nextafter(float(l), 0.0))
+
+
+# -- closeness -------------------------------------------------------------------------------------------
+
+
+def _closeness(asked: Closeness, subject: Subject) -> Measure:
+    stored, column = subject.stored, subject.sensitive
+    distance = _distance(stored, column, asked)
+    if distance != "hierarchical":
+        return _value_measure(asked, subject, f"closeness_{distance}", max, _ratio(asked.t))
+    if column.hierarchy is None:
+        raise PolicyError(f"{asked}: column {column.name} has no hierarchy to measure along")
+    params = _ratio(asked.t) | {"levels": height(column.name, column.hierarchy)} | _null_reading(column)
+    source = stored.source(subject.quasi, sensitive=stored.text(column.name))
+    text = statement_text("closeness_hierarchical")
+    return Measure(asked, column.name, text, source, max, params, column.hierarchy)
+
+
+def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
+    """The distance that was asked for, or the one that goes with the column."""
+    ordered = "ordered" if column.kind.is_ordered else "equal"
+    distance = asked.distance or ("hierarchical" if column.hierarchy is not None else ordered)
+    if distance not in DISTANCES:
+        raise PolicyError(f"{asked}: the distances are {', '.join(DISTANCES)}")
+    kind = stored.kinds[column.name]
+    if distance == "ordered" and not kind.is_ordered:
+        raise PolicyError(f"{asked}: column {column.name} is stored as {kind.value}, which has no order")
+    return distance
+
+
+VERIFICATIONS.add(KAnonymity, _class_size)
+VERIFICATIONS.add(DistinctDiversity, _distinct_diversity)
+VERIFICATIONS.add(SimpleDiversity, _simple_diversity)
+VERIFICATIONS.add(ConfidenceLimit, _confidence)
+VERIFICATIONS.add(RecursiveDiversity, _recursive_diversity)
+VERIFICATIONS.add(EntropyDiversity, _entropy_diversity)
+VERIFICATIONS.add(Closeness, _closeness)
