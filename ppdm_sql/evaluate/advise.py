@@ -110,7 +110,7 @@ def candidates(opened: Opened, dialect: str) -> list[Point]:
     known = {name: registry.method_named(name) for name in registry.table_methods()}
     alone = [name for name, method in known.items() if method.plan_model is None]
     methods = [name for name in alone if opened.source.target is not None or not known[name].needs_target]
-    least = next((item.k for item in statement.policy.requirements if isinstance(item, KAnonymity)), 5)
+    least = statement.policy.k or 5
     asked = [KAnonymity(least * factor) for factor in _FACTORS]
     fitting = [one for one in asked if one.k * 2 <= opened.rows] or asked[:1]
     publish = replace(statement, kind="TABLE" if statement.kind == "MODEL" else statement.kind)

@@ -45,7 +45,7 @@ from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.render import render_statement
-from ppdm_sql.requirements import KAnonymity
+from ppdm_sql.requirements import About, requirements_about
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
@@ -62,9 +62,8 @@ def way_of_testing(bench: EvaluationBench, point: Point) -> str:
         return OUTSIDE
     if point.method.plan_model is not None:
         return MODEL
-    about_values = [one for one in point.statement.policy.requirements if not isinstance(one, KAnonymity)]
     protected = bench.opened.source.target in bench.opened.source.sensitive
-    return SEEN if about_values and protected else PUBLISHED
+    return SEEN if point.statement.policy.value_requirements and protected else PUBLISHED
 
 
 # -- the rows as they are ----------------------------------------------------------------------------------
@@ -179,9 +178,9 @@ def _verify_release(engine: Engine, released: _Release, hierarchies: Mapping[str
     judgement = judge(engine, released.table, quasi=source.quasi, sensitive=sensitive, requirements=asked)
     findings = list(judgement.findings)
     if source.entity is not None:
-        by_person = [item for item in asked if isinstance(item, KAnonymity)]
+        by_person = requirements_about(asked, About.SIZE)
         again = judge(engine, released.table, quasi=source.quasi, sensitive=[], requirements=by_person, entity=ENTITY)
-        findings = [*again.findings, *(one for one in findings if not isinstance(one.requirement, KAnonymity))]
+        findings = [*again.findings, *(one for one in findings if one.requirement.about is not About.SIZE)]
     different = tree_differences(engine, released.table, released.plan.patterns)
     if different:
         raise PpdmError(f"the rows do not keep the trees: {'; '.join(different)}")

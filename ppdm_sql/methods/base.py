@@ -64,7 +64,7 @@ class Job:
 
     def k_or(self, default: int) -> int:
         """The same with another number where nothing is required of it."""
-        return max((item.k for item in self.policy.requirements if isinstance(item, KAnonymity)), default=default)
+        return self.policy.k or default
 
     @property
     def counts_persons(self) -> bool:
@@ -74,7 +74,7 @@ class Job:
     @property
     def value_requirements(self) -> tuple[Requirement, ...]:
         """What is required of the sensitive values."""
-        return tuple(item for item in self.policy.requirements if not isinstance(item, KAnonymity))
+        return self.policy.value_requirements
 
     @property
     def sensitive(self) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import Risk
 from ppdm_sql.policy.policy import Policy, Publish
-from ppdm_sql.requirements import Closeness, EntropyDiversity
 
 RISK = Risk(
     "live",
@@ -37,10 +36,10 @@ def _problem(policy: Policy) -> str | None:
             f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
         )
     for item in policy.requirements:
-        if isinstance(item, Closeness):
+        if item.compares_with_table:
             return (
                 f"{item}: a LIVE view cannot keep t, because hiding a class changes what the others are compared with"
             )
-        if isinstance(item, EntropyDiversity):
+        if not item.decided_in_sql:
             return f"{item}: a view cannot decide entropy exactly; use distinct_l, simple_l or recursive_l with LIVE"
     return None

@@ -11,7 +11,7 @@ from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, published_query
-from ppdm_sql.requirements import KAnonymity
+from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, own
@@ -94,7 +94,7 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     if content_hash(engine, STAGE, request.plan.published) != content:
         raise PpdmError("the stored rows are not the staged ones; nothing was published")
-    asked = [item for item in request.statement.policy.requirements if isinstance(item, KAnonymity)]
+    asked = request.statement.policy.size_requirements
     by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
-    others = [finding for finding in rows.findings if not isinstance(finding.requirement, KAnonymity)]
+    others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]
     return replace(rows, findings=(*by_person.findings, *others))

@@ -13,7 +13,6 @@ from ppdm_sql.methods.plan import Risk
 from ppdm_sql.planning.staging import STAGE, identifier_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.verify.identifiers import few_identifiers
@@ -35,8 +34,7 @@ ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can
 def residual(policy: Policy, risks: Sequence[Risk]) -> tuple[Risk, ...]:
     """Everything that is not promised by this release."""
     own = () if policy.roles.entity else (ROWS,)
-    of_values = any(not isinstance(item, KAnonymity) for item in policy.requirements)
-    return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if of_values else ()))
+    return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if policy.value_requirements else ()))
 
 
 def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
@@ -53,7 +51,7 @@ def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
 
 
 def asked_k(policy: Policy) -> int:
-    return next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), LEAST_K)
+    return policy.k or LEAST_K
 
 
 def derived_columns(source: Source) -> tuple[Risk, ...]:

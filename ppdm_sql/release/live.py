@@ -33,7 +33,7 @@ from ppdm_sql.methods.live_rules import GROUP, SHOWN, Live, takes
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -153,7 +153,7 @@ def _guard_query(
     query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in (*source.published, *beside)])
     query = query.from_(_RECODED.table("s"))
     for requirement in requirements:
-        about = [None] if isinstance(requirement, KAnonymity) else list(source.sensitive)
+        about = list(source.sensitive) if requirement.about is About.VALUES else [None]
         for name in about:
             query = query.where(exp.Not(this=exp.Exists(this=_breach_of_row(engine, source, requirement, name, keys))))
     return query
@@ -163,7 +163,7 @@ def _breach_of_row(
     engine: Engine, source: Source, requirement: Requirement, sensitive: str | None, keys: Sequence[str]
 ) -> exp.Select:
     """The class of a row, if it is among those that break a requirement."""
-    counts_persons = isinstance(requirement, KAnonymity) and source.entity is not None
+    counts_persons = requirement.about is About.SIZE and source.entity is not None
     text = ColumnInfo(ENTITY, source.info(source.entity).kind, "") if source.entity is not None else None
     query, given = breach_query(
         engine,

@@ -27,7 +27,7 @@ from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, Verified
 from ppdm_sql.release.verdict import note_verdict
-from ppdm_sql.requirements import KAnonymity
+from ppdm_sql.requirements import About, requirements_about
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Judgement, judge
@@ -119,9 +119,9 @@ def _taken(engine: Engine, record: ReleaseRecord) -> _State:
         _copy(engine, _PERSONS, live.rows_name(record.release_id), [*published, ENTITY])
         if content_hash(engine, _PERSONS, list(published)) != content:
             raise PpdmError(f"{record.name} changed while it was measured: do it again")
-        k = [item for item in asked if isinstance(item, KAnonymity)]
-        persons = judge(engine, _PERSONS, quasi=roles.quasi, sensitive=[], requirements=k, entity=ENTITY)
-        others = [finding for finding in judgement.findings if not isinstance(finding.requirement, KAnonymity)]
+        sizes = requirements_about(asked, About.SIZE)
+        persons = judge(engine, _PERSONS, quasi=roles.quasi, sensitive=[], requirements=sizes, entity=ENTITY)
+        others = [finding for finding in judgement.findings if finding.requirement.about is not About.SIZE]
         judgement = replace(judgement, findings=(*persons.findings, *others))
     trees = tree_differences(engine, NOW, record.manifest.patterns) if judgement.rows else []
     return _State(judgement, content, tuple(trees))

@@ -26,7 +26,6 @@ from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.release import publish, supersede
 from ppdm_sql.release.turn import publishing, refuse_vanished
-from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.statements.names import SCHEMA
 from ppdm_sql.trees import stored
@@ -71,7 +70,7 @@ def _save(engine: Engine, request: ModelRequest) -> None:
 
 
 def _k(request: ModelRequest) -> int | None:
-    return next((item.k for item in request.statement.policy.requirements if isinstance(item, KAnonymity)), None)
+    return request.statement.policy.k
 
 
 def _record(engine: Engine, request: ModelRequest, measured: MeasuredModel) -> ReleaseRecord:

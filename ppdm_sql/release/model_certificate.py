@@ -26,7 +26,7 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.planning.manifest import joint_breaches
 from ppdm_sql.release.certificate import proof, written
 from ppdm_sql.release.files import RELEASE
-from ppdm_sql.requirements import EntropyDiversity, KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import aliased, column, identifier, own
@@ -56,13 +56,13 @@ def model_certificate(
         members = _members(groups)
         engine.create_table(RELEASE, _empty(), temporary=True)  # the statements look its columns up
         proofs = [
-            proof(engine, str(asks), "", query, params, isinstance(asks, EntropyDiversity), unbroken=unbroken)
+            proof(engine, str(asks), "", query, params, not asks.decided_in_sql, unbroken=unbroken)
             for asks, _, query, params in measuring_statements(
                 engine,
                 RELEASE,
                 quasi=[_GROUP, _CLASS] if known else [_GROUP],
                 sensitive=[SensitiveColumn(_CLASS, Kind.INTEGER)],
-                requirements=asked if told else [item for item in asked if isinstance(item, KAnonymity)],
+                requirements=asked if told else requirements_about(asked, About.SIZE),
             )
         ]
     sums = statement("release/model_sums", {"counts": _COUNTS.table()})
@@ -96,7 +96,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
     if record.roles.counts_entities:
         lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
     hidden = [name for name in record.roles.sensitive if name != record.roles.target]
-    if hidden and any(not asked.startswith("k ") for asked in record.requirements):
+    if hidden and any(text_is_about(asked, About.VALUES) for asked in record.requirements):
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
@@ -218,7 +218,7 @@ def _secret(place: int) -> str:
 
 def _told_by(record: ReleaseRecord, requirement: Requirement) -> list[tuple[int | None, str]]:
     """The sensitive columns that a requirement is about, with their places; of k none."""
-    if isinstance(requirement, KAnonymity):
+    if requirement.about is not About.VALUES:
         return [(None, str(requirement))]
     return [(place, f"{requirement} on {name}") for place, name in enumerate(record.roles.sensitive)]
 
@@ -242,7 +242,7 @@ def _breaches(
     person = text(_PERSON) if by_person and place is None else None
     quasi = [text(_SPAN)]
     query, params = breach_query(engine, _SPANS, requirement, quasi=quasi, sensitive=sensitive, entity=person)
-    if isinstance(requirement, EntropyDiversity):
+    if not requirement.decided_in_sql:
         params["tolerance"] = _TOLERANCE
     query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
     parts = query.args["with_"].expressions

@@ -33,7 +33,6 @@ from ppdm_sql.release import supersede
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.release.turn import publishing, refuse_vanished
-from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -167,7 +166,7 @@ def _release_record(
         policy_text=statement.text,
         storage=request.target.storage.last if request.target.is_stored_view else None,
         key_columns=key_columns(source),
-        k_promised=next((item.k for item in policy.requirements if isinstance(item, KAnonymity)), None),
+        k_promised=policy.k,
         rows=measured.judgement.rows,
         classes=measured.judgement.classes,
         suppressed_rows=request.plan.suppressed_rows,

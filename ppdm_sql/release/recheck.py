@@ -26,7 +26,7 @@ from ppdm_sql.release.files import RELEASE, opened
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
 from ppdm_sql.release.verdict import note_verdict
-from ppdm_sql.requirements import Closeness, Requirement
+from ppdm_sql.requirements import About, Requirement, text_is_about
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
@@ -109,7 +109,9 @@ def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged:
     if not record.roles.counts_entities or not unchanged:
         return measured
     published = {item.requirement: item for item in record.manifest.findings}
-    return tuple(published[item.requirement] if item.requirement.startswith("k = ") else item for item in measured)
+    return tuple(
+        published[item.requirement] if text_is_about(item.requirement, About.SIZE) else item for item in measured
+    )
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -162,9 +164,7 @@ def _requirements(texts: Sequence[str], content: Manifest) -> Sequence[Requireme
 
 def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> list[Requirement]:
     """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
-    return [
-        item for item in asked if not (isinstance(item, Closeness) and item.distance == "hierarchical" and not levels)
-    ]
+    return [item for item in asked if not item.follows_hierarchy or levels]
 
 
 def recheck_file(path: str | Path) -> Verified:

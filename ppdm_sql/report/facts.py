@@ -28,7 +28,6 @@ from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.measure_sizes import Before, ClassSizes, classes_of, source_today
-from ppdm_sql.requirements import Closeness
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
@@ -124,11 +123,11 @@ def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
     told = [
         item
         for item in (requirements(record.requirements) if record.requirements else ())
-        if not (isinstance(item, Closeness) and item.distance == "hierarchical")
+        if not item.follows_hierarchy
     ]
     sensitive = sensitive_columns(record.roles.sensitive, {}, record.roles.null_value_columns)
     if any(record.roles.levels.values()):  # a distance along a hierarchy is known to the publisher only
-        told = [item for item in told if not isinstance(item, Closeness)]
+        told = [item for item in told if not item.compares_with_table]
     with contextlib.closing(DuckDBEngine.open(":memory:")) as empty:
         empty.load(RELEASE, pa.Table.from_batches([], schema=first.schema))
         return certificate(

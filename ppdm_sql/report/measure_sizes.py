@@ -26,7 +26,7 @@ from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.kinds.registry import kind_of
-from ppdm_sql.requirements import Closeness, Requirement
+from ppdm_sql.requirements import Requirement
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 
@@ -141,4 +141,4 @@ def _comparable(statement: Publish, hierarchies: Mapping[str, object]) -> list[R
     asked = statement.policy.requirements
     if not hierarchies:
         return list(asked)
-    return [item for item in asked if not isinstance(item, Closeness)]
+    return [item for item in asked if not item.compares_with_table]

@@ -16,7 +16,7 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.requirements import Closeness, KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.trees.tree import Node, Tree
 
 
@@ -70,13 +70,13 @@ def _breaking(tree: Tree, groups: Sequence[Node], asked: Requirement, policy: Po
     """How many groups break a requirement; of what counts cannot tell none is said to."""
     counts = np.array([node.counts for node in groups], dtype=np.int64).reshape(len(groups), len(tree.classes))
     target = tree.target.name
-    if isinstance(asked, KAnonymity):
+    if asked.about is About.SIZE:
         # a class that everybody knows divides the groups further
         sizes = counts[counts > 0] if target in policy.quasi_identifiers else counts.sum(axis=1)
-        return int((sizes < asked.k).sum())
+        return int((~parts_meet(asked, sizes)).sum())
     if target not in policy.sensitive or target in policy.quasi_identifiers:
         return 0
-    if isinstance(asked, Closeness) and asked.distance != "equal":
+    if not asked.counts_suffice:
         return 0  # along an order or a hierarchy: the file does not say which
     reference = np.array(tree.root.counts, dtype=np.int64)
     return int((~parts_meet(asked, counts, reference=reference)).sum())

@@ -34,7 +34,6 @@ from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
 from ppdm_sql.policy.options import Exact, Switch, Whole
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.nominal import grow_nominal
@@ -178,7 +177,7 @@ def _repaired(
         compensate_at_root=options.compensate_at_root,
         join_existing_group=options.join_existing_group,
         strict_swap=options.strict_swap,
-        may_drop=not any(isinstance(item, Closeness) for item in policy.requirements),
+        may_drop=not any(item.compares_with_table for item in policy.requirements),
         seed=policy.seed,
         holds=_holds(table, walked, demands) if demands.secrets else None,
     )

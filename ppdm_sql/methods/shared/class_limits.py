@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Annotated, TypeAlias
 
 import numpy as np
@@ -18,12 +17,7 @@ from ppdm_sql.methods.plan import Risk
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.options import Choice
 from ppdm_sql.requirements import (
-    ConfidenceLimit,
-    DistinctDiversity,
-    EntropyDiversity,
-    RecursiveDiversity,
     Requirement,
-    SimpleDiversity,
 )
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
@@ -66,6 +60,7 @@ class ClassDemands:
     [True, False, True]
     >>> ClassDemands(3, of_persons=True).hold(np.array([[2, 1, 2, 1], [9, 9, 2, 0]])).tolist()
     [True, False]
+    >>> from ppdm_sql.requirements import DistinctDiversity
     >>> two = (Hidden("illness", (0, 1)),)
     >>> ClassDemands(2, (DistinctDiversity(2),), hidden=two).hold(np.array([[1, 0, 0, 1], [1, 1, 0, 0]])).tolist()
     [True, False]
@@ -112,13 +107,11 @@ class ClassDemands:
         """How few rows a group that meets the policy can have.
 
         >>> from fractions import Fraction
+        >>> from ppdm_sql.requirements import DistinctDiversity, SimpleDiversity
         >>> ClassDemands(2, (SimpleDiversity(Fraction(5, 2)), DistinctDiversity(4))).least_rows
         4
         """
-        several = SimpleDiversity | RecursiveDiversity | DistinctDiversity | EntropyDiversity
-        values = [ceil(item.l) for item in self.others if isinstance(item, several)]
-        values += [ceil(1 / item.limit) for item in self.others if isinstance(item, ConfidenceLimit)]
-        return max(self.k, 1, *values)
+        return max(self.k, 1, *(item.least_rows for item in self.others))
 
     def hold(self, counts: Ints) -> Flags:
         """Per histogram of a populated part, whether it may be."""

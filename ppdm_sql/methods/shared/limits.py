@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.histograms import parts_meet
-from ppdm_sql.checks.outcome import Figure, achieved_text
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.mondrian.level_counts import Histogram, Tally
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import (
-    ConfidenceLimit,
-    DistinctDiversity,
-    EntropyDiversity,
-    RecursiveDiversity,
-    Requirement,
-    SimpleDiversity,
-)
+from ppdm_sql.requirements import Requirement
 from ppdm_sql.source.encode import Coded
 from ppdm_sql.source.lines import Flags, Ints
 from ppdm_sql.statements.names import column
@@ -56,9 +46,7 @@ def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
     """A sensitive column; where a distance is left open it is settled by the column."""
     name = axis.info.name
     hierarchy = job.hierarchies.get(name)
-    required = tuple(
-        item.for_column(axis.info, has_hierarchy=hierarchy is not None) for item in job.value_requirements
-    )
+    required = tuple(item.for_column(axis.info, has_hierarchy=hierarchy is not None) for item in job.value_requirements)
     totals, unknown = axis.rows, rows - int(axis.rows.sum())
     null_code = axis.null_code if name in job.source.nulls_as_value else None
     if null_code is not None:
@@ -139,7 +127,8 @@ def _unreachable(secret: Secret, requirement: Requirement) -> str:
     known = int(secret.reference.sum())
     if known == 0:
         return f"{cannot}the column is NULL in {many(secret.unknown, 'row')} and has no known value; leave it out"
-    reached = achieved_text(requirement, _achieved(requirement, secret.reference))
+    counts = sorted((int(count) for count in secret.reference if count), reverse=True)
+    reached = requirement.achieved_text(requirement.figure(counts))
     if not secret.unknown:
         return f"{cannot}the whole table, taken as one class, has {reached}; ask for less, or leave the column out"
     return (
@@ -148,22 +137,3 @@ def _unreachable(secret: Secret, requirement: Requirement) -> str:
         f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or write NULLS AS "
         f"VALUE behind it if NULL means that there is nothing to hide"
     )
-
-
-def _achieved(requirement: Requirement, counts: Ints) -> Figure:
-    """What a single histogram reaches, in the terms of checks.outcomes."""
-    present = np.sort(counts[counts > 0])[::-1]
-    size, head = int(present.sum()), int(present[0])
-    match requirement:
-        case DistinctDiversity():
-            return Fraction(len(present))
-        case SimpleDiversity():
-            return Fraction(size, head)
-        case ConfidenceLimit():
-            return Fraction(head, size)
-        case RecursiveDiversity(l=l):
-            tail = int(present[l - 1 :].sum())
-            return Fraction(head, tail) if tail else math.inf
-        case EntropyDiversity():
-            return math.exp(-sum(share * math.log(share) for share in (present / size).tolist()))
-    return None

@@ -11,7 +11,8 @@ from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Figure, Section, prose, table
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.report.sections.guarantees import GONE, share_text
+from ppdm_sql.report.sections.guarantees import GONE
+from ppdm_sql.requirements.base import share_text
 
 # -- class sizes -------------------------------------------------------------------------------------------
 

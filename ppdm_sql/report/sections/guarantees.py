@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from ppdm_sql.catalog.manifest import FindingRecord
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.manifest import achieved_text
@@ -11,17 +9,7 @@ from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Section, prose, table
 from ppdm_sql.report.facts import Facts
-from ppdm_sql.requirements import (
-    Closeness,
-    ConfidenceLimit,
-    DistinctDiversity,
-    EntropyDiversity,
-    KAnonymity,
-    RecursiveDiversity,
-    Requirement,
-    SimpleDiversity,
-    decimal,
-)
+from ppdm_sql.requirements import About, text_is_about
 
 GONE = "The source can no longer be read as the statement reads it, so this cannot be compared with it."
 
@@ -87,7 +75,7 @@ def _achieved_text(requirement: str, figure: str | None, audience: Audience) -> 
     """A figure beside its requirement; a class that is too small is not counted out in public."""
     if figure is None:
         return "–"
-    if requirement.startswith("k = ") and figure.isdigit():
+    if text_is_about(requirement, About.SIZE) and figure.isdigit():
         return audience.count(int(figure))
     return figure
 
@@ -97,29 +85,7 @@ def _meaning(text: str, whom: str) -> str:
         (found,) = requirements([text])
     except PolicyError:  # a catalog that was edited
         return ""
-    return _in_words(found, whom)
-
-
-def _in_words(asked: Requirement, whom: str) -> str:
-    match asked:
-        case KAnonymity():
-            return f"everybody is one of at least {asked.k} {whom}"
-        case DistinctDiversity():
-            return f"every class has at least {asked.l} different values"
-        case SimpleDiversity():
-            return f"no value has more than {share_text(1 / asked.l)} of a class"
-        case RecursiveDiversity():
-            return f"the most frequent value stays below {decimal(asked.c)} times the rest from the {asked.l}. on"
-        case EntropyDiversity():
-            return f"the values of a class are as uncertain as {decimal(asked.l)} equally frequent ones"
-        case ConfidenceLimit():
-            return f"no value can be guessed with more than {share_text(asked.limit)} confidence"
-        case Closeness():
-            return f"the values of a class are spread like all values, up to a distance of {decimal(asked.t)}"
-
-
-def share_text(part: Fraction) -> str:
-    return f"{float(part):.3g}" if part > 1 else f"{float(100 * part):.3g} %"
+    return found.promise(whom)
 
 
 def _of_the_model(facts: Facts, audience: Audience) -> Section:
