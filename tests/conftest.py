@@ -27,8 +27,8 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
-the first two.  Of the tests of one file that run on every engine, it takes the first three on PostgreSQL.  The others
-are marked `wide` here.
+the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  The others are marked
+`wide` here.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ ENGINES = ("duckdb", "postgres", "spark")
 PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
 
 USE_A_DATABASE = {"engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"}
-CASES = 2  # of one test, in make test
-ON_POSTGRES = 3  # of all tests of one file that run on every engine, in make test
+CASES = 1  # of one test, in make test
+ON_POSTGRES = 1  # of all tests of one file that run on every engine, in make test
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
