@@ -19,7 +19,7 @@ GROUP, SHOWN = "ppdm_group", "ppdm_shown"  # the class it puts a row in, along i
 
 
 @dataclass(frozen=True)
-class Rules:
+class ColumnRules:
     """The rules of one column: a query over the working tables of the plan that gives them.
 
     ranged: a rule takes the values from LOW to HIGH, both included; otherwise those whose rule_key is MATCH.
@@ -33,7 +33,7 @@ class Rules:
 class Live:
     """A recoding that can be done at query time.  Columns that are in neither are shown as they are."""
 
-    rules: Mapping[str, Rules]
+    rules: Mapping[str, ColumnRules]
     constants: Mapping[str, exp.Expr]  # what stands in every row
 
 
@@ -50,7 +50,7 @@ def rule_key(engine: Engine, value: exp.Expr) -> exp.Expr:
     return engine.exact_text(text)
 
 
-def takes(engine: Engine, rules: Rules, value: exp.Expr, alias: str) -> exp.Expr:
+def takes(engine: Engine, rules: ColumnRules, value: exp.Expr, alias: str) -> exp.Expr:
     """Whether the rule joined under this alias takes a value."""
     if not rules.ranged:
         return exp.EQ(this=column(MATCH, alias), expression=rule_key(engine, value))

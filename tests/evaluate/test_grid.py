@@ -394,7 +394,7 @@ def calls(monkeypatch) -> list[int]:
             raise KeyboardInterrupt
         return EvaluationPoint(point.position, "measured", point.algorithm, point.requirements, 2.0, k=point.k)
 
-    monkeypatch.setattr(run, "measured", measured)
+    monkeypatch.setattr(run, "measure_point", measured)
     monkeypatch.setattr(run, "baseline", lambda bench: EvaluationPoint(0, "baseline", None, (), 1.0))
     return asked
 

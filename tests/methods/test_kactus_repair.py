@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ppdm_sql.methods.kactus import repair as kactus_repair
-from ppdm_sql.methods.kactus.repair import DROPPED, Node, Rules
+from ppdm_sql.methods.kactus.repair import DROPPED, RepairNode, RepairRules
 from ppdm_sql.methods.kactus.row_kinds import Kinds, entropy
 from ppdm_sql.methods.shared.discretize import cut_codes
 from tests.oracles.naive_kactus import RARE, Branch, Repair, cuts
@@ -19,7 +19,7 @@ from tests.oracles.naive_kactus import RARE, Branch, Repair, cuts
 N, Y = 0, 1
 KINDS = Kinds([N, Y], [1, 1])
 # a1 (1) and a2 (2) below the root; b1, b2, b3 (3, 4, 5) below a1
-TREE = [Node(None, (1, 2)), Node(0, (3, 4, 5)), Node(0), Node(1), Node(1), Node(1)]
+TREE = [RepairNode(None, (1, 2)), RepairNode(0, (3, 4, 5)), RepairNode(0), RepairNode(1), RepairNode(1), RepairNode(1)]
 ROWS = {3: {Y: 5, N: 2}, 4: {N: 3}, 5: {Y: 1, N: 1}, 2: {Y: 3, N: 2}}
 
 
@@ -51,11 +51,11 @@ def classes(moves) -> dict:
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        (Rules(4), {1: (2, 6), 3: (4, 0), 2: (3, 2)}),
-        (Rules(4, swap_threshold=Fraction(1, 4)), {4: (0, 4), 1: (2, 2), 3: (4, 0), 2: (3, 2)}),
-        (Rules(4, swap_threshold=Fraction(1, 2)), {4: (0, 4), 5: (2, 2), 3: (4, 0), 2: (3, 2)}),
-        (Rules(4, swap_threshold=Fraction(1)), {4: (0, 4), 5: (2, 2), 3: (4, 0), 2: (3, 2)}),
-        (Rules(4, informed=False, pool_non_complying=True), {1: (1, 4), 3: (5, 2), 2: (3, 2)}),
+        (RepairRules(4), {1: (2, 6), 3: (4, 0), 2: (3, 2)}),
+        (RepairRules(4, swap_threshold=Fraction(1, 4)), {4: (0, 4), 1: (2, 2), 3: (4, 0), 2: (3, 2)}),
+        (RepairRules(4, swap_threshold=Fraction(1, 2)), {4: (0, 4), 5: (2, 2), 3: (4, 0), 2: (3, 2)}),
+        (RepairRules(4, swap_threshold=Fraction(1)), {4: (0, 4), 5: (2, 2), 3: (4, 0), 2: (3, 2)}),
+        (RepairRules(4, informed=False, pool_non_complying=True), {1: (1, 4), 3: (5, 2), 2: (3, 2)}),
     ],
 )
 def test_the_four_lines_of_the_first_vector(rules, expected):
@@ -64,38 +64,38 @@ def test_the_four_lines_of_the_first_vector(rules, expected):
 
 @pytest.mark.parametrize(("second", "dropped"), [(1, True), (2, False)])
 def test_the_rest_below_k_is_dropped_and_from_k_on_printed_without_values(second, dropped):
-    tree = [Node(None, (1, 2, 3)), Node(0), Node(0), Node(0)]
-    found = classes(repair(tree, {1: {Y: 2}, 2: {N: second}, 3: {Y: 9}}, KINDS, Rules(4)))
+    tree = [RepairNode(None, (1, 2, 3)), RepairNode(0), RepairNode(0), RepairNode(0)]
+    found = classes(repair(tree, {1: {Y: 2}, 2: {N: second}, 3: {Y: 9}}, KINDS, RepairRules(4)))
     assert found == {None if dropped else 0: (2, second), 3: (9, 0)}
 
 
 def test_strict_swapping_wants_one_row_more_than_needed():
-    tree = [Node(None, (1,)), Node(0, (2, 3)), Node(1), Node(1)]
+    tree = [RepairNode(None, (1,)), RepairNode(0, (2, 3)), RepairNode(1), RepairNode(1)]
     rows = {2: {Y: 6}, 3: {N: 2}}  # two to spare, two needed
-    always = Rules(4, swap_threshold=Fraction(1))
+    always = RepairRules(4, swap_threshold=Fraction(1))
     assert 3 in classes(repair(tree, rows, KINDS, always))
-    strict = Rules(4, swap_threshold=Fraction(1), strict_swap=True)
+    strict = RepairRules(4, swap_threshold=Fraction(1), strict_swap=True)
     assert classes(repair(tree, rows, KINDS, strict)) == {1: (2, 2), 2: (4, 0)}
 
 
 def test_compensation_at_the_root_saves_rows_that_would_be_dropped():
-    tree = [Node(None, (1, 2)), Node(0), Node(0)]
+    tree = [RepairNode(None, (1, 2)), RepairNode(0), RepairNode(0)]
     rows = {1: {Y: 9}, 2: {N: 2}}
-    assert classes(repair(tree, rows, KINDS, Rules(4))) == {1: (9, 0), None: (0, 2)}
-    assert classes(repair(tree, rows, KINDS, Rules(4, compensate_at_root=True))) == {1: (7, 0), 0: (2, 2)}
+    assert classes(repair(tree, rows, KINDS, RepairRules(4))) == {1: (9, 0), None: (0, 2)}
+    assert classes(repair(tree, rows, KINDS, RepairRules(4, compensate_at_root=True))) == {1: (7, 0), 0: (2, 2)}
 
 
 def test_a_value_held_by_few_is_never_swapped_into_and_prints_its_parent_when_it_has_k_rows():
-    tree = [Node(None, (1,)), Node(0, (2, 3)), Node(1), Node(1, named=False)]
-    always = Rules(4, swap_threshold=Fraction(1))
+    tree = [RepairNode(None, (1,)), RepairNode(0, (2, 3)), RepairNode(1), RepairNode(1, named=False)]
+    always = RepairRules(4, swap_threshold=Fraction(1))
     assert classes(repair(tree, {2: {Y: 9}, 3: {N: 2}}, KINDS, always)) == {1: (2, 2), 2: (7, 0)}
     assert classes(repair(tree, {2: {Y: 9}, 3: {N: 5}}, KINDS, always)) == {1: (0, 5), 2: (9, 0)}
 
 
 def test_the_giver_is_the_one_that_is_left_purest_by_resulting_entropy_and_not_by_change():
     """(2, 1) and one row more: A leaves 0.811, B leaves 1.0 although B changes it less."""
-    tree = [Node(None, (1,)), Node(0, (2, 3)), Node(1), Node(1)]
-    found = classes(repair(tree, {2: {Y: 6, N: 6}, 3: {Y: 2, N: 1}}, KINDS, Rules(4, swap_threshold=Fraction(1))))
+    tree = [RepairNode(None, (1,)), RepairNode(0, (2, 3)), RepairNode(1), RepairNode(1)]
+    found = classes(repair(tree, {2: {Y: 6, N: 6}, 3: {Y: 2, N: 1}}, KINDS, RepairRules(4, swap_threshold=Fraction(1))))
     assert found[3] == (3, 1)
     assert entropy([2, 1]) == 0.918295834
 
@@ -103,7 +103,7 @@ def test_the_giver_is_the_one_that_is_left_purest_by_resulting_entropy_and_not_b
 # -- random trees ----------------------------------------------------------------------------------------
 
 
-def random_tree(rng: random.Random) -> tuple[list[Node], dict[int, dict[int, int]], Branch]:
+def random_tree(rng: random.Random) -> tuple[list[RepairNode], dict[int, dict[int, int]], Branch]:
     """The same tree for both: nodes with counts, and branches with rows."""
     size = rng.choice([1, 3, 6])
     parents: list[int | None] = [None]
@@ -125,7 +125,7 @@ def random_tree(rng: random.Random) -> tuple[list[Node], dict[int, dict[int, int
         if not below:
             counts = {kind: rng.randint(0, 3 * size) for kind in range(3) if rng.random() < 0.7}
             rows[node] = {kind: n for kind, n in counts.items() if n}
-    nodes = [Node(parents[i], tuple(children[i]), named[i]) for i in range(len(parents))]
+    nodes = [RepairNode(parents[i], tuple(children[i]), named[i]) for i in range(len(parents))]
 
     def branch(node: int, path: dict[str, int]) -> Branch:
         mine = [{"class": kind, "leaf": node} for kind, n in rows.get(node, {}).items() for _ in range(n)]
@@ -137,7 +137,7 @@ def random_tree(rng: random.Random) -> tuple[list[Node], dict[int, dict[int, int
     return nodes, rows, branch(0, {})
 
 
-def path_of(nodes: list[Node], node: int) -> tuple:
+def path_of(nodes: list[RepairNode], node: int) -> tuple:
     found = []
     while nodes[node].parent is not None:
         found.append(node)
@@ -158,7 +158,7 @@ def test_random_trees_like_the_naive_twin(second):
         threshold = rng.choice([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(1)]) if second else Fraction(0)
         options = {name: rng.random() < 0.3 for name in ("compensate_at_root", "join_existing_group", "strict_swap")}
         options["pool_non_complying"] = rng.random() < 0.5
-        rules = Rules(k, informed=second, swap_threshold=threshold, seed=seed, **options)
+        rules = RepairRules(k, informed=second, swap_threshold=threshold, seed=seed, **options)
         moves = repair(nodes, rows, Kinds([0, 1, 2], [1, 1, 1]), rules)
         check_moves(nodes, rows, moves, rules, seen)
         method = "kactus2" if second else "kactus"
@@ -223,7 +223,7 @@ def test_requirements_beside_k_hold_in_every_class_and_lose_fewer_than_k_rows():
         whole = Counter(kind for counts in rows.values() for kind in counts)
         if sum(n for c in rows.values() for n in c.values()) < k or not two_values(whole):
             continue
-        rules = Rules(
+        rules = RepairRules(
             k,
             informed=rng.random() < 0.5,
             swap_threshold=rng.choice([Fraction(0), Fraction(1)]),
@@ -244,8 +244,8 @@ def test_requirements_beside_k_hold_in_every_class_and_lose_fewer_than_k_rows():
 
 def test_persons_and_not_rows_are_counted_where_rows_have_weights():
     """Kind 1 is a person's further row: it weighs nothing."""
-    tree = [Node(None, (1, 2)), Node(0), Node(0)]
-    found = repair(tree, {1: {0: 4, 1: 9}, 2: {0: 1, 1: 9}}, Kinds([0, 0], [1, 0]), Rules(4))
+    tree = [RepairNode(None, (1, 2)), RepairNode(0), RepairNode(0)]
+    found = repair(tree, {1: {0: 4, 1: 9}, 2: {0: 1, 1: 9}}, Kinds([0, 0], [1, 0]), RepairRules(4))
     assert {(move.leaf, move.target) for move in found} == {(1, 0), (2, 0)}  # ten rows cannot be dropped: all merge
 
 

@@ -33,7 +33,7 @@ from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedColumn:
     """A column as categories 0 .. size - 1."""
 
     attribute: Attribute
@@ -61,7 +61,7 @@ class Bins:
 
 def asked_columns(
     engine: Engine, relation: Name, columns: Sequence[ColumnInfo], target: Lookup, bins: Bins
-) -> list[Asked]:
+) -> list[AskedColumn]:
     """Every attribute in categories; look-up tables are made, nothing else."""
     found = []
     for info in columns:
@@ -75,7 +75,7 @@ def asked_columns(
         cuts = bins.declared.get(info.name) or column_bins.cuts(target)
         places = column_bins.places(cuts)
         moved = recoded(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist())
-        found.append(Asked(attribute, moved, len(cuts) + 1, cuts=cuts))
+        found.append(AskedColumn(attribute, moved, len(cuts) + 1, cuts=cuts))
     return found
 
 
@@ -92,16 +92,16 @@ def _rows(engine: Engine, lookup: Lookup) -> Ints:
     return engine.arrays(query)[ROWS].astype(np.int64)
 
 
-def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints, least: int) -> Asked:
+def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints, least: int) -> AskedColumn:
     common = rows >= least
     named = np.flatnonzero(common).tolist()
     texts = values_at(engine, attribute, lookup, named)
     values = tuple(plain(texts[code]) for code in named)
     if common.all():
-        return Asked(attribute, lookup, len(rows), values=values)
+        return AskedColumn(attribute, lookup, len(rows), values=values)
     codes = np.where(common, np.cumsum(common) - 1, len(named))
     moved = recoded(engine, lookup, codes.tolist())
-    return Asked(attribute, moved, len(named) + 1, values=values, rare=len(named))
+    return AskedColumn(attribute, moved, len(named) + 1, values=values, rare=len(named))
 
 
 # -- bins ------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.atp.bins import Asked, Bins, asked_columns, class_lookup, rising
+from ppdm_sql.methods.atp.bins import AskedColumn, Bins, asked_columns, class_lookup, rising
 from ppdm_sql.methods.atp.leaf_counts import recounted
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, label_of, label_passes
 from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
@@ -144,7 +144,7 @@ def _judge(form: AtpOptions, demands: ClassDemands, whole: Ints) -> Judge:
 def _grown(
     engine: Engine,
     source: Source,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedColumn],
     target: Lookup,
     whole: Ints,
     form: AtpOptions,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ppdm_sql.methods.atp.bins import Asked
+from ppdm_sql.methods.atp.bins import AskedColumn
 from ppdm_sql.methods.atp.node_labels import Piece
 from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.criteria import entropy
@@ -33,7 +33,9 @@ def pieces_of(grown: Sequence[Grown]) -> Piece:
     return made[0]
 
 
-def tree_of(root: Piece, asked: Sequence[Asked], target: Attribute, classes: tuple[Value, ...], told: Options) -> Tree:
+def tree_of(
+    root: Piece, asked: Sequence[AskedColumn], target: Attribute, classes: tuple[Value, ...], told: Options
+) -> Tree:
     """The tree over values, its nodes numbered from the top."""
     nodes: list[Node] = []
     waiting: list[tuple[Piece, int | None, int]] = [(root, None, 0)]
@@ -60,7 +62,7 @@ def tree_of(root: Piece, asked: Sequence[Asked], target: Attribute, classes: tup
     return Tree(tuple(one.attribute for one in asked), target, classes, finished, "atp", told)
 
 
-def _split(number: int, asked: Asked, children: Sequence[Piece]) -> tuple[Split, list[Piece]]:
+def _split(number: int, asked: AskedColumn, children: Sequence[Piece]) -> tuple[Split, list[Piece]]:
     """The split over values, and the children in the order of its branches."""
     largest = max(range(len(children)), key=lambda place: (int(children[place].counts.sum()), -place))
     to = {code: place for place, child in enumerate(children) for code in child.codes}
@@ -73,7 +75,7 @@ def _split(number: int, asked: Asked, children: Sequence[Piece]) -> tuple[Split,
     return Groups(number, tuple(map(tuple, groups)), others), list(children)
 
 
-def _bands(number: int, asked: Asked, to: Sequence[int], children: Sequence[Piece]) -> tuple[Split, list[Piece]]:
+def _bands(number: int, asked: AskedColumn, to: Sequence[int], children: Sequence[Piece]) -> tuple[Split, list[Piece]]:
     """Bins that lie side by side and have one child are one band; children in the order of their first bands."""
     order = list(dict.fromkeys(to))
     branches, at = [0], list[At]()

@@ -25,10 +25,10 @@ import numpy as np
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.kactus.repair import DROPPED, Holds, Moves, Rules, repair
+from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves, repair
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
-from ppdm_sql.methods.kactus.tree_arrays import Tree, cut_off, figures
-from ppdm_sql.methods.kactus.working_tables import Table, Walked, encoded, with_categories
+from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
+from ppdm_sql.methods.kactus.working_tables import KactusTable, Walked, encoded, with_categories
 from ppdm_sql.methods.plan import Private, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
@@ -142,7 +142,7 @@ def _check_target(policy: Policy, axis: Axis) -> None:
 # -- the tree --------------------------------------------------------------------------------------------
 
 
-def _tree(engine: Engine, table: Table, options: Kactus2Options, k: int, progress: Progress) -> Tree:
+def _tree(engine: Engine, table: KactusTable, options: Kactus2Options, k: int, progress: Progress) -> KactusTree:
     # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
     least = 2 if options.prune else k
     grown = grow_nominal(
@@ -163,13 +163,13 @@ def _tree(engine: Engine, table: Table, options: Kactus2Options, k: int, progres
 
 
 def _repaired(
-    table: Table, tree: Tree, walked: Walked, demands: Demands, options: Kactus2Options, policy: Policy
-) -> Moves:
+    table: KactusTable, tree: KactusTree, walked: Walked, demands: Demands, options: Kactus2Options, policy: Policy
+) -> RowMoves:
     rows: dict[int, dict[int, int]] = {}
     for node, kind, count in zip(walked.node.tolist(), walked.kind.tolist(), walked.rows.tolist(), strict=True):
         rows.setdefault(node, {})[kind] = count
     classes = walked.codes[table.coded.codes[table.target]]
-    rules = Rules(
+    rules = RepairRules(
         demands.k,
         informed=policy.algorithm == "kactus2",
         swap_threshold=options.swap_threshold,
@@ -184,7 +184,7 @@ def _repaired(
     return repair(tree.nodes, rows, Kinds(classes.tolist(), walked.weights.tolist()), rules)
 
 
-def _holds(table: Table, walked: Walked, demands: Demands) -> Holds:
+def _holds(table: KactusTable, walked: Walked, demands: Demands) -> Holds:
     """Whether the sensitive values of some rows meet what is required of them."""
     codes = [walked.codes[table.coded.codes[secret.name]] for secret in demands.secrets]
 
@@ -203,10 +203,10 @@ def _holds(table: Table, walked: Walked, demands: Demands) -> Holds:
 
 
 def _plan(
-    table: Table,
-    tree: Tree,
+    table: KactusTable,
+    tree: KactusTree,
     walked: Walked,
-    moves: Moves,
+    moves: RowMoves,
     options: Kactus2Options,
     policy: Policy,
     private: Private,
@@ -228,7 +228,11 @@ def _plan(
 
 
 def _steps(
-    table: Table, tree: Tree, told: Mapping[str, int | Fraction | str], options: Kactus2Options, policy: Policy
+    table: KactusTable,
+    tree: KactusTree,
+    told: Mapping[str, int | Fraction | str],
+    options: Kactus2Options,
+    policy: Policy,
 ) -> tuple[str, ...]:
     cut = sum(len(one.boundaries) for one in table.categories)
     rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"

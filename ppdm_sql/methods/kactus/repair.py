@@ -33,7 +33,7 @@ DROPPED = -1
 Holds = Callable[[Counts], bool]
 
 
-class Node(NamedTuple):
+class RepairNode(NamedTuple):
     """A node of the tree by its place in the list; children come after their parents.
 
     named: the value that leads to it may be printed.  It may not where fewer than k people hold it.
@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class RepairRules:
     """The requirements and the options of the method."""
 
     k: int
@@ -61,7 +61,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Moves:
+class RowMoves:
     """Per entry: so many rows of a leaf and kind are printed with the way to a node, or DROPPED.
 
     In order of target, kind and leaf, what is dropped last.
@@ -76,11 +76,11 @@ class Moves:
         return len(self.leaf)
 
 
-def repair(nodes: Sequence[Node], rows: Mapping[int, Counts], kinds: Kinds, rules: Rules) -> Moves:
+def repair(nodes: Sequence[RepairNode], rows: Mapping[int, Counts], kinds: Kinds, rules: RepairRules) -> RowMoves:
     """The moves of all rows.  The whole table must meet the requirements.
 
-    >>> tree = [Node(None, (1, 2)), Node(0), Node(0)]
-    >>> moves = repair(tree, {1: {0: 5}, 2: {0: 2, 1: 1}}, Kinds([0, 1], [1, 1]), Rules(k=4))
+    >>> tree = [RepairNode(None, (1, 2)), RepairNode(0), RepairNode(0)]
+    >>> moves = repair(tree, {1: {0: 5}, 2: {0: 2, 1: 1}}, Kinds([0, 1], [1, 1]), RepairRules(k=4))
     >>> moves.leaf.tolist(), moves.kind.tolist(), moves.rows.tolist(), moves.target.tolist()
     ([1, 2, 2], [0, 0, 1], [5, 2, 1], [1, -1, -1])
     """
@@ -89,15 +89,15 @@ def repair(nodes: Sequence[Node], rows: Mapping[int, Counts], kinds: Kinds, rule
 
 @dataclass
 class _Repair:
-    nodes: Sequence[Node]
+    nodes: Sequence[RepairNode]
     kinds: Kinds
-    rules: Rules
+    rules: RepairRules
     rows: Mapping[int, Counts]
     _bags: dict[int, Bag] = field(default_factory=dict)
     _emitted: dict[int, Bag] = field(default_factory=dict)
     _draws: int = 0
 
-    def run(self) -> Moves:
+    def run(self) -> RowMoves:
         self._bags = {leaf: Bag.of_leaf(leaf, counts, self.kinds) for leaf, counts in self.rows.items()}
         # Children have greater numbers than their parents: this order handles them first.
         for number in range(len(self.nodes) - 1, ROOT, -1):
@@ -301,7 +301,7 @@ class _Repair:
         self.emit(rest, ROOT)
         return Bag()
 
-    def _moves(self, dropped: Bag) -> Moves:
+    def _moves(self, dropped: Bag) -> RowMoves:
         parts = [
             (target, kind, leaf, rows)
             for target, bag in (*self._emitted.items(), (len(self.nodes), dropped))
@@ -315,7 +315,7 @@ class _Repair:
         new[1:] = (np.diff(target) != 0) | (np.diff(kind) != 0) | (np.diff(leaf) != 0)
         starts = np.flatnonzero(new)
         target = np.where(target[starts] == len(self.nodes), DROPPED, target[starts])
-        return Moves(leaf[starts], kind[starts], np.add.reduceat(rows, starts) if len(starts) else rows, target)
+        return RowMoves(leaf[starts], kind[starts], np.add.reduceat(rows, starts) if len(starts) else rows, target)
 
 
 def _at(counts: Counts, place: int) -> int:

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, Moves, Node
+from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, RepairNode, RowMoves
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.trees.grow import Grown
 
@@ -18,7 +18,7 @@ NOTHING = -1  # no attribute, no category
 
 
 @dataclass(frozen=True)
-class Tree:
+class KactusTree:
     """Per node its parent, which category of which attribute leads to it, and how deep it lies; the root comes first.
 
     Nodes are in the order of their parents, so that children are neighbours.
@@ -31,14 +31,14 @@ class Tree:
     named: Sequence[bool]
 
     @cached_property
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[RepairNode]:
         """As the repair wants them."""
         numbers = range(len(self.parent))
         first = np.searchsorted(self.parent, numbers, side="left").tolist()
         last = np.searchsorted(self.parent, numbers, side="right").tolist()
         parents: list[int | None] = [None, *self.parent[1:].tolist()]
         ranges = map(range, first, last)
-        return list(map(Node, parents, ranges, self.named))
+        return list(map(RepairNode, parents, ranges, self.named))
 
     @property
     def levels(self) -> int:
@@ -73,7 +73,7 @@ class Tree:
         return np.asarray(here == nodes)
 
 
-def cut_off(grown: Sequence[Grown], labels: Sequence[Sequence[str | None]], k: int) -> Tree:
+def cut_off(grown: Sequence[Grown], labels: Sequence[Sequence[str | None]], k: int) -> KactusTree:
     """The tree without what lies below a node of fewer than k rows or below a category that is never printed."""
     printed = [[label is not None for label in some] for some in labels]
     parent, attribute, category, depth, named = [-1], [NOTHING], [NOTHING], [0], [True]
@@ -90,14 +90,14 @@ def cut_off(grown: Sequence[Grown], labels: Sequence[Sequence[str | None]], k: i
         category += codes
         depth += [depth[new] + 1] * len(codes)
         named += map(printed[split.attribute].__getitem__, codes)
-    return Tree(_ints(parent), _ints(attribute), _ints(category), _ints(depth), named)
+    return KactusTree(_ints(parent), _ints(attribute), _ints(category), _ints(depth), named)
 
 
 def _ints(values: Sequence[int]) -> Ints:
     return np.array(values, dtype=np.int64)
 
 
-def figures(tree: Tree, moves: Moves, classes: Ints, attributes: int) -> dict[str, int | Fraction | str]:
+def figures(tree: KactusTree, moves: RowMoves, classes: Ints, attributes: int) -> dict[str, int | Fraction | str]:
     """classes: the target's value of each kind."""
     kept = moves.target != DROPPED
     leaf, kind, rows, target = (one[kept] for one in (moves.leaf, moves.kind, moves.rows, moves.target))

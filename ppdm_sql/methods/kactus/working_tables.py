@@ -23,8 +23,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, Moves
-from ppdm_sql.methods.kactus.tree_arrays import Tree
+from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, RowMoves
+from ppdm_sql.methods.kactus.tree_arrays import KactusTree
 from ppdm_sql.methods.plan import ENTITY, PART, Private
 from ppdm_sql.methods.shared.columns import Axis, counted_axis
 from ppdm_sql.methods.shared.discretize import Categories, categories_of
@@ -75,7 +75,7 @@ class TableNames:
 
 
 @dataclass(frozen=True)
-class Table:
+class KactusTable:
     """The source as codes and categories."""
 
     engine: Engine
@@ -127,7 +127,7 @@ class Table:
 
     # -- walking -----------------------------------------------------------------------------------
 
-    def walk(self, tree: Tree, private: Private) -> Walked:
+    def walk(self, tree: KactusTree, private: Private) -> Walked:
         """Sends all rows down the tree in one statement, a join per level; then one aggregation."""
         most = max((one.size for one in self.categories), default=1)
         child = np.arange(1, len(tree.parent))
@@ -223,7 +223,7 @@ class Table:
         copy = column(self.coded.passed[name], "x")
         return self.engine.exact_text(copy) if self.source.info(name).kind is Kind.TEXT else copy
 
-    def load_moves(self, walked: Walked, moves: Moves, part: Ints) -> None:
+    def load_moves(self, walked: Walked, moves: RowMoves, part: Ints) -> None:
         """part: the class of each move that is not dropped.
 
         The rows of a leaf and kind go to its classes in their order, by rank; what is dropped comes last.
@@ -291,7 +291,9 @@ def _load(engine: Engine, name: Name, columns: Mapping[str, Ints]) -> None:
 # -- reading ---------------------------------------------------------------------------------------------
 
 
-def encoded(engine: Engine, source: Source, secrets: Sequence[str], private: Private, progress: Progress) -> Table:
+def encoded(
+    engine: Engine, source: Source, secrets: Sequence[str], private: Private, progress: Progress
+) -> KactusTable:
     """One pass over the source into codes."""
     assert source.target is not None
     names = list(dict.fromkeys([*source.quasi, source.target, *secrets]))
@@ -305,13 +307,15 @@ def encoded(engine: Engine, source: Source, secrets: Sequence[str], private: Pri
         extra |= {ENTITY: canonical(engine, source.info(source.entity), "r"), _WEIGHT: _first_rows(engine, source)}
     lookups = {name: axis.lookup for name, axis in axes.items()}
     coded = encode(engine, source.relation, lookups, source.passed, extra=extra)
-    bare = Table(engine, source, coded, axes, (), tuple(secrets), np.zeros(0, dtype=np.int64), TableNames.of(engine))
+    bare = KactusTable(
+        engine, source, coded, axes, (), tuple(secrets), np.zeros(0, dtype=np.int64), TableNames.of(engine)
+    )
     if float(np.prod([float(size) for _, size in bare.kind_digits()])) > _MOST_KINDS / 4:
         raise PolicyError(f"{len(secrets)} sensitive columns have too many values together: publish fewer at a time")
     return bare
 
 
-def with_categories(engine: Engine, table: Table, k: int, progress: Progress) -> Table:
+def with_categories(engine: Engine, table: KactusTable, k: int, progress: Progress) -> KactusTable:
     """One aggregation per quasi-identifier: which of its codes are one category."""
     categories, tables = [], {}
     counts = np.zeros((0, 0), dtype=np.int64)
@@ -327,7 +331,7 @@ def with_categories(engine: Engine, table: Table, k: int, progress: Progress) ->
     return _with_joined_categories(engine, table)
 
 
-def _with_joined_categories(engine: Engine, table: Table) -> Table:
+def _with_joined_categories(engine: Engine, table: KactusTable) -> KactusTable:
     """The query that gives every row its categories; a code that is a category of its own needs no join."""
     codes: list[exp.Expr] = [column(table.coded.codes[one.axis.info.name], "c") for one in table.categories]
     merged = [number for number, one in enumerate(table.categories) if not _is_plain(one)]
@@ -342,7 +346,7 @@ def _with_joined_categories(engine: Engine, table: Table) -> Table:
     return replace(table, joined=joined, category_codes=tuple(codes))
 
 
-def _counts(engine: Engine, table: Table, name: str) -> tuple[Ints, Ints]:
+def _counts(engine: Engine, table: KactusTable, name: str) -> tuple[Ints, Ints]:
     """Rows per code and class of a column, and what k counts per code."""
     by = [column(table.coded.codes[name], "c"), column(table.coded.codes[table.target], "c")]
     held = exp.cast(exp.Sum(this=table.weight), "BIGINT")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.kadet.split_scores import Asked, Level
+from ppdm_sql.methods.kadet.split_scores import AskedAttribute, Level
 from ppdm_sql.methods.shared.person_rows import persons_per_value
 from ppdm_sql.policy.policy import PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -44,18 +44,18 @@ def check_hierarchies(source: Source, hierarchies: Mapping[str, Hierarchy]) -> N
 
 def asked_attributes(
     engine: Engine, source: Source, training: Training, hierarchies: Mapping[str, Hierarchy], k: int
-) -> list[Asked]:
+) -> list[AskedAttribute]:
     """Every attribute with its levels; of private ones the values that fewer than k have are put together."""
     found = []
     for coded in training.attributes:
         name = coded.attribute.name
         public = name in source.quasi
         if coded.attribute.ordered:
-            found.append(Asked(coded, public))
+            found.append(AskedAttribute(coded, public))
         elif public:
-            found.append(Asked(coded, public, _levels(engine, coded, hierarchies.get(name))))
+            found.append(AskedAttribute(coded, public, _levels(engine, coded, hierarchies.get(name))))
         else:
-            found.append(Asked(coded, public, (_common(engine, source, coded, k),)))
+            found.append(AskedAttribute(coded, public, (_common(engine, source, coded, k),)))
     return found
 
 
@@ -90,7 +90,7 @@ def _common(engine: Engine, source: Source, coded: CodedAttribute, k: int) -> Le
 def tree_of(
     engine: Engine,
     training: Training,
-    asked: Sequence[Asked],
+    asked: Sequence[AskedAttribute],
     hierarchies: Mapping[str, Hierarchy],
     grown: Sequence[Grown],
     levels: Mapping[int, int],

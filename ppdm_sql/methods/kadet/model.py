@@ -27,7 +27,7 @@ from ppdm_sql.methods.kadet.row_codes import Beside, beside
 from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
 from ppdm_sql.methods.kadet.spans import Spans, class_counts
 from ppdm_sql.methods.kadet.split_queue import Growth
-from ppdm_sql.methods.kadet.split_scores import Asked, KadetOptions
+from ppdm_sql.methods.kadet.split_scores import AskedAttribute, KadetOptions
 from ppdm_sql.methods.plan import ModelPlan, Risk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
@@ -122,7 +122,7 @@ def _training(engine: Engine, source: Source, known: Beside, pinning: ClassDeman
 def _plan(
     source: Source,
     training: Training,
-    asked: list[Asked],
+    asked: list[AskedAttribute],
     growth: Growth,
     tree: Tree,
     found: Audit,

@@ -21,7 +21,7 @@ import numpy as np
 
 from ppdm_sql.methods.kadet.row_slots import Branching
 from ppdm_sql.methods.kadet.spans import STOPS, Spans
-from ppdm_sql.methods.kadet.split_scores import Asked, Candidate, KadetOptions, Scores
+from ppdm_sql.methods.kadet.split_scores import AskedAttribute, Candidate, KadetOptions, Scores
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.trees.candidates import Found
 from ppdm_sql.trees.criteria import Ints
@@ -68,7 +68,7 @@ class Growth:
     """A tree while it grows."""
 
     spans: Spans
-    asked: Sequence[Asked]
+    asked: Sequence[AskedAttribute]
     demands: ClassDemands
     form: KadetOptions
     nodes: list[Grown] = field(init=False)

@@ -34,7 +34,7 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedAttribute:
     """An attribute: who knows it, and its levels (of an ordered one none: it is cut)."""
 
     coded: CodedAttribute
@@ -101,7 +101,7 @@ class Scores:
     """Candidates of the nodes of one tree."""
 
     spans: Spans
-    asked: Sequence[Asked]
+    asked: Sequence[AskedAttribute]
     demands: ClassDemands
     form: KadetOptions
     _possible: dict[tuple[int, tuple[int, ...]], tuple[Ints, Ints]] = field(default_factory=dict)

@@ -50,7 +50,7 @@ def plan_kadet_table(job: Job) -> TablePlan:
     engine, source, private = job.engine, job.source, job.private
     learned = model.plan_kadet_model(job)
     demands = demands_of(job)
-    shown = Shown.of(source, learned, hidden_columns(source, demands))
+    shown = PublishedColumns.of(source, learned, hidden_columns(source, demands))
     job.progress("describing groups", 0, None)
     spanned = _store_spans(engine, source, learned, shown, private)
     writers, suppressed = writers_of(engine, source, learned.tree, learned.public, job.hierarchies, demands.k)
@@ -74,7 +74,7 @@ def plan_kadet_table(job: Job) -> TablePlan:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PublishedColumns:
     """What becomes of the columns that are not described by spans."""
 
     target: str
@@ -82,7 +82,7 @@ class Shown:
     suppressed: tuple[str, ...]  # and those that leave as NULL
 
     @classmethod
-    def of(cls, source: Source, learned: ModelPlan, required: Sequence[str]) -> Shown:
+    def of(cls, source: Source, learned: ModelPlan, required: Sequence[str]) -> PublishedColumns:
         """required: the columns that something is required of; every span keeps that, and the judge has to see it."""
         assert source.target is not None
         told = {*required, *(learned.tree.attributes[number].name for number in learned.tree.used())}
@@ -107,7 +107,7 @@ class Shown:
 # -- the spans -------------------------------------------------------------------------------------------
 
 
-def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: Shown, private: Private) -> Name:
+def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: PublishedColumns, private: Private) -> Name:
     """One pass over the source: every row with its span, a public class beside it."""
     steps = Steps("r")
     tree = bound(engine, learned.tree, source.relation)
@@ -161,7 +161,13 @@ def _label(number: int) -> str:
 
 
 def _query(
-    engine: Engine, source: Source, public: Sequence[str], shown: Shown, private: Private, spanned: Name, labels: Name
+    engine: Engine,
+    source: Source,
+    public: Sequence[str],
+    shown: PublishedColumns,
+    private: Private,
+    spanned: Name,
+    labels: Name,
 ) -> exp.Select:
     """The rows as their spans describe them, one join; nobody is lost or changed."""
     told: dict[str, exp.Expr] = {name: column(_label(number), "l") for number, name in enumerate(public)}
@@ -175,13 +181,13 @@ def _query(
     return query.from_(spanned.table("s")).join(labels.table("l"), on=exp.and_(*same))
 
 
-def _risks(learned: ModelPlan, shown: Shown) -> tuple[Risk, ...]:
+def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[Risk, ...]:
     """Those of the tree; which private values it names makes no difference where the column leaves as it is."""
     kept = [risk for risk in learned.risks if risk is not model.RARE_VALUES]
     return (*kept, *((PRIVATE_VALUES,) if shown.kept else ()))
 
 
-def _steps(learned: ModelPlan, shown: Shown, classes: int, suppressed: str) -> tuple[str, ...]:
+def _steps(learned: ModelPlan, shown: PublishedColumns, classes: int, suppressed: str) -> tuple[str, ...]:
     listed = ", ".join(f'"{name}"' for name in shown.suppressed)
     return (
         *learned.steps,

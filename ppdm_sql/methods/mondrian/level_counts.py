@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdm_sql.methods.mondrian.partition_tables import KNOWN, OTHER, SQUARES, SUM, VALUE, WEIGHT, Cells, N
+from ppdm_sql.methods.mondrian.partition_tables import KNOWN, OTHER, SQUARES, SUM, VALUE, WEIGHT, N, PartitionCells
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.source.lines import Flags, Ints
 
@@ -51,7 +51,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Tally:
+class LevelCounts:
     """The counts of one attribute in every part, or of the attribute that was chosen in each."""
 
     part: Ints
@@ -112,7 +112,7 @@ class Tally:
         lower = running[np.searchsorted(ends, after)] - below
         return lower, running[np.searchsorted(ends, self.stops[segment] - 1)] - below - lower
 
-    def only(self, wanted: Flags) -> Tally:
+    def only(self, wanted: Flags) -> LevelCounts:
         """The segments that are wanted; everything is numbered anew."""
         if wanted.all():
             return self
@@ -139,7 +139,7 @@ class Columns:
     secrets: tuple[str, ...] = ()
 
 
-def take_tally(cells: Cells, columns: Columns, attribute: int | None) -> Tally:
+def take_tally(cells: PartitionCells, columns: Columns, attribute: int | None) -> LevelCounts:
     """Counts of an attribute in every part of the level, or (None) of the attribute chosen for each part."""
     others = list(dict.fromkeys([*([columns.classes] if columns.classes else []), *columns.secrets]))
     amounts = [N, *([WEIGHT] if cells.has_entity else []), *([KNOWN, SUM, SQUARES] if columns.numeric else [])]
@@ -155,7 +155,7 @@ def take_tally(cells: Cells, columns: Columns, attribute: int | None) -> Tally:
     for other in others[1:]:
         found = _sorted(cells.counts(attribute, other, [N]), cells.sizes[other])
         histograms[other] = Histogram(_numbers(found), found[OTHER], found[N], cells.sizes[other])
-    return Tally(
+    return LevelCounts(
         part=counted[PART][opening],
         code=counted[VALUE][opening],
         rows=summed(N),

@@ -25,8 +25,8 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.mondrian.level_counts import Columns
-from ppdm_sql.methods.mondrian.partition import Grower, Tree
-from ppdm_sql.methods.mondrian.partition_tables import KNOWN, SQUARES, SUM, Cells
+from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
+from ppdm_sql.methods.mondrian.partition_tables import KNOWN, SQUARES, SUM, PartitionCells
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
@@ -101,7 +101,7 @@ class _Table:
 
     axes: tuple[Axis, ...]
     coded: Coded
-    cells: Cells
+    cells: PartitionCells
     columns: Columns
     demands: Demands
     response: Response
@@ -140,13 +140,13 @@ def _is_numeric(axis: Axis) -> bool:
     return axis.line is not None and axis.size > _MOST_CLASSES
 
 
-def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis], columns: Columns) -> Cells:
+def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis], columns: Columns) -> PartitionCells:
     target = source.target if columns.numeric else None
     response = _load_response(engine, axes[target], coded.rows) if target is not None else None
     size_of = {coded.codes[name]: axis.size for name, axis in axes.items()}
     attributes = tuple(coded.codes[name] for name in source.quasi)
     kept = dict.fromkeys([*attributes, *([columns.classes] if columns.classes else []), *columns.secrets])
-    return Cells(
+    return PartitionCells(
         engine,
         coded,
         attributes,
@@ -176,7 +176,7 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> Name:
 
 
 @dataclass(frozen=True)
-class _Published:
+class _PublishedParts:
     labels: Name  # the table of what every part prints
     classes: int
     figures: Mapping[str, int | Fraction | str]
@@ -184,8 +184,8 @@ class _Published:
 
 
 def _publish(
-    engine: Engine, source: Source, table: _Table, tree: Tree, parts: Name, options: MondrianOptions
-) -> _Published:
+    engine: Engine, source: Source, table: _Table, tree: PartitionTree, parts: Name, options: MondrianOptions
+) -> _PublishedParts:
     """Loads the label of every part; parts that print the same are one class."""
     extents = table.cells.extents(parts)
     shown, place = np.unique(tree.emitted(options.max_parts)[extents[PART]], return_inverse=True)
@@ -201,7 +201,7 @@ def _publish(
     table_of_labels = _load_labels(engine, extents[PART], place, classes, labels)
     rows = np.bincount(place, weights=extents["n"]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
-    return _Published(table_of_labels, len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
+    return _PublishedParts(table_of_labels, len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
 
 
 def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> Name:
@@ -214,7 +214,7 @@ def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels:
 
 
 def _figures(
-    source: Source, table: _Table, tree: Tree, labels: Sequence[Labels], rows: Ints, sizes: Ints
+    source: Source, table: _Table, tree: PartitionTree, labels: Sequence[Labels], rows: Ints, sizes: Ints
 ) -> dict[str, int | Fraction | str]:
     figures: dict[str, int | Fraction | str] = {
         "parts": len(rows),
@@ -256,7 +256,7 @@ def _unchanged(engine: Engine, source: Source, table: _Table, name: str) -> exp.
 
 
 def _steps(
-    source: Source, table: _Table, tree: Tree, published: _Published, options: MondrianOptions
+    source: Source, table: _Table, tree: PartitionTree, published: _PublishedParts, options: MondrianOptions
 ) -> tuple[str, ...]:
     k = f"{table.demands.k} {'persons' if source.entity is not None else 'rows'}"
     rule = {

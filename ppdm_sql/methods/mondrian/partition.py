@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.methods.mondrian.level_counts import Columns, take_tally
-from ppdm_sql.methods.mondrian.partition_tables import Cells, Routes
+from ppdm_sql.methods.mondrian.partition_tables import PartitionCells, PartRoutes
 from ppdm_sql.methods.mondrian.split_quality import Response
-from ppdm_sql.methods.mondrian.splits import Children, Found, best_splits
+from ppdm_sql.methods.mondrian.splits import Children, SplitChoice, best_splits
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass
-class Tree:
+class PartitionTree:
     """Every part there ever was, in breadth-first order; node 0 is the whole table.
 
     first and stop: per node and attribute, the codes first .. stop - 1 its region allows.
@@ -100,14 +100,14 @@ class Generation:
 class Grower:
     """One run: what is split, and by which rule."""
 
-    cells: Cells
+    cells: PartitionCells
     axes: Sequence[Axis]
     demands: Demands
     response: Response
     columns: Columns
     progress: Progress
 
-    def grow(self, rows: int, most_levels: int | None = None) -> Tree:
+    def grow(self, rows: int, most_levels: int | None = None) -> PartitionTree:
         """The whole tree; in the end the working tables have every row in one of its leaves."""
         generations = [self._root(rows)]
         settled = 0
@@ -211,12 +211,12 @@ class Grower:
         children = Children.joined(several)
         return children.only(children.attribute == chosen[children.part]), gain
 
-    def _searched(self, number: int | None, attribute: Ints) -> Found:
+    def _searched(self, number: int | None, attribute: Ints) -> SplitChoice:
         tally = take_tally(self.cells, self.columns, number)
         return best_splits(tally, attribute, self.axes, self.demands, self.response)
 
 
-def _routes(current: Generation, children: Children, following: Generation) -> Routes:
+def _routes(current: Generation, children: Children, following: Generation) -> PartRoutes:
     """Where the rows go: into children, or, where a part was not split, out of the working table as they are."""
     target = -1 - (following.offset + np.arange(len(children.part)))
     target[following.active] = np.arange(len(following.active))
@@ -236,11 +236,11 @@ def _routes(current: Generation, children: Children, following: Generation) -> R
         "ppdm_last": children.stop[several] - 1,
         "ppdm_child": target[several],
     }
-    return Routes(np.arange(parts), attribute, cut, low, high, branches)
+    return PartRoutes(np.arange(parts), attribute, cut, low, high, branches)
 
 
-def _tree(generations: Sequence[Generation]) -> Tree:
-    return Tree(
+def _tree(generations: Sequence[Generation]) -> PartitionTree:
+    return PartitionTree(
         parent=np.concatenate([one.parent for one in generations]),
         first=np.concatenate([one.first for one in generations]),
         stop=np.concatenate([one.stop for one in generations]),

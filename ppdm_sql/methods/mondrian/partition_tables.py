@@ -35,7 +35,7 @@ _ARRAY = 1 << 16  # groups that are counted in an array however few rows there a
 
 
 @dataclass(frozen=True)
-class Routes:
+class PartRoutes:
     """Where the rows of a level go, per part: below the cut of an attribute to low, from it on to high.
 
     A part that is split into more than two has its children in `branches`: codes first .. last go to child.
@@ -51,7 +51,7 @@ class Routes:
 
 
 @dataclass
-class Cells:
+class PartitionCells:
     """Counts over the working tables, and the routing from level to level."""
 
     engine: Engine
@@ -185,7 +185,7 @@ class Cells:
 
     # -- routing -----------------------------------------------------------------------------------
 
-    def route(self, routes: Routes) -> None:
+    def route(self, routes: PartRoutes) -> None:
         """Sends every row of the level to its part of the next one, finished parts to a table of their own."""
         self._level += 1
         self._load(
@@ -213,7 +213,7 @@ class Cells:
             finished = exp.Not(this=exp.Paren(this=_open()))
             self._set_aside(exp.Select(expressions=kept).from_(following.table("w")).where(finished))
 
-    def _routed(self, routes: Routes, names: Sequence[str]) -> exp.Select:
+    def _routed(self, routes: PartRoutes, names: Sequence[str]) -> exp.Select:
         """The join drops rows that were finished on the level before: they have no route."""
         value = self._attribute_of("s")
         below = exp.If(this=exp.LT(this=value, expression=column("ppdm_cut", "s")), true=column("ppdm_low", "s"))

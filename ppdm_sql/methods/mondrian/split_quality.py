@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.methods.mondrian.level_counts import Tally
+from ppdm_sql.methods.mondrian.level_counts import LevelCounts
 from ppdm_sql.source.lines import Flags, Ints
 
 Floats = NDArray[np.float64]
@@ -25,13 +25,13 @@ class Response(Protocol):
 
     chooses_attribute: bool  # whether costs of different attributes can be compared
 
-    def preferred(self, tally: Tally) -> Flags:
+    def preferred(self, tally: LevelCounts) -> Flags:
         """Per cell, whether a cut after it is worth looking at first."""
 
-    def of_cuts(self, tally: Tally, after: Ints) -> tuple[Ints, Floats]:
+    def of_cuts(self, tally: LevelCounts, after: Ints) -> tuple[Ints, Floats]:
         """Cost and gain of cutting after these cells (rising)."""
 
-    def of_groups(self, tally: Tally, group: Ints, number: int) -> tuple[Ints, Floats]:
+    def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         """Cost and gain per segment of splitting it into its groups of cells (group: per cell, rising)."""
 
 
@@ -40,14 +40,14 @@ class Evenness:
 
     chooses_attribute = False
 
-    def preferred(self, tally: Tally) -> Flags:
+    def preferred(self, tally: LevelCounts) -> Flags:
         return np.ones(len(tally.part), dtype=bool)
 
-    def of_cuts(self, tally: Tally, after: Ints) -> tuple[Ints, Floats]:
+    def of_cuts(self, tally: LevelCounts, after: Ints) -> tuple[Ints, Floats]:
         total = tally.totals(tally.rows)[tally.segment[after]]
         return np.abs(2 * tally.up_to(tally.rows)[after] - total), total.astype(np.float64)
 
-    def of_groups(self, tally: Tally, group: Ints, number: int) -> tuple[Ints, Floats]:
+    def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         total = tally.totals(tally.rows)
         return np.zeros_like(total), total.astype(np.float64)
 
@@ -57,7 +57,7 @@ class ClassEntropy:
 
     chooses_attribute = True
 
-    def preferred(self, tally: Tally) -> Flags:
+    def preferred(self, tally: LevelCounts) -> Flags:
         """Cuts where the class changes: between cells that are not both of one and the same class."""
         classes = tally.classes
         assert classes is not None
@@ -68,7 +68,7 @@ class ClassEntropy:
         same = pure[1:] & pure[:-1] & (only[1:] == only[:-1])
         return np.append(~same, True)
 
-    def of_cuts(self, tally: Tally, after: Ints) -> tuple[Ints, Floats]:
+    def of_cuts(self, tally: LevelCounts, after: Ints) -> tuple[Ints, Floats]:
         assert tally.classes is not None
         left, whole = np.zeros(len(after)), np.zeros(len(after))
         for here, lower, upper in tally.sides(tally.classes, after):
@@ -76,7 +76,7 @@ class ClassEntropy:
             whole[here] = _bits(lower + upper)
         return _per_row(left, tally.totals(tally.rows)[tally.segment[after]]), whole - left
 
-    def of_groups(self, tally: Tally, group: Ints, number: int) -> tuple[Ints, Floats]:
+    def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         assert tally.classes is not None
         bits = np.zeros(number)
         for here, counts in tally.classes.grouped(group, number):
@@ -108,24 +108,24 @@ class SquaredError:
 
     chooses_attribute = True
 
-    def preferred(self, tally: Tally) -> Flags:
+    def preferred(self, tally: LevelCounts) -> Flags:
         return np.ones(len(tally.part), dtype=bool)
 
-    def of_cuts(self, tally: Tally, after: Ints) -> tuple[Ints, Floats]:
+    def of_cuts(self, tally: LevelCounts, after: Ints) -> tuple[Ints, Floats]:
         segment = tally.segment[after]
         known, total, squares = (amount[segment] for amount in _centred(tally, None))
         lower = [tally.up_to(amount)[after] for amount in _centred(tally, tally.segment)]
         left = _error(*lower) + _error(known - lower[0], total - lower[1], squares - lower[2])
         return _share(left, _error(known, total, squares))
 
-    def of_groups(self, tally: Tally, group: Ints, number: int) -> tuple[Ints, Floats]:
+    def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         opening = np.searchsorted(group, np.arange(number))
         errors = _error(*(np.add.reduceat(amount, opening) for amount in _centred(tally, tally.segment)))
         left = np.add.reduceat(errors, group[tally.starts])
         return _share(left, _error(*_centred(tally, None)))
 
 
-def _centred(tally: Tally, segment: Ints | None) -> tuple[Ints, Ints, Ints]:
+def _centred(tally: LevelCounts, segment: Ints | None) -> tuple[Ints, Ints, Ints]:
     """Counts, sums and squares with the whole number nearest to the part's mean taken off every value.
 
     Exact, and it keeps the later division from losing a small spread around a large mean.

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.methods.mondrian.level_counts import Tally
+from ppdm_sql.methods.mondrian.level_counts import LevelCounts
 from ppdm_sql.methods.mondrian.split_quality import Evenness, Response
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.source.lines import Flags, Ints
 
 _NONE = np.iinfo(np.int64).max
-Costs = Callable[[Tally, Ints], Ints]
+Costs = Callable[[LevelCounts, Ints], Ints]
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Children:
 
 
 @dataclass(frozen=True)
-class Found:
+class SplitChoice:
     """Per segment of a tally its best split: by a cut after a cell, or along a hierarchy level."""
 
-    tally: Tally
+    tally: LevelCounts
     attribute: Ints
     cut: Ints  # -1: no cut
     level: Ints  # -1: no level
@@ -104,10 +104,12 @@ class Found:
         )
 
 
-def best_splits(tally: Tally, attribute: Ints, axes: Sequence[Axis], demands: Demands, response: Response) -> Found:
+def best_splits(
+    tally: LevelCounts, attribute: Ints, axes: Sequence[Axis], demands: Demands, response: Response
+) -> SplitChoice:
     """Per segment the best allowable split of its attribute, if it has one."""
     number = len(tally.starts)
-    found = Found(
+    found = SplitChoice(
         tally,
         attribute,
         cut=np.full(number, -1, dtype=np.int64),
@@ -124,7 +126,7 @@ def best_splits(tally: Tally, attribute: Ints, axes: Sequence[Axis], demands: De
     return found
 
 
-def _kinds(tally: Tally, attribute: Ints, axes: Sequence[Axis]) -> tuple[Flags, Flags]:
+def _kinds(tally: LevelCounts, attribute: Ints, axes: Sequence[Axis]) -> tuple[Flags, Flags]:
     """Per segment whether it is split along its hierarchy; per cell whether a cut after it is a candidate."""
     has_tree = np.array([axis.hierarchy is not None for axis in axes])[attribute]
     null = np.array([axis.size if axis.null_code is None else axis.null_code for axis in axes])[attribute]
@@ -139,7 +141,7 @@ def _kinds(tally: Tally, attribute: Ints, axes: Sequence[Axis]) -> tuple[Flags, 
 # -- along a hierarchy -----------------------------------------------------------------------------------
 
 
-def _split_by_branches(found: Found, wanted: Flags, axis: Axis, demands: Demands, response: Response) -> None:
+def _split_by_branches(found: SplitChoice, wanted: Flags, axis: Axis, demands: Demands, response: Response) -> None:
     tally = found.tally.only(wanted)
     level = axis.splitting_level(tally.code[tally.starts], tally.code[tally.stops - 1])
     group, opening = _branch_groups(tally, axis, level)
@@ -151,7 +153,7 @@ def _split_by_branches(found: Found, wanted: Flags, axis: Axis, demands: Demands
     found.level[place], found.cost[place], found.gain[place] = level[fine], cost[fine], gain[fine]
 
 
-def _branch_groups(tally: Tally, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
+def _branch_groups(tally: LevelCounts, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
     """Cells grouped by the label they have on their segment's level; and the first cell of each group."""
     label = axis.branches[level[tally.segment], tally.code]
     new = np.ones(len(label), dtype=bool)
@@ -162,7 +164,9 @@ def _branch_groups(tally: Tally, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
 # -- by cuts ---------------------------------------------------------------------------------------------
 
 
-def _split_by_cuts(found: Found, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response) -> None:
+def _split_by_cuts(
+    found: SplitChoice, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response
+) -> None:
     """The response's best among the allowable cuts it prefers; where there is none, the most even one."""
     candidates = candidates & demands.cuts(found.tally)
     segments = np.zeros(len(found.tally.starts), dtype=bool)
@@ -188,7 +192,7 @@ def _split_by_cuts(found: Found, candidates: Flags, by_cuts_only: Flags, demands
     found.cut[place], found.cost[place], found.gain[place] = cell[cut[fine]], cost, gain
 
 
-def _first_allowed(tally: Tally, candidates: Flags, costs: Costs, demands: Demands) -> Ints:
+def _first_allowed(tally: LevelCounts, candidates: Flags, costs: Costs, demands: Demands) -> Ints:
     """Per segment the cheapest candidate whose two sides meet what is required of the sensitive columns.
 
     The cheapest one passes nearly always, so it is tried alone; only where it fails are all others of its
@@ -214,7 +218,7 @@ def _first_allowed(tally: Tally, candidates: Flags, costs: Costs, demands: Deman
     return best
 
 
-def _cheapest(tally: Tally, after: Ints, cost: Ints) -> Ints:
+def _cheapest(tally: LevelCounts, after: Ints, cost: Ints) -> Ints:
     """Per segment the candidate of least cost, of equal ones the first; -1 where there is none."""
     best = np.full(len(tally.starts), -1, dtype=np.int64)
     if not len(after):

@@ -12,7 +12,7 @@ from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.mondrian.level_counts import Histogram, Tally
+from ppdm_sql.methods.mondrian.level_counts import Histogram, LevelCounts
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.policy.words import many
@@ -72,13 +72,13 @@ class Demands:
     k: int
     secrets: tuple[Secret, ...] = ()
 
-    def groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+    def groups(self, tally: LevelCounts, group: Ints, number: int) -> Flags:
         """Per group of cells (rising, -1: none), whether it may be a part."""
         inside = group >= 0
         persons = np.bincount(group[inside], weights=tally.persons[inside], minlength=number)
         return np.asarray(persons >= self.k) & self.secret_groups(tally, group, number)
 
-    def secret_groups(self, tally: Tally, group: Ints, number: int) -> Flags:
+    def secret_groups(self, tally: LevelCounts, group: Ints, number: int) -> Flags:
         """The same without k."""
         fine = np.ones(number, dtype=bool)
         for secret, histogram in self._pairs(tally):
@@ -86,7 +86,7 @@ class Demands:
                 fine[here] &= secret.holds(counts)
         return fine
 
-    def cuts(self, tally: Tally) -> Flags:
+    def cuts(self, tally: LevelCounts) -> Flags:
         """Per cell, whether a cut after it leaves k on both sides."""
         lower = tally.up_to(tally.persons)
         upper = np.repeat(tally.totals(tally.persons), tally.stops - tally.starts) - lower
@@ -94,7 +94,7 @@ class Demands:
         fine[tally.stops - 1] = False  # nothing is above it: with k = 0 nobody would notice
         return fine
 
-    def secret_cuts(self, tally: Tally, after: Ints) -> Flags:
+    def secret_cuts(self, tally: LevelCounts, after: Ints) -> Flags:
         """Per cut after one of these cells, whether both sides meet what is required of the sensitive columns."""
         fine = np.ones(len(after), dtype=bool)
         for secret, histogram in self._pairs(tally):
@@ -102,7 +102,7 @@ class Demands:
                 fine[here] &= secret.holds(lower) & secret.holds(upper)
         return fine
 
-    def _pairs(self, tally: Tally) -> Sequence[tuple[Secret, Histogram]]:
+    def _pairs(self, tally: LevelCounts) -> Sequence[tuple[Secret, Histogram]]:
         return list(zip(self.secrets, tally.secrets, strict=True))
 
     def check_whole(self, rows: int, persons: int, of_persons: bool) -> None:

@@ -30,7 +30,7 @@ _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Shown:
+class RecodedColumn:
     """What is published of a column: the group of every code, and the text of every group (None is NULL)."""
 
     groups: tuple[int, ...]
@@ -93,18 +93,18 @@ class Column:
 
     # -- what may be published ---------------------------------------------------------------------
 
-    def shown(self, splits: Splits, *, absorb: bool, paper: bool) -> Shown:
+    def shown(self, splits: Splits, *, absorb: bool, paper: bool) -> RecodedColumn:
         """The column as coarse as these splits allow."""
         if self.ordered:
             return self._numbers(splits.pairs, absorb, paper)
         if splits.multiway:
             return self.as_it_is()
         groups = recode_categories(self.axis.size, splits.branches)
-        return Shown(groups, *self._labels(groups))
+        return RecodedColumn(groups, *self._labels(groups))
 
-    def as_it_is(self) -> Shown:
+    def as_it_is(self) -> RecodedColumn:
         texts = (*self.axis.texts, *((None,) if self.axis.null_code is not None else ()))
-        return Shown(tuple(range(self.axis.size)), texts, True)
+        return RecodedColumn(tuple(range(self.axis.size)), texts, True)
 
     def constant(self, marker: str, *, mean: bool) -> tuple[str | None, bool]:
         """What stands in every row when no tree looks at the column, and whether the column keeps its type."""
@@ -128,12 +128,12 @@ class Column:
         zoned = self.axis.texts[0].endswith("+00") and self.axis.info.kind is Kind.TIMESTAMP
         return f"{text} 00:00:00+00" if zoned and ":" not in text else text
 
-    def _numbers(self, pairs: Sequence[Pair], absorb: bool, paper: bool) -> Shown:
+    def _numbers(self, pairs: Sequence[Pair], absorb: bool, paper: bool) -> RecodedColumn:
         fits = self._fits if self.axis.info.kind is Kind.FLOAT else None
         rows = [int(n) for n in self.axis.rows]
         found = recode_numbers(self.ticks, rows, pairs, grid=1, absorb=absorb, paper=paper, fits=fits)
         whole = [tick if isinstance(tick, int) else Fraction(tick) // 1 for tick in found.published]
-        return Shown(found.groups, tuple(self.text(tick) for tick in whole), True, found.kept)
+        return RecodedColumn(found.groups, tuple(self.text(tick) for tick in whole), True, found.kept)
 
     def _fits(self, tick: Number) -> bool:
         """Whether the type's nearest number prints as this one."""
@@ -144,7 +144,7 @@ class Column:
 
     # -- words -------------------------------------------------------------------------------------
 
-    def names(self, splits: Splits, shown: Shown) -> Names:
+    def names(self, splits: Splits, shown: RecodedColumn) -> Names:
         label = [] if self.ordered else [shown.texts[group] for group in shown.groups]
         return Names({pair: self._threshold(*pair) for pair in splits.pairs}, label)
 
@@ -160,7 +160,7 @@ class Column:
             half = Decimal(line.write(total * line.grain)) / 2
             return format(half.normalize() if half else Decimal(0), "f")
 
-    def places(self, shown: Shown) -> list[list[object]]:
+    def places(self, shown: RecodedColumn) -> list[list[object]]:
         """Per label the places of its values in the column's order, for ties between subsets."""
         return [
             [text, [code for code, one in enumerate(shown.groups) if one == group]]

@@ -59,7 +59,7 @@ def check_skipping(policy: Policy, options: TppOptions) -> None:
 
 
 @dataclass(frozen=True)
-class Table:
+class TppInputs:
     """The source as codes, the columns that trees may split, the trees, and the rules."""
 
     coded: Coded
@@ -70,7 +70,7 @@ class Table:
     marker: str
 
 
-def read_inputs(job: Job, options: TppOptions) -> Table:
+def read_inputs(job: Job, options: TppOptions) -> TppInputs:
     """Everything the search works on, checked."""
     engine, source, secret = job.engine, job.source, job.sensitive
     _check_roles(source, job.hierarchies)
@@ -96,7 +96,7 @@ def read_inputs(job: Job, options: TppOptions) -> Table:
         if tree.model is not None:
             check_source(engine, source, tree.model, builder_of(tree.model), job.progress)
     checker = Checker(engine, coded, job.k, secrets, job.counts_persons, fixed)
-    return Table(coded, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
+    return TppInputs(coded, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
 
 
 def _axes(job: Job, names: Sequence[str]) -> dict[str, Axis]:

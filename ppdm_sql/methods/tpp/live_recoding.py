@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.methods.live_rules import GROUP, HIGH, LOW, MATCH, SHOWN, Live, Rules, rule_key
-from ppdm_sql.methods.tpp.columns import Shown
-from ppdm_sql.methods.tpp.inputs import Table
+from ppdm_sql.methods.live_rules import GROUP, HIGH, LOW, MATCH, SHOWN, ColumnRules, Live, rule_key
+from ppdm_sql.methods.tpp.columns import RecodedColumn
+from ppdm_sql.methods.tpp.inputs import TppInputs
 from ppdm_sql.methods.tpp.recoding_check import GROUP as RECODED
 from ppdm_sql.methods.tpp.recoding_check import TEXT
 from ppdm_sql.source.encode import CODE, VALUE
@@ -24,8 +24,8 @@ from ppdm_sql.statements.names import aliased, column
 def live_recoding(
     engine: Engine,
     source: Source,
-    table: Table,
-    shown: Mapping[str, Shown],
+    table: TppInputs,
+    shown: Mapping[str, RecodedColumn],
     constants: Mapping[str, tuple[str | None, bool]],
 ) -> Live:
     """The rules of every quasi-identifier; shown: those that are recoded, whose groups are loaded with their texts."""
@@ -44,7 +44,7 @@ def typed(engine: Engine, info: ColumnInfo, value: exp.Expr) -> exp.Expr:
     return exp.Cast(this=value, to=exp.DataType.build(info.declared, dialect=engine.dialect))
 
 
-def _recoded(engine: Engine, info: ColumnInfo, table: Table, shown: Shown) -> Rules:
+def _recoded(engine: Engine, info: ColumnInfo, table: TppInputs, shown: RecodedColumn) -> ColumnRules:
     text: exp.Expr = column(TEXT, "g")
     ranged = info.kind.is_ordered
     value = exp.Min(this=text) if ranged else text
@@ -56,17 +56,17 @@ def _recoded(engine: Engine, info: ColumnInfo, table: Table, shown: Shown) -> Ru
     # from the groups on: of NULL there is a group, and no value
     query = query.from_(table.checker.table(info.name).table("g"))
     query = query.join(table.columns[info.name].axis.lookup.table.table("l"), on=same, join_type="left")
-    return Rules(query.group_by(column(RECODED, "g")) if ranged else query, ranged)
+    return ColumnRules(query.group_by(column(RECODED, "g")) if ranged else query, ranged)
 
 
-def _as_it_is(engine: Engine, info: ColumnInfo, table: Table) -> Rules:
+def _as_it_is(engine: Engine, info: ColumnInfo, table: TppInputs) -> ColumnRules:
     """A response that is a quasi-identifier too: each value that was there, and no other."""
     ranged = info.kind.is_ordered
     value = column(VALUE, "l")
     picked = [*_taken(engine, ranged), aliased(column(CODE, "l"), GROUP)]
     shown = aliased(exp.Min(this=value) if ranged else value, SHOWN)
     query = exp.Select(expressions=[*picked, shown]).from_(table.columns[info.name].axis.lookup.table.table("l"))
-    return Rules(query.group_by(column(CODE, "l")) if ranged else query, ranged)
+    return ColumnRules(query.group_by(column(CODE, "l")) if ranged else query, ranged)
 
 
 def _taken(engine: Engine, ranged: bool) -> list[exp.Expr]:

@@ -26,8 +26,8 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
-from ppdm_sql.methods.tpp.columns import Shown, Splits, splits_of
-from ppdm_sql.methods.tpp.inputs import Table, TppOptions, check_skipping, read_inputs
+from ppdm_sql.methods.tpp.columns import RecodedColumn, Splits, splits_of
+from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
@@ -101,7 +101,7 @@ class _State:
 
     expanded: tuple[tuple[int, ...], ...]
     splits: Mapping[str, Splits]
-    shown: Mapping[str, Shown]
+    shown: Mapping[str, RecodedColumn]
 
     @property
     def recoding(self) -> dict[str, tuple[int, ...]]:
@@ -114,7 +114,7 @@ class _Search:
 
     engine: Engine
     source: Source
-    table: Table
+    table: TppInputs
     options: TppOptions
     progress: Progress
     closed: list[int] = field(default_factory=list)
@@ -193,7 +193,9 @@ class _Published:
     smallest_with_response: int | None
 
 
-def _published(source: Source, table: Table, state: _State, closed: Sequence[int], options: TppOptions) -> _Published:
+def _published(
+    source: Source, table: TppInputs, state: _State, closed: Sequence[int], options: TppOptions
+) -> _Published:
     constants = {
         name: table.columns[name].constant(table.marker, mean=options.mean)
         for name in source.quasi
@@ -214,7 +216,7 @@ def _published(source: Source, table: Table, state: _State, closed: Sequence[int
     return _Published(constants, patterns, smallest)
 
 
-def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> Name:
+def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> Name:
     """What is published of every group, and the number of every class."""
     import pyarrow as pa
 
@@ -228,7 +230,13 @@ def _load(engine: Engine, table: Table, state: _State, classes: Classes) -> Name
 
 
 def _query(
-    engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, private: Private, classes: Name
+    engine: Engine,
+    source: Source,
+    table: TppInputs,
+    told_of: _Published,
+    state: _State,
+    private: Private,
+    classes: Name,
 ) -> exp.Select:
     """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
     used = list(state.shown)
@@ -244,7 +252,9 @@ def _query(
     return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
-def _column(engine: Engine, source: Source, table: Table, told_of: _Published, state: _State, name: str) -> exp.Expr:
+def _column(
+    engine: Engine, source: Source, table: TppInputs, told_of: _Published, state: _State, name: str
+) -> exp.Expr:
     info = source.info(name)
     if name in table.coded.passed:
         copy = column(table.coded.passed[name], "c")
@@ -259,7 +269,7 @@ def _column(engine: Engine, source: Source, table: Table, told_of: _Published, s
 # -- what is told ----------------------------------------------------------------------------------------
 
 
-def _boundaries(table: Table, state: _State) -> tuple[int, int, int]:
+def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
     """Boundary values of all nodes: how many, how many that few people hold, how many published as they are."""
     every, rare, kept = set(), set(), set()
     for name, splits in state.splits.items():
@@ -271,7 +281,7 @@ def _boundaries(table: Table, state: _State) -> tuple[int, int, int]:
     return len(every), len(rare), len(kept)
 
 
-def _risks(table: Table, state: _State) -> tuple[Risk, ...]:
+def _risks(table: TppInputs, state: _State) -> tuple[Risk, ...]:
     every, rare, _ = _boundaries(table, state)
     message = (
         f"{rare} of {every} boundary values of the trees are held by fewer than {max(table.checker.k, 2)} people, "
@@ -287,7 +297,9 @@ def _risks(table: Table, state: _State) -> tuple[Risk, ...]:
     )
 
 
-def _figures(table: Table, state: _State, published: _Published, classes: Classes) -> dict[str, int | Fraction | str]:
+def _figures(
+    table: TppInputs, state: _State, published: _Published, classes: Classes
+) -> dict[str, int | Fraction | str]:
     every, rare, kept = _boundaries(table, state)
     figures: dict[str, int | Fraction | str] = {
         "smallest class": int(classes.sizes.min()),
@@ -320,7 +332,7 @@ def _accuracy(tree: Preserved, expanded: Sequence[int]) -> Fraction:
     return Fraction(right, int(root.sum()))
 
 
-def _steps(table: Table, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
+def _steps(table: TppInputs, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
     why = "one split more would break a requirement" if stopped else "the trees are as large as they may be"
     grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
     return (
