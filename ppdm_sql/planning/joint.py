@@ -3,7 +3,7 @@
 For every live release of a source a link table is kept in schema ppdm: which row (by a salted hash of its
 key) is in which class.  Somebody who holds several releases can tell rows apart that share no class in all
 of them, so the classes are joined along the keys; a joint class of fewer than k, or rows that only one of
-the releases has in a number below k, is a breach (THREATS: differencing, composition).  A row whose person is
+the releases has in a number below k, is a breach (differencing, composition).  A row whose person is
 not known (NULL) counts for nobody, as in a release by itself.
 
 Two releases are joined in two turns: along the keys of their rows, and then, for what that leaves over on both

@@ -1,4 +1,4 @@
-"""DuckDB opened as THREATS.md asks: files, variables, settings, spilled rows and locks.  M8, M9, M13, M14, M15."""
+"""DuckDB opened locked down: files, variables, settings, spilled rows and locks.  M8, M9, M13, M14, M15."""
 
 from __future__ import annotations
 

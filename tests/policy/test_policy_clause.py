@@ -151,7 +151,7 @@ def test_requirements_keep_their_order():
     assert policy_of(clause).requirements == (Closeness(Fraction(1, 2)), KAnonymity(3), DistinctDiversity(2))
 
 
-# What THREATS section 5 calls "no coercion", and more.
+# No coercion: a number is no text, and more.
 NOT_WHOLE = [
     "yes", "012", "1e3", "1e30", "-1", "+5", "2.5", "5.", ".5", '"5"', "'5'", "true", "null", "0", "1", "1_000",
     "0x10", "10abc", "1000000001", "99999999999999999999999999", "5'5'", "$$5$$", "five", "NaN", "infinity", "*",

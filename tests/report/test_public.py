@@ -1,4 +1,4 @@
-"""Who may know what: canaries that no page may hold, and counts that the public page does not give (THREATS A20)."""
+"""Who may know what: canaries that no page may hold, and counts that the public page does not give."""
 
 from __future__ import annotations
 
