@@ -139,7 +139,7 @@ def bins_case(attribute: Attribute, bins: NumericDomain, plain: exp.Expr, result
 
     >>> age = Attribute("age", Kind.INTEGER, True)
     >>> codes = [exp.Literal.number(code) for code in range(4)]
-    >>> bins_case(age, Bins((Decimal(20), Decimal(30))), column("age"), codes).sql("duckdb")
+    >>> bins_case(age, NumericDomain((Decimal(20), Decimal(30))), column("age"), codes).sql("duckdb")
     'CASE WHEN "age" IS NULL THEN 3 WHEN "age" < 30 THEN CASE WHEN "age" < 20 THEN 0 ELSE 1 END ELSE 2 END'
     """
 
@@ -206,7 +206,7 @@ def code_case(attribute: Attribute, domain: Domain, engine: Engine | None, table
 def fit_boundary(boundary: Boundary, attribute: Attribute) -> Boundary:
     """A boundary for a column of another type than the model was learned from: every value stays on its side of it.
 
-    >>> fitted_boundary(Decimal("30.5"), Attribute("age", Kind.INTEGER, True))
+    >>> fit_boundary(Decimal("30.5"), Attribute("age", Kind.INTEGER, True))
     Decimal('31')
     """
     places = 0 if attribute.kind is Kind.INTEGER else attribute.scale

@@ -30,7 +30,7 @@ def displacement_of(info: ColumnInfo, held: Mapping[object, int], shown: Mapping
     """Of a column's values and rows before and after; NULL, NaN and infinities have no place and are left out.
 
     >>> age = ColumnInfo("age", Kind.INTEGER, "INTEGER")
-    >>> coupled(age, {10: 1, 20: 1, 30: 1, 40: 1}, {15: 2, 35: 2})
+    >>> displacement_of(age, {10: 1, 20: 1, 30: 1, 40: 1}, {15: 2, 35: 2})
     Moved(open_share=Fraction(1, 3), moved=Fraction(1, 6))
     """
     before, after = _line(info, held), _line(info, shown)

@@ -87,7 +87,7 @@ def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain
 def match_columns(declared: Mapping[str, Declared], names: Iterable[str], lacks: str) -> dict[str, Declared]:
     """What was declared, by the names that the columns have: a word means a column as it does in SQL.
 
-    >>> matched({"AGE": (Fraction(0), Fraction(9))}, ["age", "ward"], "there is no column")
+    >>> match_columns({"AGE": (Fraction(0), Fraction(9))}, ["age", "ward"], "there is no column")
     {'age': (Fraction(0, 1), Fraction(9, 1))}
     """
     known = dict.fromkeys(names)

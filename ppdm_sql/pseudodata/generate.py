@@ -55,7 +55,7 @@ class GenerationOrder:
 def choices(order: GenerationOrder) -> list[str]:
     """What was chosen of the things that PGEN leaves open, where it is not what the paper does.
 
-    >>> choices(Order()), choices(Order(numbers="midpoint", bands="width"))
+    >>> choices(GenerationOrder()), choices(GenerationOrder(numbers="midpoint", bands="width"))
     ([], ['numbers at the midpoint', 'bands by width'])
     """
     numbers = [] if order.numbers == "uniform" else [f"numbers at the {order.numbers}"]

@@ -137,5 +137,8 @@ def test_rare_and_raw_are_as_for_trees(clinic):
     assert called(*train, "--rare", "101", "--json")[0] == 0
     assert "town 1" not in called("model", "show", "r", "--as", "json")[1]
     assert called(*train, "--option", "laplce=3") == (2, "naive_bayes has no option laplce: did you mean laplace?")
-    assert called(*train, "--option", "numeric=norm") == (2, "numeric is bins or gaussian, not norm")
+    assert called(*train, "--option", "numeric=norm") == (
+        2,
+        "numeric of naive_bayes must be bins or gaussian, not norm",
+    )
     assert called(*train, "--raw", "--rare", "3")[0] == 2

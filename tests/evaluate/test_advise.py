@@ -77,7 +77,7 @@ def test_the_advice_is_near_the_best_and_loses_least_there(rows, tested):
     points = points_from(rows)
     usable = [one for one in points if one.status == "measured" and one.holds]
     if not usable:
-        with pytest.raises(RequirementBreached, match="no method can publish this table as required"):
+        with pytest.raises(RequirementBreached, match="no algorithm can publish this table as required"):
             the_best(points, tested)
         return
     best = the_best(points, tested)
@@ -224,7 +224,9 @@ def test_a_small_table_is_tried_whole_and_nothing_weaker_than_asked(session):
 
 
 def test_where_nothing_can_be_published_it_says_why(session):
-    with pytest.raises(RequirementBreached, match=r"^no method can publish this table as required: mondrian: .*5000"):
+    with pytest.raises(
+        RequirementBreached, match=r"^no algorithm can publish this table as required: mondrian: .*5000"
+    ):
         session.advise(POLICY.replace("TARGET", "INSENSITIVE").replace("k = 4", "k = 5000"))
 
 

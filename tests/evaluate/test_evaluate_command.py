@@ -142,9 +142,7 @@ def test_a_wrong_call_is_told_and_exits_with_2(ppdm, arguments, told):
 def test_one_release_of_several_without_target(ppdm):
     code, out, _ = ppdm("evaluate", "both.sql", "--release", "towns_open", "--svg", "loss.svg")
     assert code == 0
-    assert out.splitlines()[0].endswith(
-        "300 rows; no TARGET beside the quasi-identifiers, or no learner: accuracy is left out"
-    )
+    assert out.splitlines()[0].endswith("300 rows; no accuracy: the policy has no TARGET, or the learner is none")
     assert "information loss" in Path("loss.svg").read_text(encoding="utf-8")
 
 
@@ -173,7 +171,7 @@ def test_advice_prints_the_statement_and_why(ppdm):
     code, out, err = ppdm("advise", "--table", "people", "--quasi", "age", "--k", "400", "--json")
     assert code == 1
     assert json.loads(out)["exit_code"] == 1
-    assert "no method can publish this table as required" in err
+    assert "no algorithm can publish this table as required" in err
 
 
 @pytest.mark.wide

@@ -70,7 +70,7 @@ def outcome(session: Session, number: int) -> str:
         assert must_or_may_be_refused(case)
         return "refused"
     assert not unfit(case), "a NULL or NaN among numbers has no place in an interval"
-    names = [item["name"] for item in release.record.columns]
+    names = list(release.record.columns)
     rows = [dict(zip(names, row, strict=True)) for row in session.engine.fetch(release.query)]
     check_rows(case, sorted(rows, key=lambda row: row[ID]), release.manifest["patterns"])
     check_requirements(case, rows)

@@ -103,9 +103,9 @@ def test_rules_are_told_in_words_and_in_their_order():
 
 def test_a_rule_list_tells_how_many_rows_it_saw():
     kind = kind_named("rules")
-    assert kind.counted(RULES) == 100
+    assert kind.row_count(RULES) == 100
     covered = ConjunctiveRules((AGE,), ILL, ("no", "yes"), (Rule((Missing(0),), (0, 3)), Rule((), (0, 3))))
-    assert kind.counted(covered) == 3  # nothing was left: the last rule counts everybody
+    assert kind.row_count(covered) == 3  # nothing was left: the last rule counts everybody
 
 
 def test_what_a_kind_has_not_is_refused():

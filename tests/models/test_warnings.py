@@ -57,9 +57,9 @@ def test_pseudo_rows_are_told_from_people(session, engine, make_table):
         inducer="c45",
         source="e",
     )
-    assert "learned from pseudo-rows" in found.warning
+    assert "trained on synthetic rows" in found.warning
     assert not found.record.is_raw
-    assert "learned from pseudo-rows" in session.train("mine", "e", "ill", rare=1).warning
+    assert "trained on synthetic rows" in session.train("mine", "e", "ill", rare=1).warning
     raw = session.train("raw", "people", "ill", rare=1)
     assert raw.record.is_raw
     assert "NOT anonymized" in raw.warning

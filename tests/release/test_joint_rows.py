@@ -146,7 +146,7 @@ def test_a_plan_that_only_reads_finds_the_same_people(tmp_path):
         session.publish(table("open", "x", "IDENTIFIER (pid)", k=30))
     with ppdm_sql.connect(file, read_only=True) as session:
         held = [
-            session.plan(table("open", quasi, "IDENTIFIER (pid)", k=30)).joint[0]["breaching_classes"]
+            session.plan(table("open", quasi, "IDENTIFIER (pid)", k=30)).joint[0].breaching_classes
             for quasi in ("x", "y")
         ]
     assert held == [0, 4]
