@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test test-wide test-all test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +40,9 @@ test: $(VENV)/.test ## Every feature on DuckDB and PostgreSQL, with few random c
 
 test-wide: $(VENV)/.test ## What make test leaves out: more cases, kills, full disks, the report in a browser
 	$(PYTEST) -m "wide and not spark"
+
+test-browser: $(VENV)/.test ## The part of make test-wide that opens the report in a browser; skips without chromium
+	$(BIN)/python -m pytest tests/report/test_browser.py
 
 test-all: test test-wide test-spark ## Everything but make nightly
 

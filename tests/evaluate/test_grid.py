@@ -277,8 +277,8 @@ def test_a_target_of_numbers_is_predicted_as_one(clinic):
 @pytest.mark.wide
 def test_every_fold_counts(clinic, monkeypatch):
     asked = []
-    scored = points.Bench.score
-    monkeypatch.setattr(points.Bench, "score", lambda self, *a: asked.append(scored(self, *a)) or asked[-1])
+    scored = points.EvaluationBench.score
+    monkeypatch.setattr(points.EvaluationBench, "score", lambda self, *a: asked.append(scored(self, *a)) or asked[-1])
     found = grid(clinic, methods=("kactus2",), grid=("k=5",), protocol="kfold:3", learner="naive_bayes")
     raw, released = asked[:3], asked[3:]
     assert len(released) == 3
