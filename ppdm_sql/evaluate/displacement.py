@@ -31,7 +31,7 @@ def displacement_of(info: ColumnInfo, held: Mapping[object, int], shown: Mapping
 
     >>> age = ColumnInfo("age", Kind.INTEGER, "INTEGER")
     >>> displacement_of(age, {10: 1, 20: 1, 30: 1, 40: 1}, {15: 2, 35: 2})
-    Moved(open_share=Fraction(1, 3), moved=Fraction(1, 6))
+    Displacement(open_share=Fraction(1, 3), moved=Fraction(1, 6))
     """
     before, after = _line(info, held), _line(info, shown)
     rows, released = sum(count for _, count in before), sum(count for _, count in after)
