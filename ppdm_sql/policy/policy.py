@@ -91,6 +91,7 @@ class Policy:
     supersedes: bool = False
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
+    suppress: Fraction = Fraction(0)  # SUPPRESS AT MOST p %: the share of the rows that may be left out
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 

@@ -56,6 +56,8 @@ class Case:
     entity: str | None = None
     options: dict = field(default_factory=dict)
     identity: str = "id"
+    seed: int = 0
+    suppress: Fraction = Fraction(0)
 
     @property
     def k(self):
@@ -77,7 +79,9 @@ class Case:
             target=Word(self.target, quoted=True) if self.target else None,
             entity=Word(self.entity, quoted=True) if self.entity else None,
         )
-        return Policy("mondrian", self.requirements, roles, options=self.options)
+        return Policy(
+            "mondrian", self.requirements, roles, options=self.options, seed=self.seed, suppress=self.suppress
+        )
 
     def naive(self) -> Table:
         trees = {name: {leaf: tree.levels_of(leaf) for leaf in tree.order} for name, tree in self.trees.items()}
@@ -92,6 +96,8 @@ class Case:
             self.target,
             numeric,
             self.entity,
+            self.seed,
+            0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
             tie=[*([self.target] if self.target and not numeric else []), *(self.sensitive if demanding else [])],
         )
@@ -187,14 +193,18 @@ def hierarchy_of(kind: str, domain: list, rng: random.Random) -> list[list[str]]
     return lines if rng.random() < 0.5 else [[leaf, low, root] for leaf, low, _, root in lines]
 
 
-def random_case(seed: int, *, demanding: bool = True) -> Case:
+def random_case(seed: int, *, demanding: bool = True, skewed: bool = False) -> Case:
+    """skewed: nearly all columns have a hierarchy, and some of their values are rare."""
     rng = random.Random(seed)
     columns, domains, trees = {"id": "integer"}, {}, {}
     for number in range(rng.choice([1, 2, 2, 3, 4])):
         kind = rng.choice(["integer", "integer", "decimal", "float", "text", "text", "boolean", "date", "timestamp"])
         name = f"q{number}"
         columns[name], domains[name] = kind, values_of(kind, rng)
-        if rng.random() < 0.35 and kind in ("integer", "text") and "*" not in domains[name]:
+        if skewed and rng.random() < 0.9:
+            kind = columns[name] = rng.choice(["integer", "text"])
+            domains[name] = [value for value in values_of(kind, rng) if value != "*"]
+        if rng.random() < (0.95 if skewed else 0.35) and kind in ("integer", "text") and "*" not in domains[name]:
             trees[name] = hierarchy_of(kind, domains[name], rng)
     quasi = list(domains)
     columns |= {"secret": "text", "second": "integer"}
@@ -207,7 +217,8 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
     for number in range(rng.choice([1, 5, 12, 25, 40, 60, 60])):
         row = {"id": number}
         for name, domain in domains.items():
-            row[name] = None if rng.random() < nulls[name] else rng.choice(domain)
+            place = int(len(domain) * rng.random() ** 3) if skewed else rng.randrange(len(domain))
+            row[name] = None if rng.random() < nulls[name] else domain[place]
         if rng.random() < 0.5:  # some order in it, so that splits differ in worth
             row["label"] = domains["label"][number % len(domains["label"])]
             row["number"] = 2 * number
@@ -243,4 +254,6 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
         target,
         "person" if entity else None,
         {"max_parts": Fraction(rng.randint(1, 8))} if rng.random() < 0.15 else {},
+        seed=rng.randrange(2**63),
+        suppress=Fraction(rng.choice([0, 0, 0, 5, 10, 20]), 100),
     )

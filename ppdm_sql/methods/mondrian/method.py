@@ -24,19 +24,25 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
+from ppdm_sql.methods.mondrian.divided_rows import RankedRows
+from ppdm_sql.methods.mondrian.left_behind import Budget, Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
-from ppdm_sql.methods.mondrian.partition_tables import KNOWN, SQUARES, SUM, PartitionCells
+from ppdm_sql.methods.mondrian.partition_tables import PartitionCells
+from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
+from ppdm_sql.methods.mondrian.table_columns import KNOWN, SQUARES, SUM
+from ppdm_sql.methods.plan import ENTITY, PART, Risk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
 from ppdm_sql.policy.options import Choice, Whole
+from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.statements.rowtext import hash_numbers
 
 _CLASS = "ppdm_class"
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
@@ -72,17 +78,19 @@ def plan_mondrian(job: Job) -> TablePlan:
         raise PolicyError("ALGORITHM mondrian partitions by quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     table = _read(job)
     table.demands.check_whole(table.coded.rows, counted_units(job, table.coded), job.counts_persons)
-    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, job.progress)
+    mender = _mender(job, table)
+    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, job.progress, mender)
     table.cells.build()
     tree = grower.grow(table.coded.rows, None if options.max_parts is None else options.max_parts - 1)
     parts = table.cells.finish()
     job.progress("labelling", 0, None)
     published = _publish(engine, source, table, tree, parts, options)
     return TablePlan(
-        query=_query(engine, source, table, parts, published.labels, job.private),
+        query=_query(job, table, tree, parts, published.labels),
         published=source.published,
         classes=published.classes,
         rows=table.coded.rows,
+        suppressed_rows=published.lost,
         steps=_steps(source, table, tree, published, options),
         figures=published.figures,
         risks=(MINIMALITY, DOWNCODING, *((EXTREMES,) if options.extent else ())),
@@ -154,6 +162,7 @@ def _cells(engine: Engine, source: Source, coded: Coded, axes: Mapping[str, Axis
         has_entity=source.entity is not None,
         numeric_target=coded.codes[target] if target is not None else None,
         response=response,
+        divisible=target is None and any(axis.hierarchy is not None for axis in axes.values()),
     )
 
 
@@ -172,6 +181,21 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> Name:
     return engine.work.load("response", numbers, analyze=True)
 
 
+def _mender(job: Job, table: _Table) -> Mender:
+    """What may be done where a split leaves too little behind.
+
+    Rows are not left out where classes are compared with the whole table (t): without them it would be another one.
+    """
+    compared = any(isinstance(item, Closeness) for item in job.value_requirements)
+    budget = 0 if compared else int(job.policy.suppress * table.coded.rows)
+
+    def fetch(parts: Ints, attribute: int, first: Ints, last: Ints) -> Pieces:
+        return table.cells.pieces(parts, attribute, first, last, table.columns.secrets)
+
+    divides = fetch if table.cells.divisible else None
+    return Mender(table.axes, table.demands, divides, job.policy.seed, Budget(budget))
+
+
 # -- labels ----------------------------------------------------------------------------------------------
 
 
@@ -179,6 +203,7 @@ def _load_response(engine: Engine, axis: Axis, rows: int) -> Name:
 class _PublishedParts:
     labels: Name  # the table of what every part prints
     classes: int
+    lost: int  # rows that are left out
     figures: Mapping[str, int | Fraction | str]
     marker: str
 
@@ -188,7 +213,11 @@ def _publish(
 ) -> _PublishedParts:
     """Loads the label of every part; parts that print the same are one class."""
     extents = table.cells.extents(parts)
-    shown, place = np.unique(tree.emitted(options.max_parts)[extents[PART]], return_inverse=True)
+    emitted = tree.emitted(options.max_parts)[extents[PART]]
+    kept = ~(tree.lost[emitted] & (emitted == extents[PART]))
+    lost = int(extents["n"][~kept].sum())
+    extents = {name: values[kept] for name, values in extents.items()}
+    shown, place = np.unique(emitted[kept], return_inverse=True)
     suppressed = marker(table.axes)
     labels = []
     for number, axis in enumerate(table.axes):
@@ -201,7 +230,8 @@ def _publish(
     table_of_labels = _load_labels(engine, extents[PART], place, classes, labels)
     rows = np.bincount(place, weights=extents["n"]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
-    return _PublishedParts(table_of_labels, len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
+    figures = _figures(source, table, tree, labels, rows, sizes)
+    return _PublishedParts(table_of_labels, len(sizes), lost, figures, suppressed)
 
 
 def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> Name:
@@ -231,22 +261,35 @@ def _figures(
 # -- the plan --------------------------------------------------------------------------------------------
 
 
-def _query(engine: Engine, source: Source, table: _Table, parts: Name, labels: Name, private: Private) -> exp.Select:
-    """The rows with labels in place of their quasi-identifiers; nothing else of them is changed or lost."""
+def _query(job: Job, table: _Table, tree: PartitionTree, parts: Name, labels: Name) -> exp.Select:
+    """The rows with labels in place of their quasi-identifiers; nothing else of them is changed."""
+    source = job.source
     label = {name: f"ppdm_l{number}" for number, name in enumerate(source.quasi)}
     picked = [
-        aliased(column(label[name], "l") if name in label else _unchanged(engine, source, table, name), name)
+        aliased(column(label[name], "l") if name in label else _unchanged(job.engine, source, table, name), name)
         for name in source.published
     ]
-    beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
-    same = [
-        exp.EQ(this=column(key, "p"), expression=pack)
-        for key, pack in zip(table.cells.key_names, table.cells.packed("c"), strict=True)
-    ]
+    beside = [*([ENTITY] if source.entity is not None else []), *job.private.columns]
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "l"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
+    keys = dict(zip(table.cells.key_names, table.cells.packed("c"), strict=True))
+    if tree.divided:
+        kept = [*table.coded.passed.values(), *beside]
+        placed = _ranked_rows(job, table, keys).placed(parts, kept).subquery("c")
+        here = exp.EQ(this=column(PART, "l"), expression=column(PART, "c"))
+        return query.from_(placed).join(labels.table("l"), on=here)
+    same = [exp.EQ(this=column(key, "p"), expression=pack) for key, pack in keys.items()]
     query = query.from_(table.coded.table.table("c")).join(parts.table("p"), on=exp.and_(*same))
     return query.join(labels.table("l"), on=exp.EQ(this=column(PART, "l"), expression=column(PART, "p")))
+
+
+def _ranked_rows(job: Job, table: _Table, keys: Mapping[str, exp.Expr]) -> RankedRows:
+    hashed = [*job.private.columns, *table.coded.codes.values(), *table.coded.passed.values()]
+    weight = None
+    if job.counts_persons:
+        order = hash_numbers(job.engine, [column(name, "c") for name in hashed], salt=str(job.policy.seed))
+        weight = table.cells.weight("c", order)
+    return RankedRows(job.engine, table.coded.table, keys, weight, hashed, job.policy.seed)
 
 
 def _unchanged(engine: Engine, source: Source, table: _Table, name: str) -> exp.Expr:

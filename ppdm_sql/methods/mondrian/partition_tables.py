@@ -21,14 +21,15 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods.mondrian.divided_rows import remaining_amounts, with_pulled_rows
+from ppdm_sql.methods.mondrian.pieces import Pieces, Pulls
+from ppdm_sql.methods.mondrian.table_columns import KNOWN, OTHER, SQUARES, START, SUM, VALUE, WEIGHT, N
 from ppdm_sql.methods.plan import ENTITY, PART
 from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.nominal import mixed_radix
 
-N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
-KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
 _MOST = 1 << 62  # packed keys stay below this
 _MOST_TABLES = 32  # of finished parts, before they are put together
 _ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
@@ -48,6 +49,8 @@ class PartRoutes:
     low: Ints
     high: Ints
     branches: Mapping[str, Ints]  # PART, ppdm_first, ppdm_last, ppdm_child
+    pulls: Pulls  # rows that go elsewhere than those alike
+    pulled_to: Ints
 
 
 @dataclass
@@ -61,6 +64,7 @@ class PartitionCells:
     has_entity: bool
     numeric_target: str | None = None  # code column
     response: Name | None = None  # the value of each code of a numeric target
+    divisible: bool = False  # whether rows that are alike may go to different parts
     _work: Name = field(init=False)
     _spare: Name = field(init=False)  # what the next level is written into
     _choice: Name = field(init=False)
@@ -85,6 +89,8 @@ class PartitionCells:
             counted.append(_total(column(WEIGHT, "c"), WEIGHT, "INT"))
         keys = [aliased(pack, name) for name, pack in zip(self.key_names, self.packed("c"), strict=True)]
         start = aliased(exp.cast(exp.Literal.number(0), "INT"), PART)
+        if self.divisible:
+            counted.append(aliased(exp.cast(exp.Literal.number(0), "INT"), START))
         if self.numeric_target is not None:
             counted += [_total(column(name, "y"), name) for name in (KNOWN, SUM, SQUARES)]
         query = exp.Select(expressions=[*keys, *kept, *counted, start]).from_(self._weighted("c"))
@@ -102,21 +108,24 @@ class PartitionCells:
         """
         if not self.has_entity:
             return self.coded.table.table(alias)
-        names = [column(name) for name in self.sizes]
-        first = exp.Window(
-            this=exp.RowNumber(),
-            partition_by=[column(ENTITY)],
-            order=exp.Order(expressions=[exp.Ordered(this=name.copy()) for name in names]),
-        )
-        counts = exp.And(
-            this=exp.EQ(this=first, expression=exp.Literal.number(1)),
-            expression=exp.Not(this=exp.Is(this=column(ENTITY), expression=exp.Null())),  # nobody in particular
-        )
-        weight = exp.Case(ifs=[exp.If(this=counts, true=exp.Literal.number(1))], default=exp.Literal.number(0))
-        inner = [*names, aliased(weight, WEIGHT)]
+        inner = [*map(column, self.sizes), aliased(self.weight(), WEIGHT)]
         if self.numeric_target is not None and self.numeric_target not in self.sizes:
             inner.append(column(self.numeric_target))
         return exp.Select(expressions=inner).from_(self.coded.table.table()).subquery(alias)
+
+    def weight(self, alias: str | None = None, further: Sequence[exp.Expr] = ()) -> exp.Expr:
+        """1 for the first row of each person in the order of the codes, 0 for the others and for nobody's."""
+        order = [*(column(name, alias) for name in self.sizes), *further]
+        first = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[column(ENTITY, alias)],
+            order=exp.Order(expressions=[exp.Ordered(this=one) for one in order]),
+        )
+        counts = exp.And(
+            this=exp.EQ(this=first, expression=exp.Literal.number(1)),
+            expression=exp.Not(this=exp.Is(this=column(ENTITY, alias), expression=exp.Null())),  # nobody in particular
+        )
+        return exp.Case(ifs=[exp.If(this=counts, true=exp.Literal.number(1))], default=exp.Literal.number(0))
 
     @property
     def key_names(self) -> list[str]:
@@ -183,6 +192,30 @@ class PartitionCells:
         ]
         return exp.Case(ifs=branches)
 
+    def pieces(self, parts: Ints, attribute: int, first: Ints, last: Ints, secrets: Sequence[str]) -> Pieces:
+        """The rows of parts whose attribute has one of the codes first .. last, by all of their codes."""
+        wanted = self.engine.work.name("wanted")
+        self._load(wanted, {PART: parts, "ppdm_first": first, "ppdm_last": last})
+        amounts = [N, START, *([WEIGHT] if self.has_entity else [])]
+        names = [*self.key_names, *self.sizes, *amounts, PART]
+        code = column(self.attributes[attribute], "w")
+        inside = exp.Between(this=code, low=column("ppdm_first", "s"), high=column("ppdm_last", "s"))
+        query = exp.Select(expressions=[aliased(column(name, "w"), name) for name in names])
+        query = query.from_(self._work.table("w")).join(
+            wanted.table("s"), on=exp.And(this=_same_part("s"), expression=inside)
+        )
+        found = _integers(self.engine.arrays(query))
+        self.engine.work.drop(wanted)
+        return Pieces(
+            found[PART],
+            tuple(found[name] for name in self.key_names),
+            found[START],
+            found[N],
+            found[WEIGHT if self.has_entity else N],
+            tuple(found[name] for name in self.sizes),
+            tuple(found[name] for name in secrets),
+        )
+
     # -- routing -----------------------------------------------------------------------------------
 
     def route(self, routes: PartRoutes) -> None:
@@ -203,7 +236,7 @@ class PartitionCells:
         if self._parts == 0:
             self._set_aside(self._routed(routes, self._lasting))
             return
-        numbers = [N, *([WEIGHT] if self.has_entity else [])]
+        numbers = [N, *([WEIGHT] if self.has_entity else []), *([START] if self.divisible else [])]
         numbers += [KNOWN, SUM, SQUARES] if self.numeric_target is not None else []
         following = self._spare
         self._create(following, self._routed(routes, [*self.key_names, *self.sizes, *numbers]))
@@ -213,7 +246,7 @@ class PartitionCells:
             finished = exp.Not(this=exp.Paren(this=_open()))
             self._set_aside(exp.Select(expressions=kept).from_(following.table("w")).where(finished))
 
-    def _routed(self, routes: PartRoutes, names: Sequence[str]) -> exp.Select:
+    def _routed(self, routes: PartRoutes, names: Sequence[str]) -> exp.Query:
         """The join drops rows that were finished on the level before: they have no route."""
         value = self._attribute_of("s")
         below = exp.If(this=exp.LT(this=value, expression=column("ppdm_cut", "s")), true=column("ppdm_low", "s"))
@@ -221,21 +254,26 @@ class PartitionCells:
         branched = len(routes.branches[PART]) > 0
         if branched:
             target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])
-        picked = [aliased(column(name, "w"), name) for name in names]
-        query = exp.Select(expressions=[*picked, aliased(target, PART)]).from_(self._work.table("w"), copy=False)
+        picked: dict[str, exp.Expr] = {name: column(name, "w") for name in names}
+        if len(routes.pulls.part):
+            picked |= {name: amount for name, amount in remaining_amounts().items() if name in names}
+        columns = [aliased(amount, name) for name, amount in picked.items()]
+        query = exp.Select(expressions=[*columns, aliased(target, PART)]).from_(self._work.table("w"), copy=False)
         query = query.join(self._routes.table("s"), on=_same_part("s"), copy=False)
-        if not branched:
+        if branched:
+            self._load(self._branches, routes.branches)
+            inside = exp.Between(this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b"))
+            on = exp.And(this=_same_part("b"), expression=inside)
+            query = query.join(self._branches.table("b"), on=on, join_type="left", copy=False)
+        if not len(routes.pulls.part):
             return query
-        self._load(self._branches, routes.branches)
-        inside = exp.Between(this=value.copy(), low=column("ppdm_first", "b"), high=column("ppdm_last", "b"))
-        on = exp.And(this=_same_part("b"), expression=inside)
-        return query.join(self._branches.table("b"), on=on, join_type="left", copy=False)
+        return with_pulled_rows(self.engine, self._work, query, routes.pulls, routes.pulled_to, self.key_names, names)
 
     @property
     def _lasting(self) -> list[str]:
-        return [*self.key_names, *self.attributes, N]
+        return [*self.key_names, *self.attributes, N, *([START] if self.divisible else [])]
 
-    def _set_aside(self, query: exp.Select) -> None:
+    def _set_aside(self, query: exp.Query) -> None:
         self._done.append(self.engine.work.table("done", query, analyze=True))
         if len(self._done) == _MOST_TABLES:
             self._gather("done", column(PART))
