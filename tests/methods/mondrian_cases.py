@@ -84,7 +84,9 @@ class Case:
         )
 
     def naive(self) -> Table:
-        trees = {name: {leaf: tree.levels_of(leaf) for leaf in tree.order} for name, tree in self.trees.items()}
+        there = {name: {row[name] for row in self.rows} - {None} for name in self.hierarchies}
+        present = {name: tree.only(there[name]) for name, tree in self.trees.items()}
+        trees = {name: {leaf: tree.levels_of(leaf) for leaf in tree.order} for name, tree in present.items()}
         demanding = [r for r in self.requirements if not isinstance(r, KAnonymity)]
         values = {key for row in self.rows for key in [row[self.target]]} if self.target else set()
         numeric = self.target is not None and self.columns[self.target] in NUMERIC and len(values) > 20
