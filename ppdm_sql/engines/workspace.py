@@ -83,6 +83,12 @@ class Workspace:
         self._views.append(made)
         return made
 
+    def adopt(self, name: Name, *, view: bool = False) -> None:
+        """Drops a relation of a fixed name at the end, too."""
+        owned = self._views if view else self._tables
+        if name not in owned:
+            owned.append(name)
+
     # -- sharing -----------------------------------------------------------------------------------
 
     def once(self, relation: Name, about: Hashable, make: Callable[[], Made]) -> Made:

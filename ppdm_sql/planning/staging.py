@@ -1,8 +1,9 @@
 """From a plan to rows: the private stage, and the query that lets its public columns out.
 
-Rows leave in the order of a keyed hash of what they publish.  That order is a function of the published
-rows alone: it says nothing about the order of the source, it is the same for the same seed on every
-engine, and rows that are equal have no order among themselves that could be told.
+Rows leave in the order of a hash of what they publish and the seed.  That order is a function of the published rows
+alone: it says nothing about the order of the source, and rows that are equal have no order among themselves that could
+be seen.  It is the same for the same seed on the same engine.  Rows are put in order while they are narrow (the number
+of a class in the place of its labels), because a sort costs what its rows weigh.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.plan import KEY, PERSON, QUASI, Private, TablePlan
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column, own
 from ppdm_sql.statements.rowtext import hash_numbers
 
-STAGE = own("ppdm_stage")
+STAGE, _NARROW = own("ppdm_stage"), own("ppdm_narrow")
 
 
 def key_columns(source: Source) -> tuple[str, ...]:
@@ -58,13 +59,28 @@ def identifier_columns(source: Source) -> dict[str, str]:
     return {name: f"ppdm_identifier{place}" for place, name in enumerate(source.identifiers)}
 
 
-def build_stage(engine: Engine, plan: TablePlan) -> None:
-    engine.create_table(STAGE, plan.query, temporary=True)
-    engine.analyze(STAGE)
+def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
+    """The plan's rows under the name STAGE: narrow rows in a table, in the order in which they leave, and labels."""
+    engine.drop_working([], [STAGE])
+    names = plan.query.named_selects
+    rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
+    told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
+    if told:
+        rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
+    engine.create_table(_NARROW, rows, temporary=True)
+    engine.analyze(_NARROW)
+    engine.work.adopt(_NARROW)
+    engine.view_of_text(STAGE, engine.render(plan.wide(_NARROW.table("q"))))
+    engine.work.adopt(STAGE, view=True)
+
+
+def public_columns(relation: Name, columns: Sequence[str]) -> exp.Select:
+    """The public columns of a relation, listed one by one."""
+    return exp.Select(expressions=[aliased(column(name, "s"), name) for name in columns]).from_(relation.table("s"))
 
 
 def published_query(engine: Engine, relation: Name, columns: Sequence[str], seed: int) -> exp.Select:
     """The public columns of a relation, listed one by one, in keyed-hash order."""
-    picked = exp.Select(expressions=[aliased(column(name, "s"), name) for name in columns]).from_(relation.table("s"))
+    picked = public_columns(relation, columns)
     first, second = hash_numbers(engine, [column(name, "s") for name in columns], salt=str(seed))
     return picked.order_by(first, second)
