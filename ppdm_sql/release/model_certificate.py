@@ -29,14 +29,14 @@ from ppdm_sql.release.files import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 from ppdm_sql.verify.spans import reached_nodes
 
-_COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
+_COUNTS, _GROUPS, _SPANS, _SOURCE = (stand_in(word) for word in ("counts", "groups", "spans", "source"))
 _PERSON = "ppdm_person"
 _GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
 _HOLDS, _OPEN = "holds", "counts fit; the audit decides"
