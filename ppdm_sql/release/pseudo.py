@@ -40,11 +40,11 @@ from ppdm_sql.pseudodata.generate import GenerationOrder, Made, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release.kinds.registry import kind_of
+from ppdm_sql.release.ledger_lock import publishing
 from ppdm_sql.release.model import problems_of
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.supersede import retire_pseudo
 from ppdm_sql.release.swap import clear_name, clear_storage
-from ppdm_sql.release.turn import publishing
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 

@@ -22,11 +22,11 @@ from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
-from ppdm_sql.release.export import export
+from ppdm_sql.release.export.write import export
+from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
-from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, Verified
-from ppdm_sql.release.verdict import note_verdict
+from ppdm_sql.release.reverify import reading_notes, sensitive_columns
 from ppdm_sql.requirements import About, requirements_about
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.content import content_hash
@@ -47,7 +47,7 @@ class _State:
     different_trees: tuple[str, ...]
 
 
-def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
+def reverify_live(engine: Engine, record: ReleaseRecord) -> Verified:
     """Measures what the view shows now and notes the outcome in the catalog, if that can be written."""
     problems = _edits(engine, record)
     state = None

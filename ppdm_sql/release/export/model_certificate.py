@@ -23,9 +23,8 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.planning.manifest import joint_breaches
-from ppdm_sql.release.certificate import proof, sql_of
-from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.export.certificate import proof, sql_of
+from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
@@ -100,7 +99,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest.joint)]
+    lines += [f"Accepted: joint: {text}" for text in record.manifest.joint_breaches]
     return comment(lines)
 
 
