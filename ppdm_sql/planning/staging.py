@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
-
-STAGE, _NARROW = own("ppdm_stage"), own("ppdm_narrow")
 
 
 def key_columns(source: Source) -> tuple[str, ...]:
@@ -61,17 +60,14 @@ def identifier_columns(source: Source) -> dict[str, str]:
 
 def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     """The plan's rows under the name STAGE: narrow rows in a table, in the order in which they leave, and labels."""
-    engine.drop_working([], [STAGE])
     names = plan.query.named_selects
     rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
     told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
     if told:
         rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
-    engine.create_table(_NARROW, rows, temporary=True)
-    engine.analyze(_NARROW)
-    engine.work.adopt(_NARROW)
-    engine.view_of_text(STAGE, engine.render(plan.wide(_NARROW.table("q"))))
-    engine.work.adopt(STAGE, view=True)
+    narrow = engine.work.table("narrow", rows, analyze=True)
+    engine.view_of_text(STAGE, engine.render(plan.wide(narrow.table("q"))))
+    engine.work.adopt_view(STAGE)
 
 
 def public_columns(relation: Name, columns: Sequence[str]) -> exp.Select:
