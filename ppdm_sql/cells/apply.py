@@ -53,11 +53,9 @@ class _Rows:
         self, engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
     ) -> None:
         self.engine, self.source, self.cells, self.parts, self.seed = engine, source, cells, parts, seed
-        of_cells = {name: one for name, one in private.items() if self._is_of_cells(one)}
-        self.private: dict[str, exp.Expr] = {
-            name: column(name, "p") if name in of_cells else one for name, one in private.items()
-        }
-        self.placed = self._place(of_cells)
+        self._keys: dict[exp.Expr, str] = {}
+        self.private = {name: self._with_keys(one) for name, one in private.items()}
+        self.placed = self._place()
 
     def whole(self) -> exp.Select:
         """Every cell is in one part."""
@@ -128,8 +126,8 @@ class _Rows:
 
     # -- cells -------------------------------------------------------------------------------------
 
-    def _place(self, keys: Mapping[str, exp.Expr]) -> Name:
-        """The cells that are published, with their parts and the keys that follow from them."""
+    def _place(self) -> Name:
+        """The cells that are published, with their parts and what private columns need of their values."""
         import pyarrow as pa
 
         parts = self.parts
@@ -141,10 +139,23 @@ class _Rows:
         loaded = self.engine.work.load("parts", arrays, analyze=True)
         values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
         picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
-        picked += [aliased(self._over_cells(one), name) for name, one in keys.items()]
+        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
         query = exp.Select(expressions=picked).from_(self.cells.table.table("c"))
         query = query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
         return self.engine.work.table("placed", query, analyze=True)
+
+    def _with_keys(self, value: exp.Expr) -> exp.Expr:
+        """The expression over a row; what follows from the values of its cell is worked out once per cell."""
+        if isinstance(value, exp.Column) or not value.find(exp.Column):
+            return value.copy()
+        if self._is_of_cells(value):
+            name = self._keys.setdefault(value, f"ppdm_h{len(self._keys)}")
+            return column(name, "p")
+        made = value.copy()
+        for child in list(made.iter_expressions()):
+            if not isinstance(child, exp.Identifier | exp.DataType):
+                child.replace(self._with_keys(child))
+        return made
 
     def _is_of_cells(self, value: exp.Expr) -> bool:
         """Whether an expression over a row is the same for all rows of a cell."""

@@ -15,6 +15,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, Private, TablePlan
+from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
@@ -35,19 +36,19 @@ def person_columns(source: Source) -> tuple[str, ...]:
 
 
 def private_columns(engine: Engine, source: Source, salt: str) -> Private:
-    """Keys as salted numbers: who reads the link tables learns no identifier from them."""
+    """Keys as salted numbers: whoever reads the link tables learns no identifier from them.
+
+    Identifiers by which k is counted too stay in the stage and need no hash.
+    """
 
     def numbers(names: Sequence[str]) -> tuple[exp.Expr, exp.Expr]:
         return hash_numbers(engine, [column(name, "r") for name in names], salt=salt)
 
-    def known_number(name: str) -> exp.Expr:
-        is_known = exp.Not(this=exp.Is(this=column(name, "r"), expression=exp.Null()))
-        return exp.case().when(is_known, numbers([name])[0])
-
     row = numbers(key_columns(source))
     person = numbers(person_columns(source) or key_columns(source))[0]
     quasi = numbers(sorted(source.quasi))[0]
-    identifiers = {stored: known_number(name) for name, stored in identifier_columns(source).items()}
+    named = identifier_columns(source)
+    identifiers = {stored: canonical(engine, source.info(name), "r") for name, stored in named.items()}
     return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers})
 
 
