@@ -93,7 +93,7 @@ class Engine(ABC):
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             return self._fetch(sql, used_params(query, params))
 
     def fetch_one(self, query: exp.Expr, **params: Any) -> Row:
@@ -105,7 +105,7 @@ class Engine(ABC):
     def arrays(self, query: exp.Expr, **params: Any) -> dict[str, np.ndarray]:
         """Numeric result columns without NULLs, as numpy arrays: how counts reach the algorithms."""
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             return self._arrays(sql, used_params(query, params))
 
     def batches(self, query: exp.Expr, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
@@ -114,18 +114,18 @@ class Engine(ABC):
         Read them before the next statement.
         """
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             yield from self._batches(sql, rows)
 
     def execute(self, statement: exp.Expr, **params: Any) -> None:
         sql = self._announce(statement)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
         self._tell(text)
-        with self._explained(self._without_secrets(text)):
+        with self._explain_errors(self._without_secrets(text)):
             return self._pass_through(text, limit)
 
     def check_text(self, text: str, *, binds: bool) -> None:  # noqa: B027 - not every engine can
@@ -173,7 +173,7 @@ class Engine(ABC):
     def _pass_through(self, text: str, limit: int) -> Table | None: ...
 
     @abstractmethod
-    def _explained(self, sql: str) -> AbstractContextManager[None]:
+    def _explain_errors(self, sql: str) -> AbstractContextManager[None]:
         """Turns the driver's exceptions into EngineErrors whose text holds no value of the data."""
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Engine(ABC):
         """All or nothing; on an engine without transactions the body simply runs."""
 
     @abstractmethod
-    def _locked(self, relation: Name) -> AbstractContextManager[None]:
+    def _begin_locked(self, relation: Name) -> AbstractContextManager[None]:
         """A transaction whose first statement takes the lock; an engine without transactions does what it can."""
 
     @abstractmethod
@@ -213,17 +213,21 @@ class Engine(ABC):
         """Part 0 or 1 of the md5 of a text, 60 bits each, as a BIGINT: the same number on every engine."""
 
     @abstractmethod
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        """A 64-bit number of some values: cheap, no secret, and another one on every engine."""
+
+    @abstractmethod
     def close(self) -> None: ...
 
     # -- what engines do alike; some do it their own way -------------------------------------------
 
     @contextmanager
-    def locked(self, relation: Name) -> Iterator[None]:
+    def lock(self, relation: Name) -> Iterator[None]:
         """A transaction with a lock that one session has at a time.
 
         The lock is taken before the transaction reads anything, so everything that an earlier holder wrote is seen.
         """
-        with self._locked(relation):
+        with self._begin_locked(relation):
             self.holds_lock = True
             try:
                 yield
@@ -246,6 +250,10 @@ class Engine(ABC):
     def is_same_name(self, one: Word, other: Word) -> bool:
         """Whether two words mean the same relation."""
         return one.text.casefold() == other.text.casefold()
+
+    def same_value(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Whether two values are equal, or both NULL, in a form by which the engine can hash a join."""
+        return exp.NullSafeEQ(this=left, expression=right)
 
     def code_type(self, size: int) -> exp.DataType:
         """The smallest integer type that holds the codes 0 .. size - 1."""
@@ -285,7 +293,7 @@ class Engine(ABC):
         """The comment that a relation carries, if it carries one."""
         return None
 
-    def qualified(self, name: Name) -> str:
+    def qualified_name(self, name: Name) -> str:
         """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
         return str(name)
 
@@ -377,7 +385,7 @@ class Engine(ABC):
         """Lets these roles read a published relation; only where has_grants."""
         raise EngineError(f"{self.title} has no roles: GRANT SELECT TO is for engines that have them")
 
-    def granted(self, name: Name) -> list[str]:
+    def grantees(self, name: Name) -> list[str]:
         """The roles that may read a relation."""
         return []
 

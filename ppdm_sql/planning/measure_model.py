@@ -37,7 +37,7 @@ class MeasuredModel:
 
 def measure_model(engine: Engine, request: ModelRequest, progress: Progress) -> MeasuredModel:
     """Judges the groups that the model file lets somebody form among the rows of the source."""
-    build_stage(engine, stage_plan(engine, request))
+    build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     return measure_stage(engine, request, progress)
 
 
@@ -80,7 +80,7 @@ def stage_plan(engine: Engine, request: ModelRequest) -> TablePlan:
 
 def _private_attributes(plan: ModelPlan) -> list[str]:
     """The private attributes that the tree asks for."""
-    used = (plan.tree.attributes[number].name for number in plan.tree.used())
+    used = (plan.tree.attributes[number].name for number in plan.tree.used_attributes())
     return [name for name in used if name not in plan.public]
 
 

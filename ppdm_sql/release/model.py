@@ -25,7 +25,7 @@ from ppdm_sql.planning.request import ModelRequest
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.release import publish, supersede
-from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.statements.names import SCHEMA
 from ppdm_sql.trees import stored
@@ -35,7 +35,7 @@ from ppdm_sql.watching import Progress
 
 def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> ReleaseRecord:
     """Makes the model readable under its name, or raises and leaves everything as it was."""
-    build_stage(engine, stage_plan(engine, request))
+    build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     with publishing(engine):
         request = _with_former_of_now(engine, request)
         measured = measure_stage(engine, request, progress)

@@ -101,7 +101,7 @@ class Case:
             self.seed,
             0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
-            tie=[*([self.target] if self.target and not numeric else []), *(self.sensitive if demanding else [])],
+            tie=[*([self.target] if self.target else []), *(self.sensitive if demanding else [])],
         )
         return table
 
@@ -152,7 +152,7 @@ def run(engine, case: Case) -> Outcome:
     private = Private({"ppdm_key0": column(case.identity, "r")})
     plan = MONDRIAN.table(Job(engine, source, case.policy, case.trees, private))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
-    return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
+    return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())])
 
 
 # -- random tables ---------------------------------------------------------------------------------------

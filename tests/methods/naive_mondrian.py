@@ -57,33 +57,37 @@ class Table:
         return [code[key(row[name])] for row in self.rows]
 
     def _weights(self):
-        """Each person counts in one row, the one with the first codes; nobody (NULL) counts in none."""
+        """Each person counts in one row, the one with the first values; nobody (NULL) counts in none."""
         if self.entity is None:
             return [1] * len(self.rows)
         best = {}
         for number, row in enumerate(self.rows):
             if row[self.entity] is not None:
-                codes = tuple(self.ranks[name][number] for name in self.quasi) + self.tie_breakers(number)
-                best[row[self.entity]] = min(best.get(row[self.entity], (codes, number)), (codes, number))
+                values = tuple(place(row[name], []) for name in (*self.quasi, *self.tie))
+                best[row[self.entity]] = min(best.get(row[self.entity], (values, number)), (values, number))
         chosen = {number for _, number in best.values()}
         return [int(number in chosen) for number in range(len(self.rows))]
 
-    tie: Sequence[str] = ()
+    tie: Sequence[str] = ()  # the other columns that are counted: the target, then sensitive ones
 
-    def tie_breakers(self, number):
-        """Codes of the other columns that are counted: classes, then sensitive ones."""
-        found = []
-        for name in self.tie:
+    def codes(self, number):
+        """All codes of a row that are counted, each column once."""
+        others = [name for name in dict.fromkeys(self.tie) if name not in self.quasi]
+        others = [name for name in others if not (self.numeric and name == self.target and name not in self.secret)]
+        found = [self.ranks[name][number] for name in self.quasi]
+        for name in others:
             values = {key(row[name]): row[name] for row in self.rows}
             ordered = sorted(values, key=lambda v: place(values[v], []))
             found.append(ordered.index(key(self.rows[number][name])))
         return tuple(found)
 
-    def codes(self, number):
-        """All codes of a row that are counted, each column once."""
-        others = [name for name in dict.fromkeys(self.tie) if name not in self.quasi]
-        ties = dict(zip(self.tie, self.tie_breakers(number), strict=True))
-        return tuple(self.ranks[name][number] for name in self.quasi) + tuple(ties[name] for name in others)
+    @property
+    def secret(self):
+        return self.tie[1:] if self.target else self.tie
+
+    def values(self, number):
+        """What makes a row's cell, in the order of cells."""
+        return tuple(place(self.rows[number][name], []) for name in (*self.quasi, *self.tie))
 
     def persons(self, part):
         return sum(self.weights[i] for i in part)
@@ -280,7 +284,9 @@ def mend_level(table, parts):
         for name in table.quasi:
             for part in parts:
                 ways = by_width(table, part, [name for name in table.quasi if name in table.hierarchies])
-                hopeful = [name for name in ways if any(table.persons(g) >= table.k for g in by_labels(table, part, name))]
+                hopeful = [
+                    name for name in ways if any(table.persons(g) >= table.k for g in by_labels(table, part, name))
+                ]
                 if not part.children and rank < len(hopeful) and hopeful[rank] == name:
                     mend(table, part, name)
 
@@ -338,8 +344,6 @@ def largest(table, groups):
 
 def pull_up(table, groups, behind):
     """Rows of the largest label that go with those behind: as many as are missing, or 2, 4, ... times as many."""
-    if table.numeric:
-        return None
     giving = largest(table, groups)
     lacking = max(table.k - table.persons(behind), 0)
     wanted = max(lacking, 1)
@@ -347,8 +351,9 @@ def pull_up(table, groups, behind):
         return None
     cells = {}
     for i in sorted(giving, key=lambda i: (-table.weights[i], i)):
-        cells.setdefault(table.codes(i), []).append(i)
-    turns = [cells[codes] for codes in sorted(cells, key=lambda codes: (hashed(table.seed, codes), codes))]
+        cells.setdefault(table.values(i), []).append(i)
+    ways = {values: hashed(table.seed, table.codes(rows[0])) for values, rows in cells.items()}
+    turns = [cells[values] for values in sorted(cells, key=lambda values: (ways[values], values))]
     in_turn = [rows[n] for n in range(max(map(len, turns))) for rows in turns if n < len(rows)]
     while wanted < len(giving):
         taken = in_turn[:wanted]

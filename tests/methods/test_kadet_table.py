@@ -66,7 +66,7 @@ def published(case: Case, engine, make_table) -> Published:
     beside = Private({_KEY: column("id", "r")})
     plan = KADET.table(Job(engine, source, statement.policy, case.trees, beside))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), _KEY]
-    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)]
+    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())]
     rows.sort(key=lambda row: row[_KEY])
     assert [row[_KEY] for row in rows] == list(range(len(case.rows)))
     return Published(case, plan, rows, tree)
@@ -137,7 +137,7 @@ def check(found: Published) -> None:
     assert {frozenset(group) for group in parts.values()} == found.groups
     assert (plan.classes, plan.rows) == (len(found.groups), len(case.rows))
     assert plan.figures["smallest class"] == min(map(len, found.groups))
-    asked = {found.tree.attributes[number].name for number in found.tree.used()}
+    asked = {found.tree.attributes[number].name for number in found.tree.used_attributes()}
     for raw, row in zip(case.rows, found.rows, strict=True):
         for name in set(case.attributes) - set(case.public):
             assert row[name] == (raw[name] if name in asked or name in case.sensitive else None)

@@ -55,7 +55,7 @@ class Mender:
 
     axes: Sequence[Axis]
     demands: Demands
-    fetch: Fetch | None  # None: rows that are alike cannot be divided
+    fetch: Fetch
     seed: int
     budget: Budget
 
@@ -71,13 +71,13 @@ class Mender:
     def _spare_rows(self, labels: _Labels, short: Sequence[int], number: int) -> dict[int, Pieces]:
         """Per segment whose largest label can spare as many as are missing: its rows, in the order of a keyed hash."""
         able = [segment for segment in short if labels.can_spare(segment)]
-        if self.fetch is None or not able:
+        if not able:
             return {}
         code = labels.tally.code[labels.groups.opening[[labels.largest(segment) for segment in able]]]
         first, stop = label_ranges(labels.axis, labels.groups.level[able], code)
         parts = labels.tally.parts[able]
         found = self.fetch(parts, number, first, stop - 1)
-        order = np.lexsort([*reversed(found.codes), keyed_hash(self.seed, found.codes), found.part])
+        order = np.lexsort([found.cell, keyed_hash(self.seed, found.codes), found.part])
         found = found.only(order)
         starts, stops = np.searchsorted(found.part, parts), np.searchsorted(found.part, parts, side="right")
         ends = zip(able, starts.tolist(), stops.tolist(), strict=True)
@@ -214,7 +214,7 @@ class _Labels:
                 ):
                     used = np.flatnonzero(rows)
                     chosen = spare.only(used)
-                    return Pulls(chosen.part, chosen.keys, chosen.start, rows[used], persons[used])
+                    return Pulls(chosen.part, chosen.entry, rows[used], persons[used])
             wanted *= 2
         return None
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ppdm_sql.methods.mondrian.children import Children
 from ppdm_sql.methods.mondrian.left_behind import Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns, take_tally
-from ppdm_sql.methods.mondrian.partition_tables import PartitionCells, PartRoutes
+from ppdm_sql.methods.mondrian.partition_cells import PartitionCells, PartRoutes
 from ppdm_sql.methods.mondrian.pieces import Pulls
 from ppdm_sql.methods.mondrian.split_quality import Evenness, Response
 from ppdm_sql.methods.mondrian.splits import SplitChoice, best_splits
@@ -48,7 +48,6 @@ class PartitionTree:
     gain: Floats  # of the node's split; 0 for a leaf
     lost: Flags  # its rows are left out
     depth: int = 0
-    divided: bool = False  # rows that are alike in all codes are in different parts
 
     @property
     def leaves(self) -> Flags:
@@ -146,7 +145,7 @@ class Grower:
     def grow(self, rows: int, most_levels: int | None = None) -> PartitionTree:
         """The whole tree; in the end the working tables have every row in one of its leaves."""
         generations = [self._root(rows)]
-        settled, divided = 0, False
+        settled = 0
         while len(generations[-1].active):
             self.progress("partitioning", settled, rows)
             current = generations[-1]
@@ -156,12 +155,11 @@ class Grower:
                 split = LevelSplits.none(len(current.active))
             current.gain[current.active] = split.gain
             following = self._following(current, split.children)
-            self.cells.route(_routes(current, split, following, len(self.cells.key_names)))
-            divided |= bool(split.pulls)
+            self.cells.route(_routes(current, split, following))
             settled = rows - int(following.rows[following.active].sum())
             generations.append(following)
         self.progress("partitioning", rows, rows)
-        return _tree(generations, divided)
+        return _tree(generations)
 
     def _root(self, rows: int) -> Generation:
         stop = np.array([[axis.size for axis in self.axes]], dtype=np.int64)
@@ -289,7 +287,7 @@ class Grower:
         return best_splits(tally, attribute, self.axes, self.demands, response)
 
 
-def _routes(current: Generation, split: LevelSplits, following: Generation, keys: int) -> PartRoutes:
+def _routes(current: Generation, split: LevelSplits, following: Generation) -> PartRoutes:
     """Where the rows go: into children, or, where a part was not split, out of the working table as they are."""
     children = split.children
     target = -1 - (following.offset + np.arange(len(children.part)))
@@ -314,11 +312,11 @@ def _routes(current: Generation, split: LevelSplits, following: Generation, keys
         "ppdm_last": children.stop[several] - 1,
         "ppdm_child": target[several],
     }
-    pulls = Pulls.joined(split.pulls, keys)
+    pulls = Pulls.joined(split.pulls)
     return PartRoutes(np.arange(parts), attribute, cut, low, high, branches, pulls, high[pulls.part])
 
 
-def _tree(generations: Sequence[Generation], divided: bool) -> PartitionTree:
+def _tree(generations: Sequence[Generation]) -> PartitionTree:
     return PartitionTree(
         parent=np.concatenate([one.parent for one in generations]),
         first=np.concatenate([one.first for one in generations]),
@@ -327,5 +325,4 @@ def _tree(generations: Sequence[Generation], divided: bool) -> PartitionTree:
         gain=np.concatenate([one.gain for one in generations]),
         lost=np.concatenate([one.lost for one in generations]),
         depth=len([one for one in generations if len(one.parent)]) - 1,
-        divided=divided,
     )

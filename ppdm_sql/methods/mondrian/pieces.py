@@ -1,4 +1,4 @@
-"""Rows that are alike in all codes, and what happens where some of them go elsewhere than the others."""
+"""Rows of a cell, or some of them: what can be pulled up out of its part."""
 
 from __future__ import annotations
 
@@ -7,27 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_sql.source.lines import Flags, Ints
+from ppdm_sql.source.lines import Ints
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """Rows alike in all codes, or some of them, with the part they are in: what can be pulled up."""
+    """Rows of one cell that are in one part, entry by entry."""
 
     part: Ints
-    keys: tuple[Ints, ...]  # the packed codes
-    start: Ints  # the rank of the first of them among all rows that are alike
+    entry: Ints  # where they stand among all pieces
+    cell: Ints
     rows: Ints
     persons: Ints
     codes: tuple[Ints, ...]
     secrets: tuple[Ints, ...]  # those of the sensitive columns
 
-    def only(self, wanted: Flags | Ints | slice) -> Pieces:
-        keys, codes, secrets = (
-            tuple(one[wanted] for one in columns) for columns in (self.keys, self.codes, self.secrets)
-        )
-        part, start, rows, persons = (one[wanted] for one in (self.part, self.start, self.rows, self.persons))
-        return Pieces(part, keys, start, rows, persons, codes, secrets)
+    def only(self, wanted: Ints | slice) -> Pieces:
+        codes, secrets = (tuple(one[wanted] for one in columns) for columns in (self.codes, self.secrets))
+        numbers = (one[wanted] for one in (self.part, self.entry, self.cell, self.rows, self.persons))
+        return Pieces(*numbers, codes, secrets)
 
 
 @dataclass(frozen=True)
@@ -35,17 +33,13 @@ class Pulls:
     """Rows that leave their label for the rest of their part: the first ones of their pieces."""
 
     part: Ints
-    keys: tuple[Ints, ...]
-    start: Ints
+    entry: Ints
     rows: Ints
     persons: Ints
 
     @staticmethod
-    def joined(several: Sequence[Pulls], keys: int) -> Pulls:
-        none = np.zeros(0, dtype=np.int64)
-        part, start, rows, persons = (
-            np.concatenate([none, *(getattr(one, name) for one in several)])
-            for name in ("part", "start", "rows", "persons")
-        )
-        packed = tuple(np.concatenate([none, *(one.keys[number] for one in several)]) for number in range(keys))
-        return Pulls(part, packed, start, rows, persons)
+    def joined(several: Sequence[Pulls]) -> Pulls:
+        def column(name: str) -> Ints:
+            return np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(one, name) for one in several)])
+
+        return Pulls(column("part"), column("entry"), column("rows"), column("persons"))

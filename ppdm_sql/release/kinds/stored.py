@@ -6,22 +6,23 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, published_query
+from ppdm_sql.planning.staging import STAGE, public_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.export import certificate_path, export, manifest_path, read_order
+from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.preview import preview_table
 from ppdm_sql.release.publish import publish
-from ppdm_sql.release.recheck import recheck
 from ppdm_sql.release.results import Exported, Planned, Verified
+from ppdm_sql.release.reverify import reverify
 from ppdm_sql.statements.names import SCHEMA, Name
 from ppdm_sql.watching import Progress
 
@@ -63,20 +64,22 @@ class StoredRelease(ReleaseKind):
 
     def store(self, engine: Engine, request: Request) -> Name:
         """Stores the staged rows; gives the relation that is measured."""
-        storage, policy = request.target.storage, request.statement.policy
-        engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+        storage = request.target.storage
+        engine.create_table(storage, public_columns(STAGE, request.plan.published))
         return storage
 
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         """Gives what was stored and measured its name, where it is stored under another one."""
         target = request.target
         if target.is_view:
-            columns = published_query(engine, target.storage, request.plan.published, request.statement.policy.seed)
-            columns.set("order", None)
-            engine.create_view(target.name, columns, replace=True)
+            engine.create_view(target.name, public_columns(target.storage, request.plan.published), replace=True)
 
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         """Grants what readers need besides the relation itself."""
+
+    def complete_manifest(self, content: Manifest) -> Manifest:
+        """What a manifest says of releases of this kind alone."""
+        return content
 
     def fingerprint(self, engine: Engine, request: Request) -> Mapping[str, str] | None:
         """What the parts behind the release say, for kinds that have some."""
@@ -85,7 +88,7 @@ class StoredRelease(ReleaseKind):
     # -- a release that is there -------------------------------------------------------------------
 
     def verify(self, engine: Engine, record: ReleaseRecord) -> Verified:
-        return recheck(engine, record)
+        return reverify(engine, record)
 
     def export_files(self, path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
         file = read_order(path, options, out).path
