@@ -26,6 +26,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.displacement import displacement_of
 from ppdm_sql.evaluate.labels import MOMENTS, Values, label_of, loss_of_cell, never_named
+from ppdm_sql.policy.policy import Tuning
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -90,7 +91,7 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
     dropped = rows - released_rows
     sides = _Sides(engine, raw, released)
     columns = tuple(
-        sides.loss(before[name], after[name], hierarchies.get(name))
+        sides.loss(before[name], after[name], hierarchies.get(name), source.tunings.get(name, Tuning()).order)
         if name in source.quasi
         else sides.unchanged_loss(before[name], after[name])
         for name in source.published
@@ -151,7 +152,9 @@ class _Sides:
         was, now, new = self._distinct(before.name)
         return ColumnLoss(before.name, 0, Fraction(0), was, now, bool(new))
 
-    def loss(self, before: ColumnInfo, after: ColumnInfo, hierarchy: Hierarchy | None) -> ColumnLoss:
+    def loss(
+        self, before: ColumnInfo, after: ColumnInfo, hierarchy: Hierarchy | None, order: Sequence[str] = ()
+    ) -> ColumnLoss:
         was, now, new = self._distinct(before.name)
         if not new:  # every released value was there at least as often
             return ColumnLoss(before.name, 0, Fraction(0), was, now, False)
@@ -160,9 +163,8 @@ class _Sides:
         nulls = _suppressing_nulls(held, shown)
         if after.kind is not Kind.TEXT and before.kind.is_ordered:
             return self._numbers(before, held, shown, nulls, (was, now))
-        values = Values.of(
-            before, (value for value in held if value is not None), has_null=None in held, hierarchy=hierarchy
-        )
+        known = (value for value in held if value is not None)
+        values = Values.of(before, known, has_null=None in held, hierarchy=hierarchy, order=order)
         return self._labels(values, shown, nulls, (was, now))
 
     def _labels(self, values: Values, shown: Mapping[object, int], nulls: int, distinct: tuple[int, int]) -> ColumnLoss:

@@ -232,6 +232,9 @@ class Preflight:
             for name in source.hierarchies or {}:
                 with self._collect_mistakes(places.get(name.casefold(), statement.place)):
                     self.planner.hierarchy(statement, source, name)
+            for name in source.tunings:
+                with self._collect_mistakes(places.get(name.casefold(), statement.place)):
+                    self.planner.check_order(statement, source, name)
 
     def _preserved_models(self, statement: Publish) -> None:
         for one in statement.policy.preserve:

@@ -16,7 +16,7 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.mondrian.method import MONDRIAN
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
-from ppdm_sql.policy.policy import Policy, Roles
+from ppdm_sql.policy.policy import Policy, Roles, Tuning
 from ppdm_sql.requirements import (
     Closeness,
     DistinctDiversity,
@@ -58,6 +58,7 @@ class Case:
     identity: str = "id"
     seed: int = 0
     suppress: Fraction = Fraction(0)
+    orders: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def k(self):
@@ -78,6 +79,7 @@ class Case:
             insensitive=exact(rest),
             target=Word(self.target, quoted=True) if self.target else None,
             entity=Word(self.entity, quoted=True) if self.entity else None,
+            tunings={Word(name, quoted=True): Tuning(order=tuple(order)) for name, order in self.orders.items()},
         )
         return Policy(
             "mondrian", self.requirements, roles, options=self.options, seed=self.seed, suppress=self.suppress
@@ -98,8 +100,9 @@ class Case:
             self.target,
             numeric,
             self.entity,
-            self.seed,
-            0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
+            orders=self.orders,
+            seed=self.seed,
+            budget=0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
             tie=[*([self.target] if self.target else []), *(self.sensitive if demanding else [])],
         )
@@ -246,6 +249,8 @@ def random_case(seed: int, *, demanding: bool = True, skewed: bool = False) -> C
         )
     if target in sensitive and target != "secret":
         target = None
+    words = [name for name in quasi if columns[name] == "text" and name not in trees and rng.random() < 0.3]
+    orders = {name: rng.sample(sorted(set(domains[name])), len(set(domains[name]))) for name in words}
     return Case(
         columns,
         rows,
@@ -257,5 +262,6 @@ def random_case(seed: int, *, demanding: bool = True, skewed: bool = False) -> C
         "person" if entity else None,
         {"max_parts": Fraction(rng.randint(1, 8))} if rng.random() < 0.15 else {},
         seed=rng.randrange(2**63),
+        orders=orders,
         suppress=Fraction(rng.choice([0, 0, 0, 5, 10, 20]), 100),
     )

@@ -32,6 +32,7 @@ class Table:
     target: str | None = None
     numeric: bool = False
     entity: str | None = None
+    orders: dict[str, list[str]] = field(default_factory=dict)
     seed: int = 0
     budget: int = 0  # rows that may be left out
     allowed: Callable[[list[dict]], bool] = lambda rows: True
@@ -52,9 +53,32 @@ class Table:
         ordered = sorted(values, key=lambda v: place(values[v], tree))
         few = [v for v in ordered if is_word(values[v]) and not tree and held[v] < self.k]
         codes = [v for v in ordered if v not in few and values[v] is not None]
+        if codes and is_word(values[codes[0]]) and not tree and name in self.orders:
+            codes.sort(key=lambda v: self.orders[name].index(leaf_text(values[v])))
+        elif codes and is_word(values[codes[0]]) and not tree and self.target:
+            codes.sort(key=lambda v: self._of_target(name, v))
         code = {v: number for number, v in enumerate(codes)} | dict.fromkeys(few, len(codes))
         code.setdefault(key(None), len(codes) + (1 if few else 0))
         return [code[key(row[name])] for row in self.rows]
+
+    def _of_target(self, name, value):
+        """The share of the most frequent class among the rows that have a value, or the mean of a numeric target."""
+        here = [row[self.target] for row in self.rows if key(row[name]) == value]
+        if self.numeric:
+            known = [Fraction(one) for one in here if one is not None]
+            return sum(known, Fraction(0)) / max(len(known), 1)
+        counted = Counter(key(row[self.target]) for row in self.rows)
+        classes = {key(row[self.target]): row[self.target] for row in self.rows}
+        first = sorted(classes, key=lambda one: (-counted[one], place(classes[one], [])))[0]
+        return Fraction(sum(key(one) == first for one in here), len(here))
+
+    def stands_alone(self, name):
+        """Texts without hierarchy, declared order and target: a frequent one stands alone."""
+        words = any(is_word(row[name]) for row in self.rows)
+        return words and name not in self.hierarchies and name not in self.orders and not self.target
+
+    def branches(self, name):
+        return name in self.hierarchies or self.stands_alone(name)
 
     def _weights(self):
         """Each person counts in one row, the one with the first values; nobody (NULL) counts in none."""
@@ -147,6 +171,7 @@ class Part:
     gain: float = 0.0
     children: list[Part] = field(default_factory=list)
     lost: bool = False  # its rows are left out
+    behind: set[str] = field(default_factory=set)  # attributes in which it was left behind
 
 
 def partition(table: Table, max_parts: int | None = None) -> list[Part]:
@@ -192,12 +217,12 @@ def split(table, part):
         groups, _, gain, _ = found[name]
         price = 0 if table.numeric else (len(groups) - 1) * math.log2(len(part.rows))
         if table.numeric or round(gain * 2**20) > round(price * 2**20):
-            divide(part, name, found[name])
+            divide(table, part, name, found[name])
             return
     for name in by_width(table, part, table.quasi):
         even = best_of(table, part, name, even=True)
         if even is not None:
-            divide(part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
+            divide(table, part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
             return
 
 
@@ -206,14 +231,16 @@ def by_width(table, part, names):
     return sorted((name for name in names if share(table, part, name)), key=lambda name: -share(table, part, name))
 
 
-def divide(part, name, found):
+def divide(table, part, name, found):
     groups, _, part.gain, boundaries = found
     low, high = part.region[name]
     for number, group in enumerate(groups):
         region = dict(part.region)
         if boundaries is not None:
             region[name] = (low if number == 0 else boundaries, boundaries if number == 0 else high)
-        part.children.append(Part(group, region))
+        part.children.append(Part(group, region, behind=set(part.behind)))
+    if table.branches(name) and labels_of(table, part, name)[1]:
+        part.children[-1].behind.add(name)
 
 
 def share(table, part, name):
@@ -230,7 +257,7 @@ def best_of(table, part, name, even=False):
     """
     ranks = table.ranks[name]
     codes = sorted({ranks[i] for i in part.rows})
-    if name in table.hierarchies:
+    if table.branches(name):
         groups, behind = labels_of(table, part, name)
         if not groups or (behind and not table.fine(behind)) or len(codes) < 2:
             return None
@@ -261,10 +288,10 @@ def labels_of(table, part, name):
 
 def by_labels(table, part, name):
     """Groups by the highest level on which the values of the part have more than one label, and NULL."""
-    tree, ranks = table.hierarchies[name], table.ranks[name]
+    tree, ranks = table.hierarchies.get(name), table.ranks[name]
     known = sorted((i for i in part.rows if table.rows[i][name] is not None), key=lambda i: (ranks[i], i))
     null = [i for i in part.rows if table.rows[i][name] is None]
-    ways = {i: tree[leaf_text(table.rows[i][name])] for i in known}
+    ways = {i: tree[leaf_text(table.rows[i][name])] if tree else (ranks[i], "*") for i in known}
     found = [known] if known else []
     for level in range(len(next(iter(ways.values()))) if ways else 0):
         labels = {}
@@ -283,7 +310,7 @@ def mend_level(table, parts):
     for rank in range(len(table.quasi)):
         for name in table.quasi:
             for part in parts:
-                ways = by_width(table, part, [name for name in table.quasi if name in table.hierarchies])
+                ways = by_width(table, part, [name for name in table.quasi if table.branches(name)])
                 hopeful = [
                     name for name in ways if any(table.persons(g) >= table.k for g in by_labels(table, part, name))
                 ]
@@ -312,8 +339,9 @@ def mend(table, part, name):
         table.budget -= len(behind)
         kept, rest = groups, behind
     if kept is not None:
-        part.children = [Part(sorted(group), dict(part.region)) for group in (*kept, rest)]
+        part.children = [Part(sorted(group), dict(part.region), behind=set(part.behind)) for group in (*kept, rest)]
         part.children[-1].lost = lost
+        part.children[-1].behind.add(name)
         part.gain = 0.0 if table.target else float(len(part.rows))
 
 
@@ -326,6 +354,15 @@ def covered(table, rows, name, part=None):
         return 1
     if None in here:
         return len(values) + some_null
+    if name not in table.hierarchies:
+        ranks = {table.ranks[name][i] for i in rows}
+        return (
+            1
+            if len(ranks) == 1
+            else len(
+                {*table.ranks[name]} - ({table.ranks[name][i] for i, row in enumerate(table.rows) if row[name] is None})
+            )
+        )
     tree = table.hierarchies[name]
     ways = [tree[leaf_text(value)] for value in here]
     whole = ways if part is None else [tree[leaf_text(table.rows[i][name])] for i in part.rows
@@ -519,6 +556,10 @@ def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | Non
     if name in table.hierarchies:
         ways = [table.hierarchies[name][leaf_text(value)] for value in values]
         return next(labels[0] for labels in zip(*ways, strict=True) if len(set(labels)) == 1)
+    if table.stands_alone(name):
+        texts = [leaf_text(value) for value in column if value is not FEW]
+        braces = 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
+        return "{" * braces + "other" + "}" * braces if texts and (name in part.behind or len(ranks) == 1) else marker
     if len(ranks) == 1:
         return listed(column, min(ranks), min(ranks) + 1) if len(column) > 1 else marker
     first, stop = (end[1] if end is not None else None for end in part.region[name])
@@ -526,7 +567,7 @@ def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | Non
     if first == 0 and stop == len(column):
         return marker
     if column[0] is FEW or is_word(column[0]):
-        return listed(column, first, stop)
+        return listed(column, first, stop, by_target=bool(table.target) and name not in table.orders)
     held = table.held[name]
     low, high = (number_text(table, name, column, rank, held) for rank in (first, stop))
     if first == 0:
@@ -543,13 +584,17 @@ def holders(table, name):
     return {value: len(who - {None}) for value, who in held.items()}
 
 
-def listed(column, first, stop):
+def listed(column, first, stop, by_target=False):
     texts = [leaf_text(value) for value in column if value is not FEW]
     named = [escape(leaf_text(value)) for value in column[first:stop] if value is not FEW]
-    if len(named) > 12:
+    further = FEW in column[first:stop]
+    if by_target:
+        values = sorted(leaf_text(value) for value in column[first:stop] if value is not FEW)
+        named, further = [escape(value) for value in values[:5]], further or len(values) > 5
+    elif len(named) > 5:
         named = [f"{named[0]} .. {named[-1]}"]
     braces = 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
-    return "{" * braces + ", ".join([*named, *(["..."] if FEW in column[first:stop] else [])]) + "}" * braces
+    return "{" * braces + ", ".join([*named, *(["..."] if further else [])]) + "}" * braces
 
 
 def escape(text):

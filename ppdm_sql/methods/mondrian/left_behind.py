@@ -97,7 +97,8 @@ class Mender:
             widened = merged.tolist() if merged is not None else labels.fine_groups(segment)
             saved = sum(int(labels.rows[group]) * labels.narrowing(segment, group) for group in widened)
         lost = int(labels.rows[labels.left_groups(segment)].sum())
-        if lost <= self.budget.rows and lost * len(self.axes) * max(labels.axis.values - 1, 1) < saved:
+        price = lost * sum(axis.weight for axis in self.axes) * max(labels.axis.values - 1, 1)
+        if lost <= self.budget.rows and price < saved * labels.axis.weight:
             self.budget.rows -= lost
             return Mending(segment, nothing, lost=True)
         return found

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.methods.mondrian.children import Children
+from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods.mondrian.branches import label_groups
+from ppdm_sql.methods.mondrian.children import Children, branch_children
 from ppdm_sql.methods.mondrian.left_behind import Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns, take_tally
 from ppdm_sql.methods.mondrian.partition_cells import PartitionCells, PartRoutes
@@ -28,6 +30,7 @@ from ppdm_sql.methods.mondrian.splits import SplitChoice, best_splits
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.lines import Flags, Ints
 from ppdm_sql.watching import Progress
 
@@ -47,6 +50,7 @@ class PartitionTree:
     rows: Ints
     gain: Floats  # of the node's split; 0 for a leaf
     lost: Flags  # its rows are left out
+    behind: Flags  # per node and attribute: it is what was left behind when others got labels of their own
     depth: int = 0
 
     @property
@@ -54,6 +58,13 @@ class PartitionTree:
         leaf = np.ones(len(self.parent), dtype=bool)
         leaf[self.parent[1:]] = False
         return leaf
+
+    @property
+    def forced_parts(self) -> int:
+        """How many parts AT MOST LEVEL alone makes."""
+        forced = np.isinf(self.gain)
+        made = ~forced & np.append(True, forced[self.parent[1:]])
+        return int(made.sum())
 
     def emitted(self, most: int | None) -> Ints:
         """Per node the part it is published in: itself, or the ancestor at which growing best-first stops.
@@ -98,6 +109,7 @@ class Generation:
     rows: Ints
     gain: Floats
     lost: Flags
+    behind: Flags
     active: Ints
     hopeful: Flags  # per node and attribute: a split may still leave k on both sides
 
@@ -145,11 +157,14 @@ class Grower:
     def grow(self, rows: int, most_levels: int | None = None) -> PartitionTree:
         """The whole tree; in the end the working tables have every row in one of its leaves."""
         generations = [self._root(rows)]
+        for number in [number for number, axis in enumerate(self.axes) if axis.most_level is not None]:
+            generations.append(self._limited(generations[-1], number))
+        forced = len(generations) - 1
         settled = 0
         while len(generations[-1].active):
             self.progress("partitioning", settled, rows)
             current = generations[-1]
-            if most_levels is None or len(generations) <= most_levels:
+            if most_levels is None or len(generations) - forced <= most_levels:
                 split = self._splits(current)
             else:
                 split = LevelSplits.none(len(current.active))
@@ -164,9 +179,37 @@ class Grower:
     def _root(self, rows: int) -> Generation:
         stop = np.array([[axis.size for axis in self.axes]], dtype=np.int64)
         place = np.zeros(1, dtype=np.int64)
-        everything, kept = np.ones(stop.shape, dtype=bool), np.zeros(1, dtype=bool)
-        gain = np.zeros(1)
-        return Generation(0, place - 1, np.zeros_like(stop), stop, np.array([rows]), gain, kept, place, everything)
+        every = np.ones(stop.shape, dtype=bool)
+        gain, lost = np.zeros(1), np.zeros(1, dtype=bool)
+        return Generation(0, place - 1, np.zeros_like(stop), stop, np.array([rows]), gain, lost, ~every, place, every)
+
+    def _limited(self, current: Generation, number: int) -> Generation:
+        """Every part by the labels of the coarsest level that may be published of an attribute.
+
+        Labels that do not meet the requirements are left out, as far as the policy allows that.
+        """
+        axis = self.axes[number]
+        assert axis.most_level is not None
+        tally = take_tally(self.cells, self.columns, number)
+        level = np.full(len(tally.starts), axis.most_level)
+        group, opening = label_groups(tally, axis, level)
+        left = ~self.demands.groups(tally, group, len(opening))[group]
+        lost = int(tally.rows[left].sum())
+        if lost > self.mender.budget.rows:
+            labels = int(left[opening].sum())
+            raise RequirementBreached(
+                f'column "{axis.info.name}": AT MOST LEVEL {axis.most_level} cannot be kept: {many(labels, "label")} '
+                f"of that level ({many(lost, 'row')}) would not meet the requirements. Allow a higher level, or more "
+                "rows to be left out (SUPPRESS AT MOST)"
+            )
+        self.mender.budget.rows -= lost
+        children = branch_children(tally, axis, number, level, left)
+        split = LevelSplits(replace(children, lost=children.rest), np.full(len(current.active), np.inf))
+        current.gain[current.active] = split.gain
+        following = self._following(current, split.children)
+        following = replace(following, active=np.flatnonzero(~following.lost))
+        self.cells.route(_routes(current, split, following))
+        return following
 
     def _following(self, current: Generation, children: Children) -> Generation:
         """The children as nodes; active are those that are large enough for two parts, or for one and rows to lose."""
@@ -178,6 +221,8 @@ class Grower:
         least = self.demands.k if self.mender.budget.rows else 2 * self.demands.k
         enough = (children.persons >= least) & (children.rows > 1) & ~children.lost
         offset = current.offset + len(current.parent)
+        behind = current.behind[parent]
+        behind[each[children.rest], children.attribute[children.rest]] = True
         return Generation(
             offset,
             parent + current.offset,
@@ -186,6 +231,7 @@ class Grower:
             children.rows,
             np.zeros(len(parent)),
             children.lost,
+            behind,
             np.flatnonzero(enough),
             current.hopeful[parent],
         )
@@ -254,7 +300,7 @@ class Grower:
         return pending, attribute
 
     def _shares(self) -> Floats:
-        """Per part and attribute (greatest - least code) / (number of codes - 1).
+        """Per part and attribute (greatest - least code) / (number of codes - 1), times its weight.
 
         Ranks instead of values: one outlier does not make everybody else look alike, and dates, text and
         hierarchies are measured like numbers.  Doubles order such fractions rightly up to 2^25 codes.
@@ -262,7 +308,7 @@ class Grower:
         extents = self.cells.extents()
         order = np.argsort(extents[PART])
         shares = [
-            (extents[f"hi{number}"] - extents[f"lo{number}"])[order] / max(axis.size - 1, 1)
+            (extents[f"hi{number}"] - extents[f"lo{number}"])[order] / max(axis.size - 1, 1) * float(axis.weight)
             for number, axis in enumerate(self.axes)
         ]
         return np.column_stack(shares)
@@ -275,12 +321,21 @@ class Grower:
         several = []
         for number in np.flatnonzero(hopeful.any(axis=0)).tolist():
             found = self._searched(number, np.full(parts, number, dtype=np.int64), self.response)
-            better = found.ok & (found.cost < cost)
-            cost[better], gain[better], chosen[better] = found.cost[better], found.gain[better], number
+            price = self._weighed(found, number)
+            better = found.ok & (price < cost)
+            cost[better], gain[better], chosen[better] = price[better], found.gain[better], number
             several.append(found.children(self.axes, better))
             hopeful[found.hopeless, number] = False
         children = Children.joined(several)
         return LevelSplits(children.only(children.attribute == chosen[children.part]), gain)
+
+    def _weighed(self, found: SplitChoice, number: int) -> Ints:
+        """The costs of splits; what a split of an attribute gains counts as often as its weight says."""
+        weight = self.axes[number].weight
+        if weight == 1:
+            return found.cost
+        more = self.response.per_row(found.gain * float(weight - 1), found.tally)
+        return np.where(found.ok, found.cost - more, found.cost)
 
     def _searched(self, number: int | None, attribute: Ints, response: Response) -> SplitChoice:
         tally = take_tally(self.cells, self.columns, number)
@@ -296,7 +351,7 @@ def _routes(current: Generation, split: LevelSplits, following: Generation) -> P
     own = -1 - (current.offset + current.active)
     attribute, cut, low, high = np.zeros(parts, np.int64), np.zeros(parts, np.int64), own.copy(), own.copy()
     attribute[children.part] = children.attribute
-    branched = np.bincount(children.part, minlength=parts) > 2
+    branched = np.bincount(children.part, minlength=parts) != 2
     branched[children.part[children.rest]] = True
     # Of two children the first is the lower side.  Otherwise the branches decide; what is in none stays behind.
     lower = np.flatnonzero(np.append(children.part[1:] == children.part[:-1], False) & ~branched[children.part])
@@ -324,5 +379,6 @@ def _tree(generations: Sequence[Generation]) -> PartitionTree:
         rows=np.concatenate([one.rows for one in generations]),
         gain=np.concatenate([one.gain for one in generations]),
         lost=np.concatenate([one.lost for one in generations]),
+        behind=np.concatenate([one.behind for one in generations]),
         depth=len([one for one in generations if len(one.parent)]) - 1,
     )

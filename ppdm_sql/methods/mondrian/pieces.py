@@ -24,8 +24,8 @@ class Pieces:
 
     def only(self, wanted: Ints | slice) -> Pieces:
         codes, secrets = (tuple(one[wanted] for one in columns) for columns in (self.codes, self.secrets))
-        numbers = (one[wanted] for one in (self.part, self.entry, self.cell, self.rows, self.persons))
-        return Pieces(*numbers, codes, secrets)
+        part, entry, cell = (one[wanted] for one in (self.part, self.entry, self.cell))
+        return Pieces(part, entry, cell, self.rows[wanted], self.persons[wanted], codes, secrets)
 
 
 @dataclass(frozen=True)
