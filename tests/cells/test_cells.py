@@ -20,7 +20,9 @@ from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, column
 
-HUGE, NEXT, LOWEST = (Decimal(sign + "9" * 37 + digit) for sign, digit in (("", "9"), ("", "8"), ("-", "9")))  # 38 digits
+HUGE, NEXT, LOWEST = (
+    Decimal(sign + "9" * 37 + digit) for sign, digit in (("", "9"), ("", "8"), ("-", "9"))
+)  # 38 digits
 COLUMNS = {
     "id": "BIGINT",
     'o"brien': "TEXT",
