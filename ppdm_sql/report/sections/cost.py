@@ -111,7 +111,7 @@ def _curves(facts: Facts, found: Evaluation, scored: Sequence[EvaluationPoint], 
     return charts.curves(
         "tradeoff", f"{what.capitalize()} against k",
         "; ".join(f"{dot['kind']}, k = {dot['x']}: {dot['y']:.4g}" for dot in dots),
-        dots, across="k", up="accuracy in %" if what == "accuracy" else what,
+        dots, up="accuracy in %" if what == "accuracy" else what,
         level=None if level is None else level * scale, chosen=here,
     )  # fmt: skip
 
