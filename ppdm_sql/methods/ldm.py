@@ -15,7 +15,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
     PINNED,
@@ -36,10 +36,12 @@ from ppdm_sql.statements.names import aliased
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
 
-REFUSALS = Risk(
+REFUSALS = ResidualRisk(
     "refusals", "who knows the method can conclude from a split that is not there that some child would have been small"
 )
-HOMOGENEITY = Risk("homogeneity", "k says nothing of what a leaf has in common: in a leaf of one class it is known")
+HOMOGENEITY = ResidualRisk(
+    "homogeneity", "k says nothing of what a leaf has in common: in a leaf of one class it is known"
+)
 
 
 @dataclass

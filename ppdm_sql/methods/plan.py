@@ -21,7 +21,7 @@ QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint ch
 
 
 @dataclass(frozen=True)
-class Risk:
+class ResidualRisk:
     """Something a method does not promise.  A refusing risk must be accepted in the statement by its name."""
 
     name: str
@@ -44,7 +44,7 @@ class TablePlan:
     suppressed_rows: int = 0
     steps: tuple[str, ...] = ()  # the plan in plain words, for EXPLAIN
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
 
@@ -70,8 +70,8 @@ class ModelPlan:
     left_out: int = 0
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
 
 
-def named(risks: Sequence[Risk]) -> list[str]:
+def named(risks: Sequence[ResidualRisk]) -> list[str]:
     return [risk.name for risk in risks]

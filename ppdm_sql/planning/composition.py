@@ -8,7 +8,7 @@ from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning import joint, people, residual_risks
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.stored_requirements import refuse_damaged
@@ -122,7 +122,7 @@ def _known_elsewhere_breach(policy: Policy, outcomes: Sequence[joint.JointOutcom
     )
 
 
-def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
+def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[ResidualRisk, ...]:
     """What the joint groups do not take into account: each release forms them by what it takes for known itself."""
     columns = sorted({name for outcome in outcomes for name in outcome.answered})
     if not columns:
@@ -132,4 +132,4 @@ def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
         f"{', '.join(columns)} is a quasi-identifier in one release and leaves as it is in another ({held}): somebody "
         "who knows it can part the classes of the other further than was measured"
     )
-    return (Risk(residual_risks.KNOWN_ELSEWHERE, message, refuses=True),)
+    return (ResidualRisk(residual_risks.KNOWN_ELSEWHERE, message, refuses=True),)

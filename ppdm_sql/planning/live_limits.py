@@ -5,10 +5,10 @@ from __future__ import annotations
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.methods import registry
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.policy.policy import Policy, Publish
 
-RISK = Risk(
+RISK = ResidualRisk(
     "live",
     "a live view shows every change of its source: who reads it before and after one can tell what changed",
     refuses=True,

@@ -33,7 +33,7 @@ from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
 from ppdm_sql.methods.atp.tree_pieces import Options, pieces_of, tree_of
 from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
 from ppdm_sql.methods.ldm import HOMOGENEITY, demands_of_rows
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, check_all_public, refuse_nulls
 from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
 from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_option, read_options
@@ -52,7 +52,7 @@ from ppdm_sql.trees.tree import attribute_of
 from ppdm_sql.watching import Progress
 
 _CONFIDENCE = 0.25
-MERGES = Risk(
+MERGES = ResidualRisk(
     "merges", "who knows the method can conclude from branches that were put together that one of them broke the policy"
 )
 

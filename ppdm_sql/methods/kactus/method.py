@@ -29,7 +29,7 @@ from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
 from ppdm_sql.methods.kactus.working_tables import KactusTable, Walked, encoded, with_categories
-from ppdm_sql.methods.plan import Private, Risk, TablePlan
+from ppdm_sql.methods.plan import Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
 from ppdm_sql.policy.options import Exact, Switch, Whole
@@ -42,17 +42,17 @@ from ppdm_sql.watching import Progress
 _MOST_NUMBERS = 20  # classes of a target of numbers or moments
 _MOST_CLASSES = 1000
 _CONFIDENCE = 0.25
-PURITY = Risk(
+PURITY = ResidualRisk(
     "purity",
     "the method seeks classes of one target value: who finds a person's class often knows the target, unless an l or t"
     " is required of it",
 )
-SUPPRESSION = Risk(
+SUPPRESSION = ResidualRisk(
     "suppression",
     "who knows the method knows that a class with a suppressed value stands for small branches of the tree and for rows"
     " borrowed to hide them",
 )
-SWAPPING = Risk(
+SWAPPING = ResidualRisk(
     "swapping",
     "some rows carry a quasi-identifier that is not theirs: statements about single rows can be false, and a person can"
     " be taken for a member of another class",

@@ -28,7 +28,7 @@ from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
 from ppdm_sql.methods.kadet.spans import Spans, class_counts
 from ppdm_sql.methods.kadet.split_queue import Growth
 from ppdm_sql.methods.kadet.split_scores import AskedAttribute, KadetOptions
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
     PINNED,
@@ -49,18 +49,18 @@ from ppdm_sql.trees.tree import Tree
 
 _BINS = 255
 _CONFIDENCE = 0.25
-HOMOGENEITY = Risk(
+HOMOGENEITY = ResidualRisk(
     "homogeneity",
     "k says nothing of what a group has in common: the class of everybody in a group of one class is known",
 )
-PRIVATE_TESTS = Risk(
+PRIVATE_TESTS = ResidualRisk(
     "private tests",
     "tests of private attributes tell how these are spread in a group; only sensitive columns are kept diverse",
 )
-RARE_VALUES = Risk(
+RARE_VALUES = ResidualRisk(
     "rare_values", "the tree names values of private attributes that few people have: that somebody has them is told"
 )
-REFUSALS = Risk(
+REFUSALS = ResidualRisk(
     "refusals", "who knows the method can conclude from a split that is not there that some part would have been small"
 )
 

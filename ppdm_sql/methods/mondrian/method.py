@@ -28,7 +28,7 @@ from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_tables import KNOWN, SQUARES, SUM, PartitionCells
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
@@ -40,14 +40,14 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 _CLASS = "ppdm_class"
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
-MINIMALITY = Risk(
+MINIMALITY = ResidualRisk(
     "minimality",
     "who knows the method can sometimes tell more than the classes say: every cut that could be made was made",
 )
-DOWNCODING = Risk(
+DOWNCODING = ResidualRisk(
     "downcoding", "a region's boundaries say where a further cut was not possible, which can narrow single values"
 )
-EXTREMES = Risk(
+EXTREMES = ResidualRisk(
     "extremes",
     "ranges = extent prints the least and greatest value of every class, and with them values that few people hold",
     refuses=True,

@@ -13,7 +13,7 @@ from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.options import Choice
 from ppdm_sql.requirements import (
@@ -24,7 +24,7 @@ from ppdm_sql.statements.names import column
 from ppdm_sql.trees.criteria import Flags, Ints
 
 _LEAST_K = 2
-BORDERS = Risk(
+BORDERS = ResidualRisk(
     "borders", "a threshold between two neighbouring values tells that somebody has them, perhaps one person each"
 )
 
