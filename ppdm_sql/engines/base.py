@@ -78,8 +78,9 @@ class Engine(ABC):
         texts = texts_of(tree)
         if texts is not None and self.dialect in texts:
             return texts[self.dialect]
-        self._check_names(word.this for word in tree.find_all(exp.Identifier))
         text = tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        if self.name_limit is not None or "\0" in text:
+            self._check_names(word.this for word in tree.find_all(exp.Identifier))
         if texts is not None:
             texts[self.dialect] = text
         return text

@@ -140,7 +140,8 @@ def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
 def _refuse_drawn_keys(engine: Engine, source: Source, place: Place | None) -> None:
     """Refuses a person that a statement makes up: the next statement makes up another one."""
     roles = [*((("ENTITY", source.entity),) if source.entity else ()), *(("IDENTIFIER", n) for n in source.identifiers)]
-    drawn = {WINDOW} | engine.unsteady_names() if roles else frozenset()
+    computed = any(source.made_of[name].calls for _, name in roles)
+    drawn = {WINDOW} | engine.unsteady_names() if computed else frozenset()
     mistakes = [
         at(
             place,

@@ -11,15 +11,7 @@ from sqlglot import exp, parse_one
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.names import Name, Word, aliased, column
-
-
-def one(value: int, name: str = "a") -> exp.Select:
-    return exp.select(aliased(exp.convert(value), name))
-
-
-def rows(engine, name: Name, *columns: str):
-    return sorted(engine.fetch(exp.Select(expressions=[column(c) for c in columns or ("a",)]).from_(name.table())))
-
+from tests.engines.small_queries import one, rows
 
 # -- looking ---------------------------------------------------------------------------------------------
 

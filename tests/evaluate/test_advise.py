@@ -21,6 +21,7 @@ from ppdm_sql.evaluate.table_policy import statement_for
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.session import Session
+from tests.sizes import examples
 
 TYPES = {"age": "INTEGER", "town": "TEXT", "Sex": "TEXT", "paid": "TEXT"}
 POLICY = """CREATE TABLE people_open AS SELECT age, town, "Sex", paid FROM people WITH ANONYMIZATION (
@@ -34,7 +35,7 @@ def point(position, method="m", score=0.5, loss=0.5, risk=0.1, k=5, status="meas
     )  # fmt: skip
 
 
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 few = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
 drawn = st.lists(
     st.tuples(
@@ -148,6 +149,7 @@ def session(duckdb_engine, make_table, open_session) -> Session:
     return open_session(duckdb_engine)
 
 
+@pytest.mark.wide
 def test_advice_can_be_pasted_and_holds(session):
     heard = []
     found = session.advise(POLICY, sample=800, learner="naive_bayes", watch=heard.append)

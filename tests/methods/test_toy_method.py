@@ -93,6 +93,7 @@ def test_a_method_from_elsewhere_goes_through_every_command(ppdm, tmp_path):
     assert "one_class" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.wide
 def test_it_is_evaluated_and_advised_beside_the_others(ppdm):
     code, out, _ = ppdm("evaluate", "policy.sql", "--grid", "k=5", "--method", "one_class,mondrian", "--json")
     assert code == 0

@@ -136,6 +136,7 @@ def test_the_model_comes_out_of_the_release(duck, inducer, target, options):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 @pytest.mark.postgres
 def test_it_does_so_on_postgres_too(postgres_engine, make_table, tmp_path):
     session = opened(postgres_engine, make_table, tmp_path)
@@ -158,6 +159,7 @@ def test_a_model_and_an_inducer_in_one_list(duck):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 def test_two_models_with_columns_of_their_own(duck):
     """A model that looks at one column keeps its own order of columns."""
     duck.train("first", "SELECT ward, age, back FROM people", "back", inducer="cart", options=KEPT | {"max_leaves": 3})
@@ -169,6 +171,7 @@ def test_two_models_with_columns_of_their_own(duck):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 def test_an_imported_model_is_one_like_any_other(duck):
     model = train(duck, max_leaves=4)
     library.import_model(duck.engine, tree_text(model.tree, "m"), "brought")
@@ -227,6 +230,7 @@ def test_a_model_that_is_no_tree_cannot_be_kept(duck, inducer):
     assert duck.releases() == []
 
 
+@pytest.mark.wide
 def test_a_quoted_name_is_a_models_even_if_it_is_an_inducers(duck):
     train(duck, "cart", max_leaves=3)
     release = duck.publish(policy('"cart"'))

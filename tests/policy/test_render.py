@@ -16,6 +16,7 @@ from ppdm_sql.policy.render import render_statement
 from ppdm_sql.requirements import KAnonymity, RecursiveDiversity
 from ppdm_sql.statements.names import SCHEMA, Word
 from tests.policy import rendered as other
+from tests.sizes import examples
 
 PLAIN = Policy("mondrian", (KAnonymity(5),), Roles(quasi=(Word("a"),), sensitive=(Word("ppdm_b", quoted=True),)))
 
@@ -31,7 +32,7 @@ _free_words = other.words.filter(lambda word: not word.text.lower().startswith(S
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=other.policies(), replaces=st.booleans(), name=st.lists(_free_words, min_size=1, max_size=2))
 @example(policy=PLAIN, replaces=True, name=[Word("ppdm_", quoted=True), Word("x", quoted=True)])
 def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, name):

@@ -39,6 +39,7 @@ def test_refresh_makes_the_rows_anew(session):
     assert [one.relation_name for one in [session.release("e").record]] == ["e"]
 
 
+@pytest.mark.wide
 def test_refresh_takes_the_model_as_it_is_now(session, engine):
     session.execute(f"{MODEL} {MADE.replace('rows = 250, ', '')}")
     assert session.release("e").rows == 400
@@ -49,6 +50,7 @@ def test_refresh_takes_the_model_as_it_is_now(session, engine):
     assert session.release("e").rows == 800
 
 
+@pytest.mark.wide
 def test_a_seed_is_as_large_as_that_of_a_policy_and_columns_are_named_as_in_sql(session):
     largest = MADE.replace("seed = 7", f"seed = {2**63 - 1}").replace("(age,", "(AGE,")
     _, made = session.execute(f"{MODEL} {largest}")

@@ -15,6 +15,7 @@ from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.statements.rowtext import hash_numbers
+from tests.sizes import are_many, seeds
 
 COLUMNS = {"id": "INTEGER", "code": "TEXT", "age": "INTEGER", "zip": "INTEGER", "ill": "TEXT"}
 ANOTHER = "made from another table that holds the same people"
@@ -247,12 +248,15 @@ def classes_of(session, name: str) -> dict[str, int]:
 
 
 @pytest.mark.duckdb
-def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(duckdb_engine, make_table, open_session):
+@seeds(small=2, full=12)
+def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(
+    duckdb_engine, make_table, open_session, seeds
+):
     """Whatever the tables are called: who has the same class in every release, or is in none, is one of k."""
-    draw, refused, together, k = random.Random(3), 0, 0, 8
+    refused, together, k = 0, 0, 8
     session = open_session(duckdb_engine)
-    for turn in range(10):
-        people = rows(200, seed=turn)
+    for turn in seeds:
+        draw, people = random.Random(turn), rows(200, seed=turn)
         out = []
         for name in ("t1", "t2", "t3"):
             make_table(duckdb_engine, name, COLUMNS, drawn_table(draw, people))
@@ -265,14 +269,15 @@ def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(duck
                 out.append(classes_of(session, name))
         everybody = set(itertools.chain.from_iterable(out))
         sizes = Counter(tuple(classes.get(who) for classes in out) for who in everybody)
-        assert min(sizes.values()) >= k
+        assert min(sizes.values(), default=k) >= k
         together += len(out) > 1
         for item in session.releases():
             session.drop(item.relation_name)
         for name in ("t1", "t2", "t3"):
             duckdb_engine.drop_table(Name(name))
-    assert refused > 3
-    assert together > 3
+    if are_many(seeds):
+        assert refused > 3
+        assert together > 3
 
 
 # -- releases of versions before this one -------------------------------------------------------------------

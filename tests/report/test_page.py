@@ -75,6 +75,7 @@ def _sizes_and_risks_are_those_of_the_definition(session, page):
         assert risk["rows alone in their class"][place] == str(sum(n == 1 for n in counted.values()))
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("undrawn")
 def test_where_k_counts_persons_so_do_the_sizes(duck):
     """Somebody without an id is nobody; somebody with two rows is one."""
@@ -159,6 +160,7 @@ SWAPPED = """CREATE OR REPLACE TABLE jobs AS SELECT sex, zip, job, illness FROM 
     TARGET (illness) SUPERSEDES)"""
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("undrawn")
 def test_untrue_rows_are_told_wherever_the_release_is(duck, capsys):
     """On the page, by ppdm run and by ppdm show; in public no number below k."""
@@ -183,6 +185,7 @@ def test_untrue_rows_are_told_wherever_the_release_is(duck, capsys):
     assert "swapped value" not in report_of(duck, "jobs").by_id("main").text
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("undrawn")
 def test_without_its_source_a_release_is_still_reported(session):
     session.publish(policy())
@@ -214,6 +217,7 @@ def test_a_release_that_was_changed_is_reported_in_red(duck):
     assert not page.has("sizes")
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("undrawn")
 def test_a_changed_model_is_not_drawn(duck):
     duck.publish(MODEL)

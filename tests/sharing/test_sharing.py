@@ -11,6 +11,7 @@ from glob import glob
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -45,8 +46,9 @@ def shared(tmp_path_factory):
     for seed, town in enumerate(TOWNS):
         database = folder / f"{town}.duckdb"
         with duckdb.connect(str(database)) as con:
-            con.execute("CREATE TABLE patients (age INTEGER, sex VARCHAR, smokes VARCHAR, ill VARCHAR)")
-            con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?)", patients(seed))
+            rows = pa.table(list(zip(*patients(seed), strict=True)), names=["age", "sex", "smokes", "ill"])
+            con.register("rows", rows)
+            con.execute("CREATE TABLE patients AS SELECT CAST(age AS INTEGER) AS age, sex, smokes, ill FROM rows")
         with ppdm_sql.connect(database) as db:
             db.publish(MODEL.format(town=town))
         done = CliRunner().invoke(cli, ["--db", str(database), "share", "publish", town, "--out", str(folder)])
@@ -82,6 +84,7 @@ def test_the_miner_learns_what_all_hospitals_know(shared, tmp_path):
     assert right > 0.8, right  # ten in a hundred are noise
 
 
+@pytest.mark.wide
 def test_any_model_can_be_learned_from_the_pooled_rows(shared, tmp_path):
     called(tmp_path, "share", "collect", *files(shared), "--into", "pooled", "--rows", "3000", "--name-sources")
     learn = ("share", "learn", "m", "--from", "pooled", "--target", "ill", "--replace", "--json", "--inducer")
@@ -151,6 +154,7 @@ def commands_of(page: str) -> list[str]:
     return found
 
 
+@pytest.mark.wide
 def test_the_page_can_be_followed_as_it_stands(tmp_path, monkeypatch):
     """Its SQL files, and its commands one after the other: from nothing to five hospitals and what the miner learns."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")

@@ -21,6 +21,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import HierarchySource, IntervalLadder, PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text, natural_order
+from tests.sizes import examples
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def _products(factors: Sequence[int]) -> list[int]:
     return products
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=8, unique_by=leaf_text), ladders)
 def test_intervals_are_those_of_the_definition(values: list[object], ladder: IntervalLadder) -> None:
     tree = load(ladder, Kind.DECIMAL, values)
@@ -137,7 +138,7 @@ def test_the_calendar_has_no_end(day: date) -> None:
     assert re.fullmatch(r"\[-?\d{3,5}-\d\d-\d\d, \d{4,5}-\d\d-\d\d\)", label)
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.dates(date(1900, 1, 1), date(2100, 1, 1)), min_size=1, max_size=8, unique=True), st.integers(1, 400))
 def test_date_intervals_hold_their_dates(days: list[date], width: int) -> None:
     tree = load(intervals(width, width * 3), Kind.DATE, days)
@@ -256,7 +257,7 @@ odd_text = st.text(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(odd_text.filter(lambda text: "*" not in text), min_size=1, max_size=8, unique=True),
     st.lists(st.integers(1, 7), min_size=1, max_size=4, unique=True).map(lambda sizes: sorted(sizes, reverse=True)),
@@ -314,7 +315,7 @@ def test_a_column_of_nulls_passes(source: HierarchySource) -> None:
 microseconds = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.one_of(
         st.tuples(st.just("DOUBLE"), st.floats()),
