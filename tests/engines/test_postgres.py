@@ -124,7 +124,7 @@ def test_the_users_path_comes_back_after_an_error_and_after_a_roll_back(postgres
 
 def test_a_path_without_a_schema_says_so(postgres_engine):
     postgres_engine.pass_through("SET search_path = nowhere")
-    with pytest.raises(EngineError, match="name the schema"):
+    with pytest.raises(EngineError, match="write the schema"):
         postgres_engine.create_table(Name("t"), one(1))
 
 
@@ -177,7 +177,7 @@ def test_select_is_granted_to_the_named_roles_and_nobody_else(postgres_engine, o
 
 def test_a_missing_role_is_named_and_nothing_changes(postgres_engine, roles):
     postgres_engine.create_table(Name("t"), one(1))
-    with pytest.raises(PolicyError, match="no role nobody, no one"):
+    with pytest.raises(PolicyError, match="role nobody, no one does not exist"):
         postgres_engine.grant_select(Name("t"), ["nobody", roles[0], "no one"])
     assert postgres_engine.grantees(Name("t")) == []
 
@@ -490,11 +490,11 @@ def test_a_password_is_never_told(url, capfd):
 def test_why_a_database_cannot_be_opened(postgres_url):
     from ppdm_sql.engines.postgres.engine import PostgresEngine
 
-    with pytest.raises(DatabaseUnavailable, match="postgresql://localhost:1/db cannot be opened: nothing answers"):
+    with pytest.raises(DatabaseUnavailable, match="postgresql://localhost:1/db cannot be opened: no server answers"):
         PostgresEngine.open("postgresql://localhost:1/db")
-    with pytest.raises(DatabaseUnavailable, match="no such database"):
+    with pytest.raises(DatabaseUnavailable, match="the database does not exist"):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, dbname="ppdm_nowhere"))
-    with pytest.raises(DatabaseUnavailable, match="no such role"):
+    with pytest.raises(DatabaseUnavailable, match="the role does not exist"):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, user="ppdm_nobody"))
 
 
