@@ -181,7 +181,7 @@ def _verify_release(engine: Engine, released: _Release, hierarchies: Mapping[str
         findings = [*again.findings, *(one for one in findings if one.requirement.about is not About.SIZE)]
     different = tree_differences(engine, released.table, released.plan.patterns)
     if different:
-        raise PpdmError(f"the rows do not keep the trees: {'; '.join(different)}")
+        raise PpdmError(f"the released rows do not preserve the trees: {'; '.join(different)}")
     return findings
 
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from ppdm_sql.methods.live_rules import Live
 from ppdm_sql.trees.tree import Tree
 
-ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
+ONE_LEAF = "the tree is a single leaf: no split both met the policy and improved the prediction"
 PART = "ppdm_part"  # the class of a row
 ENTITY = "ppdm_entity"  # the person of a row
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check

@@ -17,22 +17,22 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.verify.identifiers import few_identifiers
 
-JOINT = ResidualRisk(
-    "joint", "somebody who also holds other data about the same people can combine it with this release"
-)
+JOINT = ResidualRisk("joint", "anyone who has other data about the same people can combine it with this release")
 ALWAYS = (
     JOINT,
-    ResidualRisk("membership", "whether a given person is in the table is not hidden"),
-    ResidualRisk("background", "knowledge beyond the declared quasi-identifiers can narrow a class further"),
+    ResidualRisk("membership", "an attacker may find out whether a given person is in the table"),
+    ResidualRisk(
+        "background", "an attacker who knows more than the declared quasi-identifiers can narrow a class further"
+    ),
 )
 JOINT_VALUES = ResidualRisk(
-    "joint_values", "together with other releases k alone is judged: l, t and confidence can be less"
+    "joint_values", "only k is verified together with other releases: l, t and confidence can be weaker there"
 )
 LEAST_K = 2  # a policy without k still does not single anybody out
 RARE_CLASSES = "rare_classes"
 DERIVED = "derived"
 KNOWN_ELSEWHERE = "known_elsewhere"
-ROWS = ResidualRisk("rows", "k counts rows, not people: name an ENTITY when a person can have several rows")
+ROWS = ResidualRisk("rows", "k counts rows, not people: declare an ENTITY if a person can have several rows")
 
 
 def residual(policy: Policy, risks: Sequence[ResidualRisk]) -> tuple[ResidualRisk, ...]:
@@ -49,7 +49,7 @@ def check_accepted(policy: Policy, risks: Sequence[ResidualRisk]) -> None:
     for name in policy.accepted_risks:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"this method has: {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"valid risks: {', '.join(known)}"
             raise PolicyError(f"ACCEPT RISK ({name}): no such risk; {hint}")
     refuse_unaccepted(policy, risks)
 
@@ -69,8 +69,8 @@ def derived_columns(source: Source) -> tuple[ResidualRisk, ...]:
     if not told:
         return ()
     message = (
-        f"{'; '.join(told)}: it leaves as it is and gives away what is recoded or dropped there.  Leave it out of the "
-        "SELECT, or make it a QUASI IDENTIFIER"
+        f"{'; '.join(told)}: it is published unchanged and reveals what is generalized or dropped there.  Leave it "
+        "out of the SELECT, or make it a QUASI IDENTIFIER"
     )
     return (ResidualRisk(DERIVED, message, refuses=True),)
 
@@ -91,8 +91,8 @@ def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[
         return ()
     named = next(name for name, (classes, _) in counted.items() if classes)
     message = (
-        f"k counts rows, and {'; '.join(few)}: one person can have several rows.  ENTITY ({named}) instead of "
-        "IDENTIFIER counts people"
+        f"k counts rows, and {'; '.join(few)}: one person can have several rows.  Declare ENTITY ({named}) instead of "
+        "IDENTIFIER to count people"
     )
     return (ResidualRisk(ROWS.name, message, refuses=True),)
 
@@ -101,7 +101,8 @@ def refuse_unaccepted(policy: Policy, found: Sequence[ResidualRisk]) -> None:
     for risk in found:
         if risk.refuses and risk.name not in policy.accepted_risks:
             raise RequirementBreached(
-                f"{risk.message}; nothing was published (ACCEPT RISK ({risk.name}) in the statement accepts that)"
+                f"{risk.message}; nothing was published (to accept this risk, add ACCEPT RISK ({risk.name}) to the "
+                "statement)"
             )
 
 
@@ -123,8 +124,8 @@ def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Residu
     return (
         ResidualRisk(
             RARE_CLASSES,
-            f'the model names {values} of "{source.target}" that fewer than {k} {who} have; they can be put '
-            f"together, or their rows left out, in the query",
+            f'the model names {values} of "{source.target}" that fewer than {k} {who} have; group these values, or '
+            "exclude their rows, in the query",
             refuses=True,
         ),
     )

@@ -86,7 +86,7 @@ def test_the_next_export_replaces_what_a_killed_one_left(prepared, file, at, aga
     left = {one.name for one in out.iterdir() if not one.name.startswith(".ppdm_tmp-")}
     assert (f"{file}.manifest.json" in left) or not left, "whose the files are is always said"
     if 0 < at < RENAMES[file]:
-        with pytest.raises(PolicyError, match="stopped before it was complete: export it again"):
+        with pytest.raises(PolicyError, match="stopped before it was complete; export it again"):
             reverify_file(out / file)
     with connect(database, out=out) as session:
         session.export("o", file)

@@ -54,7 +54,7 @@ def test_a_folder_that_may_not_be_written(clinic, words, path, mode):
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("mode", "said"), [(0o755, "cannot be made: the folder may not"), (0o700, "cannot be read: Perm")]
+    ("mode", "said"), [(0o755, "cannot be created: the folder is not"), (0o700, "cannot be read: Perm")]
 )
 def test_a_database_that_cannot_be_made(tmp_path, mode, said):
     barred(tmp_path / "out", mode)

@@ -94,7 +94,7 @@ def test_an_exported_file_is_checked_for_its_trees(duck, tmp_path):
     content = json.loads(manifest.read_text("utf-8"))
     content["patterns"][0]["root"]["rows"] += 1
     manifest.write_text(json.dumps(content), "utf-8")
-    assert any("promised were 151" in problem for problem in reverify_file(tmp_path / "open.csv").problems)
+    assert any("instead of the promised 151" in problem for problem in reverify_file(tmp_path / "open.csv").problems)
 
 
 def test_boundaries_that_few_hold_must_be_accepted(duck):
@@ -113,7 +113,7 @@ def test_what_loses_the_tree_is_not_published(duck):
     text = """CREATE TABLE s AS SELECT a, b, y FROM small WITH ANONYMIZATION (
         ALGORITHM tpp (max_leaves = 5{paper}) REQUIRE k = 2 QUASI IDENTIFIER (a, b) TARGET (y)
         PRESERVE (cart (criterion = entropy, min_leaf = 1)) ACCEPT RISK (boundaries))"""
-    with pytest.raises(PpdmError, match="the stored rows do not keep the trees: tree 1: .*; nothing was published"):
+    with pytest.raises(PpdmError, match="the stored rows do not preserve the trees: tree 1: .*; nothing was published"):
         duck.publish(text.format(paper=", paper = true"))
     assert duck.releases() == []
     assert duck.publish(text.format(paper="")).rows == 16

@@ -40,7 +40,7 @@ from ppdm_sql.trees.expression import bind
 _N = "ppdm_n"
 PRIVATE_VALUES = ResidualRisk(
     "private values",
-    "private columns that the tree asks for leave as they are, with values that few people have: who knows such a "
+    "private columns that the tree uses are published unchanged, including rare values: anyone who knows such a "
     "value of a person finds the row",
 )
 
@@ -191,7 +191,7 @@ def _steps(learned: ModelPlan, shown: PublishedColumns, classes: int, suppressed
     listed = ", ".join(f'"{name}"' for name in shown.suppressed)
     return (
         *learned.steps,
-        f"print of every public column what the answers of a row's span have in common; {suppressed} where nothing is "
-        f"asked; {classes} classes",
-        *([f"NULL in private columns that the tree does not ask for: {listed}"] if shown.suppressed else []),
+        f"label every public column with what the answers of a row's span have in common, and {suppressed} if the "
+        f"tree does not use it; {classes} classes",
+        *([f"NULL in private columns that the tree does not use: {listed}"] if shown.suppressed else []),
     )

@@ -42,19 +42,20 @@ _CLASS = "ppdm_class"
 _MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
 
 ORDER = ResidualRisk(
-    "order", "the order of numbers is kept: who knows the ranks of people can tell which interval each is in"
+    "order", "the order of numbers is preserved: anyone who knows the ranks of people can find the interval of each"
 )
 MEANS = ResidualRisk(
     "means",
-    "published numbers lie near the means of intervals: a later release with one person more can tell that person's",
+    "published numbers lie near the means of intervals: a later release with one more person can reveal that "
+    "person's value",
 )
 RESPONSE = ResidualRisk(
-    "response", "the response is published unchanged beside each class: who knows it as well narrows a class further"
+    "response",
+    "the response of every row is published unchanged: anyone who also knows a person's response narrows the "
+    "class further",
 )
-MIDPOINTS = ResidualRisk(
-    "midpoints", "a threshold is the midpoint of two values that somebody holds, and tells their sum"
-)
-STOPPING = ResidualRisk("stopping", "where the trees stop tells that one split more would have broken a requirement")
+MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
+STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
@@ -288,8 +289,9 @@ def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
 def _risks(table: TppInputs, state: _State) -> tuple[ResidualRisk, ...]:
     every, rare, _ = _boundaries(table, state)
     message = (
-        f"{rare} of {every} boundary values of the trees are held by fewer than {max(table.checker.k, 2)} people, "
-        "and the thresholds tell sums of them: round the columns in the SELECT, or grow fewer leaves"
+        f"{rare} of {every} values next to the thresholds of the trees are held by fewer than "
+        f"{max(table.checker.k, 2)} people, and the thresholds reveal sums of them: round the columns in the SELECT, "
+        "or grow fewer leaves"
         if rare
         else "thresholds lie between values that people hold; here each of these is held by enough of them"
     )
@@ -337,11 +339,11 @@ def _accuracy(tree: Preserved, expanded: Sequence[int]) -> Fraction:
 
 
 def _steps(table: TppInputs, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
-    why = "one split more would break a requirement" if stopped else "the trees are as large as they may be"
+    why = "one more split would break a requirement" if stopped else "the trees are as large as they may be"
     grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
     return (
         f"encode {len(table.coded.codes)} columns of {table.coded.rows} rows into codes",
-        "expand every tree once, recode what it splits as coarsely as it allows, measure every class; again",
+        "expand every tree once, recode the columns it splits as coarsely as it allows, measure every class; repeat",
         f"{grown} leaves: {why}",
         *(f"tree {number}: {told(one)}" for number, one in enumerate(published.patterns, start=1)),
         f"publish {len(state.shown)} recoded and {len(published.constants)} suppressed quasi-identifiers; "
