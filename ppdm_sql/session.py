@@ -28,7 +28,6 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
-from ppdm_sql.planning.damage import is_damaged, refuse_damaged
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
@@ -42,14 +41,15 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.stored_requirements import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
-from ppdm_sql.release.export import check_recordable
+from ppdm_sql.release.export.write import check_recordable
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
-from ppdm_sql.release.passing import pass_on
+from ppdm_sql.release.pass_through import pass_on
 from ppdm_sql.release.preflight import Preflight
 from ppdm_sql.release.publication import run_publication
-from ppdm_sql.release.recheck import recheck_damaged
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
+from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.audit import Audit, audit
@@ -160,12 +160,12 @@ class Session:
             case Explain():
                 return self._explain(statement)
             case _:
-                raise PolicyError(f"run takes one statement, as a text or of parse(), not {type(statement).__name__}")
+                raise PolicyError(f"run takes one statement, as text or from parse(), not {type(statement).__name__}")
 
     def _one(self, text: str) -> Statement:
         statements = self.parse(text)
         if len(statements) != 1:
-            raise PolicyError(f"run takes one statement, not {len(statements)}: execute runs them all")
+            raise PolicyError(f"run takes one statement, not {len(statements)}; execute runs several")
         self.check_ahead(statements)
         return statements[0]
 
@@ -225,7 +225,7 @@ class Session:
     def _one_publish(self, text: str) -> Publish:
         statements = self.parse(text)
         if len(statements) != 1 or not isinstance(statements[0], Publish):
-            raise PolicyError("one CREATE ... WITH ANONYMIZATION (...) is expected here")
+            raise PolicyError("expected one CREATE ... WITH ANONYMIZATION (...)")
         return statements[0]
 
     # -- publishing --------------------------------------------------------------------------------
@@ -308,7 +308,7 @@ class Session:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
         record = self._find_release(_name(name))
         if is_damaged(record):
-            return recheck_damaged(self.engine, record)
+            return reverify_damaged(self.engine, record)
         return kind_of(record).verify(self.engine, record)
 
     @_in_workspace
@@ -422,16 +422,16 @@ class Session:
         self.engine.check_builtins()  # what is found is measured, exported or withdrawn next
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:
-            raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows those there are)')
+            raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows the releases)')
         return found
 
 
 def _check_audit(asked: object, k: object, groups: object) -> None:
     if not isinstance(asked, Sequence) or not asked or not all(isinstance(one, str | Model) for one in asked):
-        raise PolicyError("an audit is of one model or of several: give their names, or what db.model(name) gives")
+        raise PolicyError("an audit takes one model or several: give their names, or results of db.model(name)")
     for name, number, least in (("k", k, 1), ("groups", groups, 0)):
         if number is not None and (type(number) is not int or number < least):
-            raise PolicyError(f"{name} of an audit is a whole number from {least} on")
+            raise PolicyError(f"{name} of an audit must be a whole number of at least {least}")
 
 
 def _name(name: Name | str) -> Name:

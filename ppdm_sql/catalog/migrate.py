@@ -120,7 +120,7 @@ def _folder() -> Path:
 def _read(path: Path) -> _File:
     named = _FILE.fullmatch(path.name)
     if named is None:
-        raise EngineError(f"{path} is not named like a migration: 0001_what_it_does.sql")
+        raise EngineError(f"{path} is not named like a migration (0001_what_it_does.sql)")
     # A checkout on Windows has other line ends, but the same migrations.
     content = path.read_bytes().replace(b"\r\n", b"\n")
     return _File(int(named[1]), path.name, hashlib.sha256(content).hexdigest(), content.decode("utf-8"))
@@ -148,12 +148,14 @@ def _pending(files: Sequence[_File], records: Mapping[int, _Record]) -> list[_Fi
             )
         if files[record.number - 1].sha256 != record.sha256:
             raise EngineError(
-                f"migration {files[record.number - 1].name} was changed after it had been applied to this database"
-                f" ({record.applied_at:%Y-%m-%d}): put the file back as it was, and add a new one for the change"
+                f"migration {files[record.number - 1].name} was changed after it was applied to this database "
+                f"({record.applied_at:%Y-%m-%d}): restore the file and put the change into a new migration"
             )
     pending = [file for file in files if file.number not in records]
     if pending and pending[0].number <= max(records, default=0):
-        raise EngineError(f"migration {pending[0].name} is missing in {SCHEMA}.migration, later ones are not")
+        raise EngineError(
+            f"migration {pending[0].name} is missing in {SCHEMA}.migration although later ones are recorded there"
+        )
     return pending
 
 

@@ -18,14 +18,13 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier
 
 ModelEvent = Literal["replaced", "dropped", "exported"]
 
 OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned from such rows; no table's name has it
 
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
-_LOADED = own("ppdm_model_rows")
 _LONGEST = 200
 
 # The tables that hold a tree, and the columns of their rows beside model_id.
@@ -102,7 +101,7 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
     check_name(model.name)
     former = find(engine, model.name)
     if former is not None and not replace:
-        raise PolicyError(f'there is a model "{model.name}" already: --replace puts this one in its place')
+        raise PolicyError(f'model "{model.name}" already exists; --replace replaces it')
     row = {name: _column_value(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
     append(engine, "model", row, generation=statement("catalog/next_model_generation"))
     for table, rows in stored.items():
@@ -114,9 +113,9 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
 
 def check_name(name: str) -> None:
     if not 0 < len(name) <= _LONGEST or not name.strip() or not name.isprintable():
-        raise PolicyError(f"a model's name has 1 to {_LONGEST} printable characters")
+        raise PolicyError(f"the name of a model must have 1 to {_LONGEST} printable characters")
     if name.casefold().startswith(PREFIX):
-        raise PolicyError(f"a model's name does not begin with {PREFIX}, which is kept for ppdm_sql")
+        raise PolicyError(f"the name of a model cannot begin with {PREFIX}: that prefix is reserved for ppdm_sql")
 
 
 def add_event(engine: Engine, model_id: str, event: ModelEvent) -> None:
@@ -174,8 +173,8 @@ def _append_all(engine: Engine, table: str, model_id: str, rows: Sequence[Mappin
         return
     columns = {"model_id": "string", **TABLES[table]}
     values = {name: pa.array([row[name] for row in rows], getattr(pa, kind)()) for name, kind in TABLES[table].items()}
-    engine.load(_LOADED, pa.table({"model_id": pa.array([model_id] * len(rows), pa.string()), **values}))
+    loaded = engine.work.load("model_rows", {"model_id": pa.array([model_id] * len(rows), pa.string()), **values})
     into = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in columns])
-    query = exp.Select(expressions=[column(name) for name in columns]).from_(_LOADED.table())
+    query = exp.Select(expressions=[column(name) for name in columns]).from_(loaded.table())
     engine.execute(exp.Insert(this=into, expression=query))
-    engine.drop_table(_LOADED, temporary=True)
+    engine.work.drop(loaded)

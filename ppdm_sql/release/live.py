@@ -37,11 +37,11 @@ from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, stand_in
 from ppdm_sql.verify.content import content_hash
 
 PREFIX = "ppdm_live_"
-_RECODED = own("ppdm_recoded")
+_RECODED = stand_in("recoded")
 _UNSURE = (exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Rand, exp.Randn, exp.Uuid)
 
 
@@ -102,7 +102,7 @@ def _lasting(engine: Engine, query: str) -> exp.Query:
     assert isinstance(tree, exp.Query)
     unsure = tree.find(*_UNSURE)
     if unsure is not None:
-        raise PolicyError(f"a LIVE view cannot use {unsure.key.upper()}: every read would show other rows")
+        raise PolicyError(f"a LIVE view cannot use {unsure.key.upper()}: every read would return different rows")
     (schema,) = engine.fetch_one(statement("catalog/current_schema"))
     for table in _tables(tree):
         if table.args.get("db") is None and engine.relation_kind(Name(schema, table.name)) is not None:
@@ -214,5 +214,5 @@ def _part_hash(engine: Engine, name: Name) -> str:
         return sha256_of(text + (engine.wall_text(name) or ""))
     columns = [info.name for info in engine.columns(name)]
     if not columns:
-        raise PpdmError(f"{name} is gone")
+        raise PpdmError(f"{name} does not exist")
     return content_hash(engine, name, columns)

@@ -35,7 +35,7 @@ def content_hash(engine: Engine, relation: Name, columns: Sequence[str]) -> str:
 def content_query(engine: Engine, relation: Name, columns: Sequence[str]) -> tuple[list[object], exp.Query]:
     """What is hashed: the parts known beforehand, and the query for the three numbers that follow them."""
     if not columns:
-        raise PolicyError(f"{relation}: without a column there is no content to tell")
+        raise PolicyError(f"{relation} has no column, so it has no content to hash")
     first, second = hash_numbers(engine, [column(name) for name in columns], salt=_FORMAT)
     rows = exp.Select(expressions=[aliased(first, "ppdm_first"), aliased(second, "ppdm_second")])
     source = exp.Subquery(this=rows.from_(relation.table()), alias=exp.TableAlias(this=exp.to_identifier("source")))

@@ -20,7 +20,7 @@ from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.nulls import null_matches_all_k
-from ppdm_sql.verify.paths import PATH, stored_path
+from ppdm_sql.verify.paths import stored_path
 from ppdm_sql.verify.printed import Stored
 from ppdm_sql.verify.verification import VERIFICATIONS, Measure, SensitiveColumn, Subject
 
@@ -136,7 +136,7 @@ def _measures(
         yield verification(requirement, Subject(stored, quasi, entity=entity))
         return
     if not sensitive:  # nothing to measure would be nothing to break
-        raise PolicyError(f"{requirement} asks for a SENSITIVE column, and there is none")
+        raise PolicyError(f"{requirement} needs a SENSITIVE column, and there is none")
     for column in sensitive:
         yield verification(requirement, Subject(stored, quasi, column))
 
@@ -149,7 +149,7 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
     if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
-        raise PpdmError(f"the relation changed while {measure.requirement} was measured: judge it again")
+        raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)
     return Finding(
@@ -166,8 +166,8 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
 def _run(engine: Engine, measure: Measure) -> Rows:
     if measure.hierarchy is None:
         return engine.fetch(measure.source.fill(measure.text), **measure.params)
-    path = {"path": PATH.table()}
-    with stored_path(engine, measure.hierarchy, measure.params["levels"]):
+    with stored_path(engine, measure.hierarchy, measure.params["levels"]) as stored:
+        path = {"path": stored.table()}
         strangers = int(engine.fetch_one(measure.source.statement("unplaced_values", path))[0])
         if strangers:
             raise PolicyError(f"column {measure.column}: {strangers} values have no place in its hierarchy")

@@ -42,9 +42,9 @@ def test_a_password_is_never_told(url, capfd):
 def test_why_a_database_cannot_be_opened(postgres_url):
     from ppdm_sql.engines.postgres.engine import PostgresEngine
 
-    with pytest.raises(DatabaseUnavailable, match="postgresql://localhost:1/db cannot be opened: nothing answers"):
+    with pytest.raises(DatabaseUnavailable, match="postgresql://localhost:1/db cannot be opened: no server answers"):
         PostgresEngine.open("postgresql://localhost:1/db")
-    with pytest.raises(DatabaseUnavailable, match="no such database"):
+    with pytest.raises(DatabaseUnavailable, match="the database does not exist"):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, dbname="ppdm_nowhere"))
-    with pytest.raises(DatabaseUnavailable, match="no such role"):
+    with pytest.raises(DatabaseUnavailable, match="the role does not exist"):
         PostgresEngine.open(psycopg.conninfo.make_conninfo(postgres_url, user="ppdm_nobody"))

@@ -87,7 +87,7 @@ def test_the_users_path_comes_back_after_an_error_and_after_a_roll_back(postgres
 
 def test_a_path_without_a_schema_says_so(postgres_engine):
     postgres_engine.pass_through("SET search_path = nowhere")
-    with pytest.raises(EngineError, match="name the schema"):
+    with pytest.raises(EngineError, match="write the schema"):
         postgres_engine.create_table(Name("t"), one(1))
 
 

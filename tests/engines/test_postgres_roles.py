@@ -37,7 +37,7 @@ def test_select_is_granted_to_the_named_roles_and_nobody_else(postgres_engine, o
 
 def test_a_missing_role_is_named_and_nothing_changes(postgres_engine, roles):
     postgres_engine.create_table(Name("t"), one(1))
-    with pytest.raises(PolicyError, match="no role nobody, no one"):
+    with pytest.raises(PolicyError, match="role nobody, no one does not exist"):
         postgres_engine.grant_select(Name("t"), ["nobody", roles[0], "no one"])
     assert postgres_engine.grantees(Name("t")) == []
 

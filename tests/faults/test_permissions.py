@@ -13,7 +13,7 @@ import pytest
 import ppdm_sql
 from ppdm_sql.commands.group import run
 from ppdm_sql.errors import DatabaseUnavailable
-from ppdm_sql.release import export
+from ppdm_sql.release.export import write as export
 
 NOBODY = 65534
 RULES = "WITH ANONYMIZATION (ALGORITHM {} REQUIRE k = 5 QUASI IDENTIFIER (age) SENSITIVE (ill) {})"
@@ -54,7 +54,7 @@ def test_a_folder_that_may_not_be_written(clinic, words, path, mode):
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("mode", "said"), [(0o755, "cannot be made: the folder may not"), (0o700, "cannot be read: Perm")]
+    ("mode", "said"), [(0o755, "cannot be created: the folder is not"), (0o700, "cannot be read: Perm")]
 )
 def test_a_database_that_cannot_be_made(tmp_path, mode, said):
     barred(tmp_path / "out", mode)

@@ -280,7 +280,7 @@ CLAUSE = "ALGORITHM {} REQUIRE k = {} QUASI IDENTIFIER (a) {}"
 @pytest.mark.parametrize(
     ("algorithm", "k", "roles", "told"),
     [
-        ("kactus", 2, "INSENSITIVE (n, c)", "guided by a class"),
+        ("kactus", 2, "INSENSITIVE (n, c)", "needs a class to predict"),
         ("kactus2", 2, "TARGET (a) INSENSITIVE (n, c)", "cannot predict itself"),
         ("kactus2", 2, "TARGET (n) INSENSITIVE (c)", "different values, more than 20"),
         ("kactus (swap_threshold = 0.5)", 2, "TARGET (c) INSENSITIVE (n)", "no option swap_threshold"),

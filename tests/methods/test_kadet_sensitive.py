@@ -111,7 +111,7 @@ def test_more_combinations_than_can_be_counted_are_refused(duckdb_engine, make_t
     rows = [("a" if n % 2 else "b", f"illness {n}", "yes" if n % 3 else "no") for n in range(1_100)]
     case = case_of(["ward", "ill", "cls"], rows, ["ward"], "k = 3, distinct_l = 2", hidden=["ill"])
     with pytest.raises(
-        PolicyError, match=r'at most 1,000 combinations of sensitive values diverse, and "ill" have 1,100'
+        PolicyError, match=r'at most 1,000 combinations of sensitive values diverse, but "ill" have 1,100'
     ):
         case.run(duckdb_engine, make_table)
 

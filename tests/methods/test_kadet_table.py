@@ -307,7 +307,7 @@ def check_labels_cover(found: Published) -> None:
 def test_missing_values_are_refused(duckdb_engine, make_table):
     case = mortgage("k = 2")
     case.rows[2]["sports"] = None
-    with pytest.raises(PolicyError, match=r'columns hold NULL \("sports" in 1 of 6 rows\)'):
+    with pytest.raises(PolicyError, match=r'cannot protect NULLs \("sports" in 1 of 6 rows\)'):
         published(case, duckdb_engine, make_table)
 
 
@@ -346,7 +346,7 @@ def test_from_the_statement_to_the_file_of_a_recipient(session, tmp_path, monkey
     done = CliRunner().invoke(cli, ["verify", "--file", str(tmp_path / "loans.parquet"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)
-    with pytest.raises(PolicyError, match=r"LIVE is for ALGORITHM tpp.*for kadet publish a VIEW without LIVE"):
+    with pytest.raises(PolicyError, match=r"LIVE needs ALGORITHM tpp.*with kadet publish a VIEW without LIVE"):
         session.publish(LOANS.format("VIEW now LIVE", "marital", "sports", ""))
 
 

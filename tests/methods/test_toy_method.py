@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from ppdm_sql.commands import _run
 from ppdm_sql.methods.base import OF_CLASSES, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, ResidualRisk, TablePlan
 from ppdm_sql.methods.registry import register
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.options import Whole
@@ -51,7 +51,7 @@ def plan_one_class(job: Job) -> TablePlan:
         rows=int(job.engine.fetch_one(counted)[0]),
         steps=(f"publish {stars} for every quasi-identifier",),
         figures={"stars": len(stars)},
-        risks=(Risk("useless", "nothing can be learned from the quasi-identifiers"),),
+        risks=(ResidualRisk("useless", "nothing can be learned from the quasi-identifiers"),),
     )
 
 

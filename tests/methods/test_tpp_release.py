@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import Session
 from ppdm_sql.watching import silent
 
@@ -89,12 +89,12 @@ def test_changed_rows_lose_the_tree_and_verify_says_so(duck):
 def test_an_exported_file_is_checked_for_its_trees(duck, tmp_path):
     duck.publish(policy())
     duck.export("open", tmp_path / "open.csv")
-    assert recheck_file(tmp_path / "open.csv").holds
+    assert reverify_file(tmp_path / "open.csv").holds
     manifest = tmp_path / "open.csv.manifest.json"
     content = json.loads(manifest.read_text("utf-8"))
     content["patterns"][0]["root"]["rows"] += 1
     manifest.write_text(json.dumps(content), "utf-8")
-    assert any("promised were 151" in problem for problem in recheck_file(tmp_path / "open.csv").problems)
+    assert any("instead of the promised 151" in problem for problem in reverify_file(tmp_path / "open.csv").problems)
 
 
 def test_boundaries_that_few_hold_must_be_accepted(duck):
@@ -113,7 +113,7 @@ def test_what_loses_the_tree_is_not_published(duck):
     text = """CREATE TABLE s AS SELECT a, b, y FROM small WITH ANONYMIZATION (
         ALGORITHM tpp (max_leaves = 5{paper}) REQUIRE k = 2 QUASI IDENTIFIER (a, b) TARGET (y)
         PRESERVE (cart (criterion = entropy, min_leaf = 1)) ACCEPT RISK (boundaries))"""
-    with pytest.raises(PpdmError, match="the stored rows do not keep the trees: tree 1: .*; nothing was published"):
+    with pytest.raises(PpdmError, match="the stored rows do not preserve the trees: tree 1: .*; nothing was published"):
         duck.publish(text.format(paper=", paper = true"))
     assert duck.releases() == []
     assert duck.publish(text.format(paper="")).rows == 16

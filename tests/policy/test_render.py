@@ -47,7 +47,7 @@ def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, na
 @pytest.mark.parametrize("name", [("PPDM_",), ("ppdm", "x"), ("s", "ppdm_x")])
 def test_a_name_kept_for_the_tool_is_refused_as_in_any_statement(dialect, name):
     words = tuple(Word(part, quoted=True) for part in name)
-    with pytest.raises(PolicyError, match="names starting with ppdm_ and the schema ppdm are kept"):
+    with pytest.raises(PolicyError, match="names starting with ppdm_ and the schema ppdm are reserved"):
         read(render_statement(Publish("TABLE", words, "SELECT 1", PLAIN, "", Place(1, 1)), dialect), dialect)
 
 

@@ -155,7 +155,7 @@ def test_what_got_out_after_the_planning_counts(interrupted, first, second):
 
 @pytest.mark.duckdb
 def test_a_name_that_was_taken_after_the_planning_is_not_replaced(interrupted):
-    with pytest.raises(PolicyError, match="is there already: CREATE OR REPLACE"):
+    with pytest.raises(PolicyError, match="already exists; use CREATE OR REPLACE"):
         interrupted(table("a", "age"), table("a", "age"))
 
 
@@ -191,7 +191,7 @@ def test_an_export_of_what_was_dropped_meanwhile_leaves_no_file(shared, tmp_path
     """DROP RELEASE found no copy outside, so none may appear later."""
     session = ppdm_sql.connect(shared.cursor(), out=tmp_path)
     session.execute(table("a", "age"))
-    from ppdm_sql.release import export
+    from ppdm_sql.release.export import write as export
 
     put = export.put_in_place
 

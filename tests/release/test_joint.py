@@ -88,7 +88,7 @@ def test_one_person_more_is_refused_without_supersedes(duck):
 
 def test_without_a_common_key_the_answer_is_no(duck):
     duck.publish(policy())
-    with pytest.raises(RequirementBreached, match="share no key"):
+    with pytest.raises(RequirementBreached, match="have no key in common"):
         duck.publish(other(**{"SELECT id, name, age": "SELECT age", "IDENTIFIER (id, name)\n    QUASI": "QUASI"}))
 
 

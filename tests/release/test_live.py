@@ -12,7 +12,7 @@ import pytest
 from ppdm_sql.commands import show
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError, RequirementBreached, Tampered
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.statements.names import Name
 from tests.release.conftest import policy
 
@@ -115,7 +115,7 @@ def test_a_change_of_the_source_is_shown_measured_and_told_as_a_note(session, tm
     assert done.rows == content["rows"] == verified.rows
     assert "patterns" not in content
     assert all(finding["holds"] for finding in content["findings"])
-    assert recheck_file(tmp_path / "beds.csv").holds
+    assert reverify_file(tmp_path / "beds.csv").holds
 
     run(session, "UPDATE people SET age = age + 100")
     assert rows(session) == []
@@ -161,7 +161,7 @@ def test_an_export_of_an_unchanged_source_keeps_its_trees(duckdb_engine, make_ta
     duck.export("beds", tmp_path / "beds.duckdb")
     content = json.loads((tmp_path / "beds.duckdb.manifest.json").read_text("utf-8"))
     assert content["patterns"] == duck.release("beds").manifest["patterns"]
-    assert recheck_file(tmp_path / "beds.duckdb").holds
+    assert reverify_file(tmp_path / "beds.duckdb").holds
 
 
 @NO_SPARK
@@ -208,7 +208,7 @@ def test_the_risk_must_be_accepted_and_is_one_of_live_views_alone(duck):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (policy().replace("TABLE people_open", "VIEW people_open LIVE"), "LIVE is for ALGORITHM tpp, .*for mondrian"),
+        (policy().replace("TABLE people_open", "VIEW people_open LIVE"), "LIVE needs ALGORITHM tpp, .*with mondrian"),
         (live("k = 5, t = 0.5"), "t = 0.5: a LIVE view cannot keep t"),
         (live("k = 5, entropy_l = 1.2"), "cannot decide entropy exactly"),
         (live(**{"FROM people": "FROM people LIMIT 100"}), "a LIVE view cannot use LIMIT"),
@@ -260,8 +260,8 @@ def test_an_edited_rule_is_found(session, tmp_path):
     (rule,) = [name for name in own_relations(session) if "rule0" in name]
     run(session, f"INSERT INTO ppdm.{rule} SELECT * FROM ppdm.{rule}")
     verified = session.verify("beds")
-    assert verified.problems == ("its definition or its rules are not those that were published",)
-    with pytest.raises(Tampered, match="its rules are not those"):
+    assert verified.problems == ("its definition or its rules differ from what was published",)
+    with pytest.raises(Tampered, match="its rules differ from"):
         session.export("beds", tmp_path / "beds.csv")
 
 

@@ -66,7 +66,7 @@ def test_a_refused_release_supersedes_nothing(duck):
 def test_a_relation_of_somebody_else_is_not_taken_for_the_superseded_release(duck):
     duck.publish(named("ta"))
     duck.execute("DROP TABLE ta; CREATE TABLE ta AS SELECT 1 AS mine")
-    with pytest.raises(PolicyError, match="not the release: rename it, or DROP RELEASE"):
+    with pytest.raises(PolicyError, match="not the release: rename it, or drop both with DROP RELEASE"):
         duck.publish(named("tb", "SUPERSEDES"))
     assert duck.engine.columns(Name("ta"))[0].name == "mine"
     duck.execute("DROP TABLE ta")
@@ -124,10 +124,10 @@ def test_a_copy_of_the_former_generation_is_one_of_its_successor(duck):
 def test_a_model_stays_while_its_pseudo_data_is_there(clinic):
     clinic.publish(model("one"))
     clinic.execute(PSEUDO.format(7))
-    with pytest.raises(PolicyError, match='model "one" is still there: drop ".*made.*" first'):
+    with pytest.raises(PolicyError, match='model "one" still exists: drop ".*made.*" first'):
         clinic.execute("DROP RELEASE one")
     clinic.publish(model("one"))  # the same tree again
-    with pytest.raises(PolicyError, match="is still there"):
+    with pytest.raises(PolicyError, match="still exists"):
         clinic.drop("one")
     clinic.execute("REFRESH made")
     clinic.execute("DROP RELEASE made; DROP RELEASE one")

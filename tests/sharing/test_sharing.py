@@ -110,7 +110,7 @@ def test_any_model_can_be_learned_from_the_pooled_rows(shared, tmp_path):
     assert re.fullmatch(r"learned rules: \d+ rules? from 3,000 pseudo-rows\n", said)
     for wrong, message in (
         (("--inducer", "naive_bays"), "did you mean naive_bayes"),
-        (("--option", "rare=5"), "of pseudo-rows every category is named"),
+        (("--option", "rare=5"), "in pseudo-rows every category is named"),
         (("--option", "laplace=1"), "c45 has no option laplace"),
     ):
         with pytest.raises(PolicyError, match=message):
@@ -123,7 +123,7 @@ def test_only_trees_are_collected_and_only_released_ones_give_pseudo_data(shared
         called(tmp_path, "share", "learn", kind, "--from", "pooled", "--target", "ill", "--inducer", inducer)
         file = tmp_path / f"{kind}.json"
         called(tmp_path, "model", "export", kind, str(file))
-        refused = f"{kind}.json holds a model of kind {kind}: only decision trees can be pooled"
+        refused = f"{kind}.json contains a model of kind {kind}: only decision trees can be pooled"
         with pytest.raises(PolicyError, match=refused):  # as it is
             called(tmp_path, "share", "collect", str(file), "--into", "x")
         manifest = json.loads((shared / "north.json.manifest.json").read_text())

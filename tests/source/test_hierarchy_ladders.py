@@ -185,7 +185,7 @@ def test_a_time_zone_is_told_in_utc() -> None:
         ),
         (intervals(0, 5), Kind.INTEGER, [], ["a width of INTERVALS must be greater than 0"]),
         (intervals(-5), Kind.INTEGER, [], ["a width of INTERVALS must be greater than 0"]),
-        (intervals(), Kind.INTEGER, [], ["INTERVALS need 1 to 49 widths, there are 0"]),
+        (intervals(), Kind.INTEGER, [], ["INTERVALS needs 1 to 49 widths, got 0"]),
         (
             intervals("0.5"),
             Kind.DATE,
@@ -211,7 +211,7 @@ def test_a_time_zone_is_told_in_utc() -> None:
             ["1 distinct value without an interval (infinite, not a number, or before year 1)"],
         ),
         *(
-            (intervals(5), kind, [], [f"INTERVALS need numbers, dates or timestamps, the column is {kind.value}"])
+            (intervals(5), kind, [], [f"INTERVALS needs numbers, dates or timestamps; the column is {kind.value}"])
             for kind in (Kind.TEXT, Kind.BOOLEAN, Kind.UUID)
         ),
     ],
@@ -272,9 +272,7 @@ def test_prefixes_are_those_of_the_definition(values: list[str], lengths: list[i
 
 
 def test_stars_in_the_data_are_not_taken_for_cut_characters() -> None:
-    spelled = (
-        "1 label is spelled like a value and covers others too, or not that one: a reader could not tell them apart"
-    )
+    spelled = "1 label is spelled like a value but covers other values too, or not that one: a reader could not tell them apart"
     assert refused(PrefixLadder((3,)), Kind.TEXT, ["841**", "84112"]) == [spelled]
     assert refused(PrefixLadder((1,)), Kind.TEXT, ["*", "ab"]) == [spelled]
     assert refused(PrefixLadder((3, 2)), Kind.TEXT, ["84*12", "84512"]) == [
@@ -285,14 +283,14 @@ def test_stars_in_the_data_are_not_taken_for_cut_characters() -> None:
 @pytest.mark.parametrize(
     ("lengths", "kind", "expected"),
     [
-        ((3, 3), Kind.TEXT, ["the lengths of PREFIX must fall from one to the next"]),
-        ((2, 3), Kind.TEXT, ["the lengths of PREFIX must fall from one to the next"]),
+        ((3, 3), Kind.TEXT, ["the lengths of PREFIX must be in descending order"]),
+        ((2, 3), Kind.TEXT, ["the lengths of PREFIX must be in descending order"]),
         (
             (2, 0),
             Kind.TEXT,
-            ["a length of PREFIX must be at least 1: below that is the root, which is always there"],
+            ["a length of PREFIX must be at least 1; the root below that is added by itself"],
         ),
-        ((), Kind.TEXT, ["PREFIX needs 1 to 49 lengths, there are 0"]),
+        ((), Kind.TEXT, ["PREFIX needs 1 to 49 lengths, got 0"]),
         *(
             ((1,), kind, [f"PREFIX cuts text, whole numbers, dates and timestamps; the column is {kind.value}"])
             for kind in (Kind.FLOAT, Kind.DECIMAL, Kind.BOOLEAN)

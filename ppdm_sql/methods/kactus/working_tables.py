@@ -311,7 +311,9 @@ def encoded(
         engine, source, coded, axes, (), tuple(secrets), np.zeros(0, dtype=np.int64), TableNames.of(engine)
     )
     if float(np.prod([float(size) for _, size in bare.kind_digits()])) > _MOST_KINDS / 4:
-        raise PolicyError(f"{len(secrets)} sensitive columns have too many values together: publish fewer at a time")
+        raise PolicyError(
+            f"{len(secrets)} sensitive columns have too many combinations of values: publish fewer of them at a time"
+        )
     return bare
 
 

@@ -23,20 +23,19 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.planning.manifest import joint_breaches
-from ppdm_sql.release.certificate import proof, sql_of
-from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.export.certificate import proof, sql_of
+from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 from ppdm_sql.verify.spans import reached_nodes
 
-_COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
+_COUNTS, _GROUPS, _SPANS, _SOURCE = (stand_in(word) for word in ("counts", "groups", "spans", "source"))
 _PERSON = "ppdm_person"
 _GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
 _HOLDS, _OPEN = "holds", "counts fit; the audit decides"
@@ -86,21 +85,22 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         f"Certificate of model {record.stated_name} ({record.release_id})",
         f"    duckdb < {shlex.quote(certificate_file)}        (in the folder of the file)",
         f"Every row it prints must say '{_HOLDS}'{f', or {_OPEN!r}' if finer else ''}.",
-        f"Columns that an attacker is taken to know: {names}",
+        f"Columns that the attacker is assumed to know: {names}",
     ]
     if finer:
         lines += [
-            "Below questions about columns he does not know the model asks about columns he knows: the groups are",
-            f"finer than those counted here, and only the people of the source can tell them: {file}.audit.sql.",
+            "Some tests on columns the attacker knows come below tests on columns the attacker does not know, so the "
+            "groups",
+            f"are finer than those counted here. {file}.audit.sql counts them, on the source.",
         ]
     if record.roles.counts_entities:
-        lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
+        lines.append("k was measured by persons; the counts here can only show that it also holds by rows.")
     hidden = [name for name in record.roles.sensitive if name != record.roles.target]
     if hidden and any(text_is_about(asked, About.VALUES) for asked in record.requirements):
-        lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
+        lines.append(f"The counts cannot show the requirements on {', '.join(hidden)}: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest.joint)]
+    lines += [f"Accepted: joint: {text}" for text in record.manifest.joint_breaches]
     return comment(lines)
 
 
@@ -187,10 +187,10 @@ def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequen
     needed = sorted({*_public(record), str(record.roles.target), *record.roles.sensitive})
     head = [
         f"Audit of model {record.stated_name} ({record.release_id})",
-        "For somebody who has the source: the groups that the model lets an attacker form among its people.",
-        f"Make the rows that were asked for readable as ppdm_source, with the columns {', '.join(needed)}"
+        "For those who have the source: the groups of its people that an attacker can form with the model.",
+        f"Make the rows of the policy's query readable as ppdm_source, with the columns {', '.join(needed)}"
         + (f", and the person as {_PERSON}." if by_person else "."),
-        "Every SELECT returns the groups that break a requirement: no row means that it holds.  It writes nothing.",
+        "Every SELECT returns the groups that break a requirement; no row means that it holds.  Nothing is written.",
     ]
     return "\n\n".join([comment(head), *checks]) + "\n"
 
