@@ -28,7 +28,7 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
 the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  Of the other cases of
-a test four are marked `wide` here, and the rest `nightly`.
+a test eight are marked `wide` here, and the rest `nightly`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SPARK_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
 }
 ON_POSTGRES = 1  # of all tests of one file that run on every engine, in make test
-WIDE_CASES = 4  # of one test on one engine, in make test-wide
+WIDE_CASES = 8  # of one test on one engine, in make test-wide
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
@@ -101,7 +101,8 @@ def _widen_further_cases(items):
     further = defaultdict(list)
     for item in items:
         sized = item.get_closest_marker("wide") or item.get_closest_marker("nightly")
-        if sized or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
+        own_job = item.get_closest_marker("spark")
+        if sized or own_job or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
             continue
         again = _running_on(item) == "postgres"  # the same on another engine
         key = (item.path, None if again else item.originalname)
