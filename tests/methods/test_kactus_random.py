@@ -19,11 +19,11 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
+from tests.sizes import are_many, seeds
 
 QUICK = pytest.mark.parametrize(
     "engine", [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("duckdb", "postgres")], indirect=True
 )
-from tests.sizes import are_many, seeds
 
 
 def shown(case: Case, row: dict) -> dict[str, str]:
