@@ -408,9 +408,7 @@ class PostgresEngine(Engine):
         known = {row[0] for row in self._looked_up("catalog/roles_postgres", names=list(roles))} | {"public"}
         missing = [role for role in roles if role not in known]
         if missing:
-            raise PolicyError(
-                f"role {', '.join(missing)} does not exist in this database: SELECT cannot be granted to it"
-            )
+            raise PolicyError(f"role {', '.join(missing)} does not exist in this database (GRANT SELECT TO)")
         with self._all_or_nothing():
             self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
