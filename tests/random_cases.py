@@ -41,9 +41,11 @@ TEXTS = (
 )  # fmt: skip
 NAMES = (
     "age", "zip", 'o"brien', "order", "source", "quasi", "sensitive", "entity", "hierarchy", "path", "n", "r", "l0",
-    "c", "k", "ppdm_q1", "ppdm_count", "ppdm_value", "ppdm_size", "ppdm_leaf", "(select 1)", "a.b", "\u65e5\u672c",
-    "x; DROP TABLE t", "%s", "%(k)s", "$l", ":k", "'", "group", " ", "-- x", "\U0001f642", "*",
+    "c", "k", "(select 1)", "a.b", "\u65e5\u672c", "x; DROP TABLE t", "%s", "%(k)s", "$l", ":k", "'", "group", " ",
+    "-- x", "\U0001f642", "*",
 )  # fmt: skip
+# A policy refuses them; what is verified may have them all the same.
+RESERVED_NAMES = ("ppdm_q1", "ppdm_count", "ppdm_value", "ppdm_size", "ppdm_leaf")
 VALUES: dict[str, tuple[object, ...]] = {
     "TEXT": TEXTS,
     "SMALLINT": (-32768, -1, 0, 7, 32767),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from tests.random_cases import NAMES, ORDERED, TEXTS, VALUES, add_nulls, draw_pool, pick
+from tests.random_cases import NAMES, ORDERED, RESERVED_NAMES, TEXTS, VALUES, add_nulls, draw_pool, pick
 
 KINDS = ("TEXT", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL(10, 2)", "BOOLEAN", "DATE")
 
@@ -30,7 +30,7 @@ class RandomTable:
 
 def random_table(seed: int) -> RandomTable:
     rng = random.Random(seed)
-    names = rng.sample(NAMES, 8)
+    names = rng.sample((*NAMES, *RESERVED_NAMES), 8)
     quasi = names[: rng.choice((0, 1, 1, 2, 2, 3, 5))]
     words, numbers, entity = names[5:]
     types = {name: rng.choice(KINDS) for name in quasi}
