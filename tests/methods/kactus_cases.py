@@ -96,7 +96,7 @@ def run(engine, case: Case) -> Ran:
     private = Private({"ppdm_key0": column("id", "r")})
     plan = method_named(case.method).table(Job(engine, source, case.policy, {}, private))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
-    return Ran(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
+    return Ran(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())])
 
 
 # -- reading -------------------------------------------------------------------------------------------

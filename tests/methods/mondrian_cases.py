@@ -93,7 +93,7 @@ class Case:
             numeric,
             self.entity,
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
-            tie=[*([self.target] if self.target and not numeric else []), *(self.sensitive if demanding else [])],
+            tie=[*([self.target] if self.target else []), *(self.sensitive if demanding else [])],
         )
         return table
 
@@ -144,7 +144,7 @@ def run(engine, case: Case) -> Outcome:
     private = Private({"ppdm_key0": column(case.identity, "r")})
     plan = MONDRIAN.table(Job(engine, source, case.policy, case.trees, private))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
-    return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)])
+    return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())])
 
 
 # -- random tables ---------------------------------------------------------------------------------------
