@@ -181,7 +181,7 @@ def run_method(
     job = Job(engine, source, policy, trees or {}, Private({"ppdm_key0": column(identity, "r")}))
     plan = method.table(job)
     names = [*plan.published, PART, *([ENTITY] if policy.roles.entity else []), "ppdm_key0"]
-    return plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)]
+    return plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())]
 
 
 def is_diverse(requirement: Requirement, values: Iterable[object]) -> bool | None:

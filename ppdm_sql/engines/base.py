@@ -216,6 +216,10 @@ class Engine(ABC):
         """Part 0 or 1 of the md5 of a text, 60 bits each, as a BIGINT: the same number on every engine."""
 
     @abstractmethod
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        """A 64-bit number of some values: cheap, no secret, and another one on every engine."""
+
+    @abstractmethod
     def close(self) -> None: ...
 
     # -- what engines do alike; some do it their own way -------------------------------------------
@@ -249,6 +253,10 @@ class Engine(ABC):
     def is_same_name(self, one: Word, other: Word) -> bool:
         """Whether two words mean the same relation."""
         return one.text.casefold() == other.text.casefold()
+
+    def same_value(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Whether two values are equal, or both NULL, in a form by which the engine can hash a join."""
+        return exp.NullSafeEQ(this=left, expression=right)
 
     def code_type(self, size: int) -> exp.DataType:
         """The smallest integer type that holds the codes 0 .. size - 1."""

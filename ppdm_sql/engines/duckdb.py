@@ -367,6 +367,9 @@ class DuckDBEngine(Engine):
         )
         return exp.cast(exp.DPipe(this=exp.Literal.string("0x"), expression=digits), "BIGINT")
 
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        return exp.Anonymous(this="HASH", expressions=[exp.Literal.string(str(seed)), *values])
+
     def close(self) -> None:
         if self._owned:
             self._connection.close()

@@ -152,7 +152,7 @@ def _make_release(bench: EvaluationBench, point: Point, source: Source, private:
     method = registry.table_method(point.algorithm, statement.place)
     hierarchies = point.hierarchies_of(bench.hierarchies, source)
     plan = method(Job(bench.engine, source, statement.policy, hierarchies, private))
-    bench.engine.create_table(into, plan.query, temporary=True)
+    bench.engine.create_table(into, plan.wide(), temporary=True)
     bench.engine.analyze(into)
     return _Release(statement, source, plan, into, hierarchies)
 

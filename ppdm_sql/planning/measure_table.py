@@ -10,7 +10,7 @@ from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, build_stage, published_query
+from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -34,8 +34,8 @@ class Measured:
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
     """The same measurements on a working table; nothing is stored that outlives the session."""
-    build_stage(engine, request.plan)
-    query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
+    build_stage(engine, request.plan, request.statement.policy.seed)
+    query = public_columns(STAGE, request.plan.published)
     return measure_stored(engine, request, engine.work.table("preview", query), progress)
 
 

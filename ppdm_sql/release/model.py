@@ -35,7 +35,7 @@ from ppdm_sql.watching import Progress
 
 def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> ReleaseRecord:
     """Makes the model readable under its name, or raises and leaves everything as it was."""
-    build_stage(engine, stage_plan(engine, request))
+    build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     with publishing(engine):
         request = _with_former_of_now(engine, request)
         measured = measure_stage(engine, request, progress)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Progress) -> ReleaseRecord:
     """Makes the release readable under its name, or raises and leaves everything as it was."""
-    build_stage(engine, request.plan)
+    build_stage(engine, request.plan, request.statement.policy.seed)
     try:
         with publishing(engine):
             return _store(engine, _with_target_of_now(engine, request), kind, progress)

@@ -67,7 +67,7 @@ class Case:
             numeric,
             self.entity,
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
-            tie=[*([self.target] if self.target and not numeric else []), *(self.sensitive if demanding else [])],
+            tie=[*([self.target] if self.target else []), *(self.sensitive if demanding else [])],
         )
         return table
 

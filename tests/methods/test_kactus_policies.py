@@ -114,7 +114,7 @@ def planned(engine: DuckDBEngine, policy: Asked) -> tuple[list[str], list[tuple]
     source = open_source(engine, statement.query, statement.policy, statement.place)
     method = table_method(statement.policy.algorithm, statement.place)
     plan = method(Job(engine, source, statement.policy, {}))
-    return list(plan.published), [row[: len(plan.published)] for row in engine.fetch(plan.query)], plan.suppressed_rows
+    return list(plan.published), [row[: len(plan.published)] for row in engine.fetch(plan.wide())], plan.suppressed_rows
 
 
 @seeds(small=2, full=9, nightly=36, block=9)

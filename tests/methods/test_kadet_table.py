@@ -66,7 +66,7 @@ def published(case: Case, engine, make_table) -> Published:
     beside = Private({_KEY: column("id", "r")})
     plan = KADET.table(Job(engine, source, statement.policy, case.trees, beside))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), _KEY]
-    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)]
+    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())]
     rows.sort(key=lambda row: row[_KEY])
     assert [row[_KEY] for row in rows] == list(range(len(case.rows)))
     return Published(case, plan, rows, tree)

@@ -70,7 +70,7 @@ def planned(engine, case: Case) -> TablePlan:
 
 def released(engine, plan: TablePlan) -> list[dict]:
     """The rows of a plan in the order of their ids, stored as verify/ reads them."""
-    engine.create_table(RELEASE, plan.query, temporary=True)
+    engine.create_table(RELEASE, plan.wide(), temporary=True)
     infos: list[ColumnInfo] = engine.columns(RELEASE)
     rows = engine.fetch(exp_all(infos))
     names = [info.name for info in infos]

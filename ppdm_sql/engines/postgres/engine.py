@@ -13,9 +13,10 @@ from psycopg.pq import TransactionStatus
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Kind, Row, Rows, Table, temporary_property
 from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
+from ppdm_sql.engines.postgres.expressions import PostgresExpressions
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _CHECKED = "ppdm_checked"
 
 
-class PostgresEngine(Engine):
+class PostgresEngine(PostgresExpressions):
     dialect = "postgres"
     title = "PostgreSQL"
     has_grants = True
@@ -434,13 +435,6 @@ class PostgresEngine(Engine):
     def analyze(self, name: Name) -> None:
         """Without it a join of many fresh look-up tables is planned badly enough not to end."""
         self.execute(exp.Analyze(tables=[name.table()]))
-
-    def exact_text(self, text: exp.Expr) -> exp.Expr:
-        # A citext or a non-deterministic collation would merge strings that are published apart.
-        return exp.Collate(this=exp.cast(text, "TEXT"), expression=identifier("C"))
-
-    def hash_number(self, text: exp.Expr, part: int) -> exp.Expr:
-        return statements.hash_of_utf8(text, part)
 
     def close(self) -> None:
         if self._owned:

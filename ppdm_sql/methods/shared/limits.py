@@ -11,7 +11,7 @@ from sqlglot import exp
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.base import Asked, Job
 from ppdm_sql.methods.mondrian.level_counts import Histogram, LevelCounts
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
@@ -42,7 +42,7 @@ class Secret:
         return fine
 
 
-def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
+def secret_of(job: Asked, axis: Axis, rows: int) -> Secret:
     """A sensitive column; where a distance is left open it is settled by the column."""
     name = axis.info.name
     hierarchy = job.hierarchies.get(name)
@@ -53,7 +53,7 @@ def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
         totals, unknown = np.append(totals, unknown), 0
     levels = None
     if hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(job.engine)], null_code)
+        levels = hierarchy_levels(hierarchy, list(axis.raw), null_code)
     return Secret(name, required, totals, levels, unknown)
 
 

@@ -13,7 +13,7 @@ from ppdm_sql.methods import registry
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, published_query
+from ppdm_sql.planning.staging import STAGE, public_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order
@@ -64,17 +64,15 @@ class StoredRelease(ReleaseKind):
 
     def store(self, engine: Engine, request: Request) -> Name:
         """Stores the staged rows; gives the relation that is measured."""
-        storage, policy = request.target.storage, request.statement.policy
-        engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+        storage = request.target.storage
+        engine.create_table(storage, public_columns(STAGE, request.plan.published))
         return storage
 
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         """Gives what was stored and measured its name, where it is stored under another one."""
         target = request.target
         if target.is_view:
-            columns = published_query(engine, target.storage, request.plan.published, request.statement.policy.seed)
-            columns.set("order", None)
-            engine.create_view(target.name, columns, replace=True)
+            engine.create_view(target.name, public_columns(target.storage, request.plan.published), replace=True)
 
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         """Grants what readers need besides the relation itself."""
