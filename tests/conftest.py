@@ -28,7 +28,7 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
 the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  Of the other cases of
-a test eight are marked `wide` here, and the rest `nightly`.
+a test four are marked `wide` here, and the rest `nightly`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SPARK_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
 }
 ON_POSTGRES = 1  # of all tests of one file that run on every engine, in make test
-WIDE_CASES = 8  # of one test on one engine, in make test-wide
+WIDE_CASES = 4  # of one test on one engine, in make test-wide
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
