@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
+# Without compiled modules every command that a test starts would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
