@@ -77,20 +77,20 @@ def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | 
 def _check_complete(request: Request, judgement: Judgement) -> None:
     expected = request.plan.rows - request.plan.suppressed_rows
     if judgement.rows != expected:
-        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+        raise PpdmError(f"expected {expected} stored rows, found {judgement.rows}; nothing was published")
 
 
 def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
     """The trees that were to be preserved, grown again from what was stored."""
     different = tree_differences(engine, stored, request.plan.patterns)
     if different:
-        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
+        raise PpdmError(f"the stored rows do not preserve the trees: {'; '.join(different)}; nothing was published")
 
 
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     if content_hash(engine, STAGE, request.plan.published) != content:
-        raise PpdmError("the stored rows are not the staged ones; nothing was published")
+        raise PpdmError("the stored rows differ from the staged rows; nothing was published")
     asked = request.statement.policy.size_requirements
     by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]

@@ -108,7 +108,7 @@ def refuse_breaches(name: str, judgement: Judgement, source: Source) -> None:
 def _null_hint(column: str, judgement: Judgement) -> str:
     return (
         f'"{column}" is NULL in {judgement.nulls[column]:,} of {many(judgement.rows, "row")}, and only known values '
-        f"count: leave these rows out, or write {column} NULLS AS VALUE if NULL means that there is nothing to hide"
+        f"count: exclude these rows, or write {column} NULLS AS VALUE if NULL means that there is nothing to hide"
     )
 
 

@@ -89,7 +89,7 @@ def settings(name: str, options: Mapping[str, Any] | None = None) -> Settings:
     0.1
     """
     if name not in INDUCERS:
-        raise PolicyError(f"there is no inducer {printable(name)}: {did_you_mean(name, INDUCERS)}")
+        raise PolicyError(f"unknown learner {printable(name)}: {did_you_mean(name, INDUCERS)}")
     chosen = checked_options(Settings, from_text(options or {}), name)
     criterion = chosen.get("criterion")
     if criterion is not None and criterion not in _CRITERIA[name]:

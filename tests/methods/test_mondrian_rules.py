@@ -6,7 +6,7 @@ from collections import Counter
 from fractions import Fraction
 
 import pytest
-from mondrian_cases import SOURCE, Case, run
+from mondrian_cases import Case, run
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import Job
@@ -24,6 +24,7 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column
+from tests.random_cases import SOURCE
 
 pytestmark = pytest.mark.duckdb
 

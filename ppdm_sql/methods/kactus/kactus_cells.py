@@ -193,7 +193,9 @@ def read_cells(job: CellJob) -> KactusTable:
     axes = {name: cell_axis(job.cells, name) for name in job.cells.columns}
     bare = KactusTable(job.cells, tuple(source.quasi), source.target, tuple(secrets), axes)
     if float(np.prod([float(size) for _, size in bare.kind_digits()])) > _MOST_KINDS / 4:
-        raise PolicyError(f"{len(secrets)} sensitive columns have too many values together: publish fewer at a time")
+        raise PolicyError(
+            f"{len(secrets)} sensitive columns have too many combinations of values: publish fewer of them at a time"
+        )
     return bare
 
 

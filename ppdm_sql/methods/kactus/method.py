@@ -28,7 +28,7 @@ from ppdm_sql.methods.kactus.kactus_cells import KactusTable, Walked, read_cells
 from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves, repair
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
-from ppdm_sql.methods.plan import CellPlan, Risk
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Exact, Switch, Whole
@@ -41,20 +41,20 @@ from ppdm_sql.watching import Progress
 _MOST_NUMBERS = 20  # classes of a target of numbers or moments
 _MOST_CLASSES = 1000
 _CONFIDENCE = 0.25
-PURITY = Risk(
+PURITY = ResidualRisk(
     "purity",
-    "the method seeks classes of one target value: who finds a person's class often knows the target, unless an l or t"
-    " is required of it",
+    "classes tend to have a single target value, so anyone who finds a person's class often learns the target, "
+    "unless l or t is required of it",
 )
-SUPPRESSION = Risk(
+SUPPRESSION = ResidualRisk(
     "suppression",
-    "who knows the method knows that a class with a suppressed value stands for small branches of the tree and for rows"
-    " borrowed to hide them",
+    "anyone who knows the algorithm knows that a class with a suppressed value combines small branches of the "
+    "tree and rows borrowed to hide them",
 )
-SWAPPING = Risk(
+SWAPPING = ResidualRisk(
     "swapping",
-    "some rows carry a quasi-identifier that is not theirs: statements about single rows can be false, and a person can"
-    " be taken for a member of another class",
+    "some rows have a quasi-identifier value that is not their own: statements about single rows can be false, "
+    "and a person can be mistaken for a member of another class",
 )
 
 
@@ -117,11 +117,12 @@ def _check_roles(source: Source, policy: Policy, hierarchies: Mapping[str, Hiera
     if not source.quasi:
         raise PolicyError(f"{method} needs quasi-identifiers to grow its tree on: name some in QUASI IDENTIFIER (...)")
     if source.target is None:
-        raise PolicyError(f"{method} is guided by a class to predict: name it in TARGET (...)")
+        raise PolicyError(f"{method} needs a class to predict: name it in TARGET (...)")
     if source.target in source.quasi:
         raise PolicyError(
-            f'{method}: column "{source.target}" is the TARGET and a quasi-identifier, and a class cannot predict '
-            "itself; name another target, or declare it sensitive"
+            f'{method}: column "{source.target}" is both the TARGET and a quasi-identifier, and a column cannot '
+            "predict "
+            "itself; choose another target, or declare it sensitive"
         )
     along = next((name for name in source.quasi if name in hierarchies), None)
     if along is not None:
@@ -133,7 +134,8 @@ def _check_target(policy: Policy, axis: Axis) -> None:
     if axis.size > most:
         raise PolicyError(
             f'ALGORITHM {policy.algorithm} predicts classes, and the TARGET "{axis.info.name}" has {axis.size} '
-            f"different values, more than {most}: group them in the SELECT"
+            "different "
+            f"values, more than {most}: group them in the SELECT"
         )
 
 
@@ -221,9 +223,10 @@ def _steps(
     rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"
     swap = f"; swapping up to {float(options.swap_threshold):g} of a class" if options.swap_threshold else ""
     return (
-        f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, {cut} cut points",
+        f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, with {cut} "
+        "thresholds",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        "publish the values on each row's way, NULL for all others; what is missing in the source is called missing",
-        f"small classes lose their last value, helped out by rows of their siblings, {rule}{swap}",
-        f"{told['dropped rows']} rows are dropped, {told['swapped rows']} carry a swapped value",
+        "publish the values on each row's path and NULL for all others; NULLs of the source are published as missing",
+        f"small classes lose their last value and borrow rows of their siblings, {rule}{swap}",
+        f"{told['dropped rows']} rows are dropped, {told['swapped rows']} have a swapped value",
     )

@@ -28,7 +28,7 @@ from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import CellPlan, Risk
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis, cell_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -37,16 +37,17 @@ from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
-MINIMALITY = Risk(
+MINIMALITY = ResidualRisk(
     "minimality",
-    "who knows the method can sometimes tell more than the classes say: every cut that could be made was made",
+    "anyone who knows the algorithm can sometimes infer more than the classes show, because every permitted "
+    "split was made",
 )
-DOWNCODING = Risk(
-    "downcoding", "a region's boundaries say where a further cut was not possible, which can narrow single values"
+DOWNCODING = ResidualRisk(
+    "downcoding", "the limits of a range show where no further split was possible, which can narrow down single values"
 )
-EXTREMES = Risk(
+EXTREMES = ResidualRisk(
     "extremes",
-    "ranges = extent prints the least and greatest value of every class, and with them values that few people hold",
+    "ranges = extent publishes the least and greatest value of every class, including values that few people have",
     refuses=True,
 )
 
@@ -207,12 +208,12 @@ def _steps(
     rule = {
         ClassEntropy: f'the split that leaves the least entropy of "{source.target}"',
         SquaredError: f'the split that leaves the least squared error of "{source.target}"',
-        Evenness: "the widest attribute, cut as evenly as possible",
+        Evenness: "the widest attribute, split as evenly as possible",
     }[type(table.response)]
-    shown = "the least and greatest value of each class" if options.extent else "regions between round boundaries"
+    shown = "the least and greatest value of each class" if options.extent else "ranges between round thresholds"
     return (
         f"encode {len(table.axes)} quasi-identifiers of {job.cells.total} rows into codes",
-        f"split all parts level by level, each by {rule}, as long as every part keeps {k} and every other requirement",
+        f"split all parts level by level, each by {rule}, as long as every part meets {k} and every other requirement",
         f"{tree.depth} levels, {int((~tree.leaves).sum())} splits; {published.parts.classes} classes",
         f"publish {shown}; {published.marker} stands for everything",
     )
