@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ppdm_sql.policy import algorithms
-from ppdm_sql.policy.policy import Inducer, Policy
-from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
+from ppdm_sql.policy.policy import Inducer, Place, Policy, Supersedes
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
@@ -33,7 +33,7 @@ class _Draft:
     requirements: tuple[Requirement, ...] = ()
     columns: dict[str, list[RoleColumn]] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()
@@ -150,7 +150,18 @@ def _preserve(reader: Reader, draft: _Draft) -> None:
 
 
 def _supersedes(reader: Reader, draft: _Draft) -> None:
-    draft.supersedes = True
+    draft.supersedes = Supersedes(everything=reader.accept("ALL"))
+    if not reader.sign("("):
+        return
+    if draft.supersedes.everything:
+        reader.fail("SUPERSEDES ALL has no list of releases: write SUPERSEDES ALL or SUPERSEDES (name, ...)")
+
+    def read(group: Reader) -> tuple[Place, tuple[Word, ...]]:
+        place = group.place(group.peek())
+        return place, read_name(group, "the name of a release")
+
+    found = reader.items("after SUPERSEDES", read)
+    draft.supersedes = Supersedes(tuple(name for _, name in found), places=tuple(place for place, _ in found))
 
 
 def _accept_risk(reader: Reader, draft: _Draft) -> None:

@@ -80,6 +80,19 @@ class Inducer:
 
 
 @dataclass(frozen=True)
+class Supersedes:
+    """SUPERSEDES: releases that nobody holds any more, so that they are withdrawn and count no longer.
+
+    Without a list the former states of the release itself; names: the releases that are listed; everything (ALL): every
+    release of the same tables, and the former states of the release itself.
+    """
+
+    names: tuple[tuple[Word, ...], ...] = ()
+    everything: bool = False
+    places: tuple[Place, ...] = field(default=(), compare=False)  # of the names
+
+
+@dataclass(frozen=True)
 class Policy:
     """The WITH ANONYMIZATION clause."""
 
@@ -88,7 +101,7 @@ class Policy:
     roles: Roles
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...

@@ -22,6 +22,7 @@ from ppdm_sql.policy.policy import (
     Policy,
     PrefixLadder,
     Publish,
+    Supersedes,
 )
 from ppdm_sql.requirements import decimal
 from ppdm_sql.statements.names import Word, identifier
@@ -75,14 +76,20 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             yield f"{role} ({', '.join(columns)})"
     if policy.preserve:
         yield f"PRESERVE ({', '.join(_inducer(one, dialect) for one in policy.preserve)})"
-    if policy.supersedes:
-        yield "SUPERSEDES"
+    if policy.supersedes is not None:
+        yield f"SUPERSEDES{_superseded(policy.supersedes, dialect)}"
     if policy.accepted_risks:
         yield f"ACCEPT RISK ({', '.join(policy.accepted_risks)})"
     if policy.seed:
         yield f"SEED {policy.seed}"
     if policy.readers:
         yield f"GRANT SELECT TO {', '.join(_word(word, dialect) for word in policy.readers)}"
+
+
+def _superseded(found: Supersedes, dialect: str) -> str:
+    if found.everything:
+        return " ALL"
+    return f" ({', '.join(_name(name, dialect) for name in found.names)})" if found.names else ""
 
 
 def _column(word: Word, hierarchy: HierarchySource | None, dialect: str) -> str:

@@ -21,8 +21,9 @@ def preview_table(planner: Planner, statement: Publish) -> Planned:
     """A table or view as it would be, and what was run to know it."""
     with _statements_run(planner.engine) as statements:
         request = planner.table(statement, run_id="")
-        found = Planned.of(request, preview(planner.engine, request, planner.progress))
-        withdraws = _withdraws(planner.engine, statement, request)
+        measured = preview(planner.engine, request, planner.progress)
+        found = Planned.of(request, measured)
+        withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
     planner.progress("done", 1, 1)
     return replace(found, withdraws=withdraws, statements=tuple(statements))
 
@@ -31,18 +32,24 @@ def preview_model(planner: Planner, statement: Publish) -> Planned:
     """The same for a model."""
     with _statements_run(planner.engine) as statements:
         request = planner.model(statement, run_id="")
-        found = Planned.of(request, measure_model(planner.engine, request, planner.progress))
-        withdraws = _withdraws(planner.engine, statement, request)
+        measured = measure_model(planner.engine, request, planner.progress)
+        found = Planned.of(request, measured)
+        withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
     planner.progress("done", 1, 1)
     return replace(found, withdraws=withdraws, statements=tuple(statements))
 
 
-def _withdraws(engine: Engine, statement: Publish, request: Request | ModelRequest) -> tuple[str, ...]:
+def _withdraws(
+    engine: Engine, statement: Publish, request: Request | ModelRequest, content_hash: str
+) -> tuple[str, ...]:
     """What SUPERSEDES would take away; refuses what it could not."""
-    if not statement.policy.supersedes:
+    wanted = statement.policy.supersedes
+    if wanted is None:
         return ()
     refuse_superseding(engine, statement, request.source, request.former)
-    gone = withdrawn_by(engine, engine.name(statement.name), request.source.tables, request.former)
+    gone = withdrawn_by(
+        engine, wanted, engine.name(statement.name), request.source.tables, request.former, content_hash
+    )
     return tuple(shown_name(one) for one in gone)
 
 

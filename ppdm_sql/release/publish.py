@@ -143,7 +143,7 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
     )
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
-    supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)
+    supersede.retire(engine, record, request.target.former, policy.supersedes)
     return record
 
 

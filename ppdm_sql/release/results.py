@@ -315,9 +315,10 @@ def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
     if record is None or record.is_damaged:
         return ()
     first = grammar.parse(record.policy_text, dialect=engine.dialect)[0]
-    if not isinstance(first, Publish) or not first.policy.supersedes:
+    if not isinstance(first, Publish):
         return ()
-    return tuple(shown_name(one) for one in withdrawn_by(engine, name, record.sources, record))
+    gone = withdrawn_by(engine, first.policy.supersedes, name, record.sources, record)
+    return tuple(shown_name(one) for one in gone)
 
 
 @dataclass(frozen=True)

@@ -204,11 +204,11 @@ def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
     assert (found.best.k, found.beside.holds, found.beside.left_out) == (30, False, ())
     refused = "refuse what is advised, and all else that was tried: it comes from the same table as others, and they"
     assert refused in found.beside.in_words
-    assert "or say SUPERSEDES" in found.beside.in_words
+    assert "or write SUPERSEDES" in found.beside.in_words
     with pytest.raises(RequirementBreached, match="comes from the same table as others"):
         session.publish(found.best.statement.removesuffix(";"))
     assert session.advise(mondrian(30, more="ACCEPT RISK (joint)")).beside.holds
-    superseding = session.advise(mondrian(30, more="SUPERSEDES"))
+    superseding = session.advise(mondrian(30, more="SUPERSEDES ALL"))
     assert superseding.beside is None
     session.publish(superseding.best.statement.removesuffix(";"))
 
