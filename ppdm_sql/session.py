@@ -28,7 +28,6 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
-from ppdm_sql.planning.damage import is_damaged, refuse_damaged
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
@@ -42,14 +41,15 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.stored_requirements import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
-from ppdm_sql.release.export import check_recordable
+from ppdm_sql.release.export.write import check_recordable
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
-from ppdm_sql.release.passing import pass_on
+from ppdm_sql.release.pass_through import pass_on
 from ppdm_sql.release.preflight import Preflight
 from ppdm_sql.release.publication import run_publication
-from ppdm_sql.release.recheck import recheck_damaged
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
+from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.audit import Audit, audit
@@ -306,9 +306,9 @@ class Session:
     @_in_workspace
     def verify(self, name: Name | str) -> Verified:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
-        record = self._found(_name(name))
+        record = self._find_release(_name(name))
         if is_damaged(record):
-            return recheck_damaged(self.engine, record)
+            return reverify_damaged(self.engine, record)
         return kind_of(record).verify(self.engine, record)
 
     @_in_workspace
@@ -334,7 +334,7 @@ class Session:
     @_in_workspace
     def drop(self, name: Name | str) -> Dropped:
         self.engine.check_writable()
-        return drop(self.engine, self._found(_name(name)))
+        return drop(self.engine, self._find_release(_name(name)))
 
     def release(self, name: Name | str) -> Published:
         return Published.of(self.engine, self._current(_name(name)))
@@ -342,7 +342,7 @@ class Session:
     def releases(self, *, include_gone: bool = False) -> list[ReleaseSummary]:
         if not migrate.is_there(self.engine):
             return []
-        return releases.listed(self.engine, include_gone)
+        return releases.list_releases(self.engine, include_gone)
 
     # -- models ------------------------------------------------------------------------------------
 
@@ -414,11 +414,11 @@ class Session:
 
     def _current(self, name: Name) -> ReleaseRecord:
         """The release of a name, in a state in which it can be used."""
-        found = self._found(name)
+        found = self._find_release(name)
         refuse_damaged(found)
         return found
 
-    def _found(self, name: Name) -> ReleaseRecord:
+    def _find_release(self, name: Name) -> ReleaseRecord:
         self.engine.check_builtins()  # what is found is measured, exported or withdrawn next
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:

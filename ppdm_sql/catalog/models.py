@@ -18,14 +18,13 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier
 
 ModelEvent = Literal["replaced", "dropped", "exported"]
 
 OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned from such rows; no table's name has it
 
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
-_LOADED = own("ppdm_model_rows")
 _LONGEST = 200
 
 # The tables that hold a tree, and the columns of their rows beside model_id.
@@ -103,7 +102,7 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
     former = find(engine, model.name)
     if former is not None and not replace:
         raise PolicyError(f'there is a model "{model.name}" already: --replace puts this one in its place')
-    row = {name: _stored(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
+    row = {name: _column_value(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
     append(engine, "model", row, generation=statement("catalog/next_model_generation"))
     for table, rows in stored.items():
         _append_all(engine, table, model.model_id, rows)
@@ -129,7 +128,7 @@ def find(engine: Engine, name: str) -> ModelRecord | None:
     return found[0] if found else None
 
 
-def listed(engine: Engine) -> list[ModelRecord]:
+def list_models(engine: Engine) -> list[ModelRecord]:
     """Every model that has a name, in order of name."""
     return _read(engine, None)
 
@@ -147,7 +146,7 @@ def _read(engine: Engine, name: str | None) -> list[ModelRecord]:
     return [ModelRecord(**{key: _value(key, value) for key, value in zip(_READ, row, strict=True)}) for row in rows]
 
 
-def _stored(name: str, value: Any) -> Any:
+def _column_value(name: str, value: Any) -> Any:
     return ordered_json_text(value) if name in _JSON and not (name == "body" and value is None) else value
 
 
@@ -174,8 +173,8 @@ def _append_all(engine: Engine, table: str, model_id: str, rows: Sequence[Mappin
         return
     columns = {"model_id": "string", **TABLES[table]}
     values = {name: pa.array([row[name] for row in rows], getattr(pa, kind)()) for name, kind in TABLES[table].items()}
-    engine.load(_LOADED, pa.table({"model_id": pa.array([model_id] * len(rows), pa.string()), **values}))
+    loaded = engine.work.load("model_rows", {"model_id": pa.array([model_id] * len(rows), pa.string()), **values})
     into = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in columns])
-    query = exp.Select(expressions=[column(name) for name in columns]).from_(_LOADED.table())
+    query = exp.Select(expressions=[column(name) for name in columns]).from_(loaded.table())
     engine.execute(exp.Insert(this=into, expression=query))
-    engine.drop_table(_LOADED, temporary=True)
+    engine.work.drop(loaded)

@@ -34,6 +34,9 @@ Made = TypeVar("Made")
 
 _NUMBERS = itertools.count(1)
 
+# The one working table with a name for everybody: the rows of the release that is being made, one at a time.
+STAGE = Name(f"{PREFIX}stage")
+
 
 class Workspace:
     """The working tables of one piece of work."""
@@ -159,10 +162,10 @@ def open_workspace(engine: Engine, shares: Collection[Name]) -> Iterator[Workspa
         work.close()
 
 
-def renumbered(statements: str) -> str:
+def renumber(statements: str) -> str:
     """Statements with their working tables numbered as they come: the same work gives the same text every time.
 
-    >>> renumbered('SELECT 1 FROM "ppdm_codes_17" JOIN "ppdm_labels_4" JOIN "ppdm_codes_17"')
+    >>> renumber('SELECT 1 FROM "ppdm_codes_17" JOIN "ppdm_labels_4" JOIN "ppdm_codes_17"')
     'SELECT 1 FROM "ppdm_codes_0" JOIN "ppdm_labels_1" JOIN "ppdm_codes_0"'
     """
     numbers: dict[str, int] = {}

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.methods.plan import KEY, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
-
-STAGE = own("ppdm_stage")
 
 
 def key_columns(source: Source) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, SchemaDrifted
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
-from ppdm_sql.planning.damage import refuse_damaged
 from ppdm_sql.planning.planner import Planner, as_drift, folder_of
 from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.policy import grammar
@@ -41,8 +40,9 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.stored_requirements import refuse_damaged
 from ppdm_sql.policy.words import nearest
-from ppdm_sql.release import export
+from ppdm_sql.release.export import write as export
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.pseudo import released_model
@@ -298,7 +298,7 @@ class Preflight:
         there = migrate.is_there(self.engine)
         found = releases.current(self.engine, name) if there else None
         if found is None:
-            known = [str(one.name) for one in releases.listed(self.engine)] if there else []
+            known = [str(one.name) for one in releases.list_releases(self.engine)] if there else []
             known += [one.name.last for one in self.file.published]
             near = nearest(name.last, known)
             hint = f": did you mean {near}?" if near else " (ppdm list shows those there are)"

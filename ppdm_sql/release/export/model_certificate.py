@@ -23,20 +23,19 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.planning.manifest import joint_breaches
-from ppdm_sql.release.certificate import proof, written
-from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.export.certificate import proof, sql_of
+from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 from ppdm_sql.verify.spans import reached_nodes
 
-_COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
+_COUNTS, _GROUPS, _SPANS, _SOURCE = (stand_in(word) for word in ("counts", "groups", "spans", "source"))
 _PERSON = "ppdm_person"
 _GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
 _HOLDS, _OPEN = "holds", "counts fit; the audit decides"
@@ -52,7 +51,7 @@ def model_certificate(
     unbroken = _OPEN if _has_finer_groups(tree, public) else _HOLDS
     groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
     with open_engine(":memory:") as engine:
-        counts = _bound(statement("release/model_counts"), {"file": file})
+        counts = _bind(statement("release/model_counts"), {"file": file})
         members = _members(groups)
         engine.create_table(RELEASE, _empty(), temporary=True)  # the statements look its columns up
         proofs = [
@@ -68,11 +67,11 @@ def model_certificate(
     sums = statement("release/model_sums", {"counts": _COUNTS.table()})
     parts = [
         _head(record, tree, public, file),
-        written(_bound(statement("release/model_file"), {"file": file, "sha256": sha256})),
-        written(_temporary(_COUNTS.table(), counts)),
-        written(_bound(sums, {"rows": tree.root.rows})),
-        written(_temporary(_GROUPS.table(), members)),
-        written(_temporary(RELEASE.table(), _people())),
+        sql_of(_bind(statement("release/model_file"), {"file": file, "sha256": sha256})),
+        sql_of(_temporary(_COUNTS.table(), counts)),
+        sql_of(_bind(sums, {"rows": tree.root.rows})),
+        sql_of(_temporary(_GROUPS.table(), members)),
+        sql_of(_temporary(RELEASE.table(), _people())),
         *proofs,
     ]
     return "\n\n".join(parts) + "\n"
@@ -100,7 +99,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest.joint)]
+    lines += [f"Accepted: joint: {text}" for text in record.manifest.joint_breaches]
     return comment(lines)
 
 
@@ -244,13 +243,13 @@ def _breaches(
     query, params = breach_query(engine, _SPANS, requirement, quasi=quasi, sensitive=sensitive, entity=person)
     if not requirement.decided_in_sql:
         params["tolerance"] = _TOLERANCE
-    query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
+    query = _bind(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
     parts = query.args["with_"].expressions
     parts.insert(0, parts.pop())  # the others read it
-    return f"{comment([told])}\n{written(query, engine.dialect)}"
+    return f"{comment([told])}\n{sql_of(query, engine.dialect)}"
 
 
-def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
+def _bind(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
     """The statement with its parameters written in."""
     query = query.copy()
     for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):

@@ -14,9 +14,9 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 
-RELEASE = own("ppdm_release")
+RELEASE = stand_in("release")
 DATABASE = "ppdm_file"  # what a database file is attached as
 
 # How a CSV column gets its type back; a type that is not named here stays text.
@@ -25,7 +25,7 @@ _TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL", "NUM
 
 
 @contextmanager
-def opened(path: Path, form: str, table: str, columns: Mapping[str, str]) -> Iterator[DuckDBEngine]:
+def open_export(path: Path, form: str, table: str, columns: Mapping[str, str]) -> Iterator[DuckDBEngine]:
     """The file as temporary view ppdm_release in a locked-down DuckDB, in which nothing else of the file is found."""
     with closing(DuckDBEngine.open(":memory:", allow=[str(path.parent)])) as engine:
         if form == "duckdb":
