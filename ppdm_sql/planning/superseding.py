@@ -49,7 +49,7 @@ def check_superseded(engine: Engine, statement: Publish, coming: Iterable[Name] 
         return
     there = migrate.is_there(engine)
     published = [name.last for name in coming]
-    known = [one.relation_name for one in releases.listed(engine, include_gone=True)] if there else []
+    known = [one.relation_name for one in releases.list_releases(engine, include_gone=True)] if there else []
     places = dict(zip(wanted.names, wanted.places, strict=False))
     mistakes = []
     for words in wanted.names:
