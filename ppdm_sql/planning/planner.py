@@ -37,6 +37,7 @@ class Planner:
     engine: Engine
     show_values: bool = False
     progress: Progress = silent
+    preview_rows: int = 5  # of a plan that holds, as they would be published
 
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""

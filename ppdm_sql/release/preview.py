@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ppdm_sql.engines.base import Engine
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Row
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.measure_model import measure_model
-from ppdm_sql.planning.measure_table import preview
+from ppdm_sql.planning.measure_table import Measured, preview
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.results import Planned
 from ppdm_sql.release.supersede import refuse_superseding, withdrawn_by
+from ppdm_sql.statements.names import column
 
 
 def preview_table(planner: Planner, statement: Publish) -> Planned:
@@ -24,8 +27,16 @@ def preview_table(planner: Planner, statement: Publish) -> Planned:
         measured = preview(planner.engine, request, planner.progress)
         found = Planned.of(request, measured)
         withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
+        sample = _sample(planner, request, measured) if found.holds else ()
     planner.progress("done", 1, 1)
-    return replace(found, withdraws=withdraws, statements=tuple(statements))
+    return replace(found, withdraws=withdraws, sample=sample, statements=tuple(statements))
+
+
+def _sample(planner: Planner, request: Request, measured: Measured) -> tuple[Row, ...]:
+    """Rows as they would be published; of what would be refused there are none."""
+    picked = exp.Select(expressions=[column(name) for name in request.plan.published])
+    wanted = planner.preview_rows
+    return tuple(planner.engine.fetch(picked.from_(measured.stored.table()).limit(wanted))) if wanted else ()
 
 
 def preview_model(planner: Planner, statement: Publish) -> Planned:

@@ -139,6 +139,7 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
         columns=measured.columns,
         risks=(*request.risks, *composition.risks_of(measured.joint)),
         joint=[outcome.to_record() for outcome in measured.joint],
+        utility=measured.utility.to_record(),
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))

@@ -201,7 +201,7 @@ def _publish(
     table_of_labels = _load_labels(engine, extents[PART], place, classes, labels)
     rows = np.bincount(place, weights=extents["n"]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
-    return _PublishedParts(table_of_labels, len(sizes), _figures(source, table, tree, labels, rows, sizes), suppressed)
+    return _PublishedParts(table_of_labels, len(sizes), _figures(tree, rows, sizes), suppressed)
 
 
 def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels: Sequence[Labels]) -> Name:
@@ -213,9 +213,7 @@ def _load_labels(engine: Engine, node: Ints, place: Ints, classes: Ints, labels:
     return engine.work.load("labels", columns, analyze=True)
 
 
-def _figures(
-    source: Source, table: _Table, tree: PartitionTree, labels: Sequence[Labels], rows: Ints, sizes: Ints
-) -> dict[str, int | Fraction | str]:
+def _figures(tree: PartitionTree, rows: Ints, sizes: Ints) -> dict[str, int | Fraction | str]:
     figures: dict[str, int | Fraction | str] = {
         "parts": len(rows),
         "levels": tree.depth,
@@ -223,8 +221,6 @@ def _figures(
         "smallest class": int(sizes.min()),
         "largest class": int(sizes.max()),
     }
-    for name, axis, one in zip(source.quasi, table.axes, labels, strict=True):
-        figures[f"loss {name}"] = one.loss(rows, axis)
     return figures
 
 
