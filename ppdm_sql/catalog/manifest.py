@@ -166,6 +166,11 @@ class UtilityRecord(JsonRecord):
     left_out: int  # rows of the source that are not in the release
     average_class_size: str
     columns: tuple[ColumnUtilityRecord, ...]
+    required: tuple[FindingRecord, ...] = ()  # of REQUIRE loss
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.required)
 
     def to_numbers(self) -> dict[str, Any]:
         """The same for programs, with numbers in place of texts."""

@@ -72,7 +72,7 @@ def print_published(release: Published) -> None:
     if release.withdrawn:
         console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
-    findings(release.findings)
+    findings(release.outcomes)
     _notes(release.null_readings)
     _utility(release.utility, release.rows, release.warnings)
 
@@ -108,12 +108,14 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
         console.print(f"  {number}. {escape(step)}")
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
-        findings(plan.findings)
+        findings(plan.outcomes)
     _notes(plan.notes)
     _utility(plan.utility, plan.rows, plan.warnings)
     if plan.sample:
         console.print("rows as they would be published:")
         rows(plan.columns, plan.sample)
+    elif plan.utility is not None and not plan.holds:
+        console.print("no rows are shown, because the release would be refused")
     for outcome in plan.joint:
         state = "holds" if outcome.holds else "would be refused"
         console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
@@ -192,6 +194,8 @@ def _percent(share: float | Fraction | None) -> str:
 def _verdict(holds: bool, classes: int, rows: int) -> str:
     if holds:
         return "[green]holds[/]"
+    if not classes:  # of the whole release
+        return "[red]breached[/]"
     return f"[red]breached in {many(classes, 'class', 'classes')} ({many(rows, 'row')})[/]"
 
 
@@ -244,7 +248,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _print_swaps(found)
-        findings(found.findings)
+        findings(found.outcomes)
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))

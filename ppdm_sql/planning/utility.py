@@ -10,14 +10,17 @@ Measured on what is stored, the same way for every method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ppdm_sql.catalog.manifest import ColumnUtilityRecord, UtilityRecord
+from ppdm_sql.catalog.manifest import ColumnUtilityRecord, FindingRecord, UtilityRecord
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning.column_loss import ColumnMeasure
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements.base import rounded_text
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name
@@ -51,8 +54,22 @@ class Utility:
         """The loss of a column, or of all of them for None."""
         return self.loss if column is None else next(one.loss for one in self.columns if one.column == column)
 
-    def to_record(self) -> UtilityRecord:
-        """What a manifest says of it."""
+    def findings(self, limits: Sequence[LossLimit]) -> tuple[FindingRecord, ...]:
+        """What was required of the loss, and what was achieved; decided in exact fractions."""
+        found = []
+        for limit in limits:
+            column = None if limit.column is None else self._named(limit.column.text)
+            loss = self.loss_of(column)
+            found.append(FindingRecord(str(limit), column, rounded_text(loss, up=True), loss <= limit.limit, 0, 0))
+        return tuple(found)
+
+    def _named(self, text: str) -> str:
+        """The quasi-identifier of this name: exactly, or without regard to case."""
+        names = [one.column for one in self.columns]
+        return text if text in names else next(name for name in names if name.casefold() == text.casefold())
+
+    def to_record(self, limits: Sequence[LossLimit] = ()) -> UtilityRecord:
+        """What a manifest says of it; limits: what was required."""
         return UtilityRecord(
             loss=loss_text(self.loss),
             left_out=self.rows - self.published,
@@ -60,6 +77,7 @@ class Utility:
             columns=tuple(
                 ColumnUtilityRecord(one.column, loss_text(one.loss), one.suppressed, one.labels) for one in self.columns
             ),
+            required=self.findings(limits),
         )
 
 
@@ -83,6 +101,16 @@ def utility_of(
         lost = (found.generalization * published + (rows - published)) / max(rows, 1)
         columns.append(ColumnUtility(name, lost, found.suppressed_cells, found.distinct_after))
     return Utility(rows, published, classes, tuple(columns))
+
+
+def refuse_loss(name: str, found: UtilityRecord) -> None:
+    """Refuses a release that loses more than its statement allows."""
+    broken = [one for one in found.required if not one.holds]
+    if broken:
+        told = "; ".join(f"{one.requirement} is required, but the loss is {one.achieved}" for one in broken)
+        raise RequirementBreached(
+            f"{name}: {told}; nothing was published.  A smaller k, fewer quasi-identifiers or a HIERARCHY lose less"
+        )
 
 
 # -- words -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
@@ -99,6 +100,7 @@ class Policy:
     algorithm: str
     requirements: tuple[Requirement, ...]
     roles: Roles
+    loss_limits: tuple[LossLimit, ...] = ()  # what is required of utility
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
     supersedes: Supersedes | None = None

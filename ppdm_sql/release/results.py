@@ -87,6 +87,11 @@ class Published:
         return self.record.manifest.utility
 
     @property
+    def outcomes(self) -> tuple[FindingRecord, ...]:
+        """Everything that was required, with what was achieved: of privacy, and of utility."""
+        return (*self.findings, *(() if self.utility is None else self.utility.required))
+
+    @property
     def warnings(self) -> list[str]:
         """What to know before the release is used."""
         return utility_warnings(self.utility, self.rows, self.classes)
@@ -148,7 +153,7 @@ class Published:
             "rows": self.rows,
             "classes": self.classes,
             "suppressed_rows": self.record.suppressed_rows,
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.outcomes],
             "content_hash": self.record.content_hash,
             "run_id": self.record.run_id,
             "loss": None if self.utility is None else float(self.utility.loss),
@@ -158,7 +163,7 @@ class Published:
         }
 
     def _repr_html_(self) -> str:
-        return as_block(self.name, self.content_text, as_table(self.findings))
+        return as_block(self.name, self.content_text, as_table(self.outcomes))
 
 
 def _empty(columns: Sequence[str]) -> pd.DataFrame:
@@ -263,7 +268,12 @@ class Planned:
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.findings) and all(item.holds for item in self.joint)
+        return all(finding.holds for finding in self.outcomes) and all(item.holds for item in self.joint)
+
+    @property
+    def outcomes(self) -> tuple[FindingRecord, ...]:
+        """Everything that was required, with what is achieved: of privacy, and of utility."""
+        return (*self.findings, *(() if self.utility is None else self.utility.required))
 
     @classmethod
     def of(cls, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
@@ -276,7 +286,11 @@ class Planned:
             findings=finding_records(measured.judgement.findings),
             joint=tuple(outcome.to_record() for outcome in measured.joint),
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
-            utility=measured.utility.to_record() if isinstance(measured, Measured) else None,
+            utility=(
+                measured.utility.to_record(request.statement.policy.loss_limits)
+                if isinstance(measured, Measured)
+                else None
+            ),
             columns=request.plan.published if isinstance(request, Request) else (),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
@@ -313,7 +327,7 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.outcomes],
             "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),
             "notes": list(self.notes),
@@ -335,7 +349,7 @@ class Planned:
         words = "would be published" if self.holds else "would be refused"
         words = f"{words}: {rows_text(self.rows, self.classes)}" if self.findings else "(a plan)"
         steps = as_list(self.steps, numbered=True)
-        return as_block(self.name, words, steps, as_table(self.findings), as_list([*self.notes, *joint, *limits]))
+        return as_block(self.name, words, steps, as_table(self.outcomes), as_list([*self.notes, *joint, *limits]))
 
 
 def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from ppdm_sql.requirements import (
     Requirement,
     SimpleDiversity,
 )
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
 
 RESERVED = (
@@ -121,6 +122,10 @@ def policies(draw: st.DrawFn) -> Policy:
     return Policy(
         algorithm=algorithm,
         requirements=tuple(draw(one) for one in picked),
+        loss_limits=tuple(
+            LossLimit(draw(numbers(Fraction(0), Fraction(1))), column)
+            for column in draw(st.sets(st.sampled_from([None, *quasi])))
+        ),
         roles=Roles(
             identifiers=tuple(identifiers),
             quasi=quasi,
@@ -200,6 +205,10 @@ def requirement(found: Requirement) -> str:
             return f"t = {number(t)} {distance or ''}"
 
 
+def loss(found: LossLimit) -> str:
+    return f"loss {f'({word(found.column)})' if found.column else ''} <= {number(found.limit)}"
+
+
 def superseded(found: Supersedes) -> str:
     names = ", ".join(".".join(map(word, name)) for name in found.names)
     return "ALL" if found.everything else f"({names})" if names else ""
@@ -224,7 +233,7 @@ def clauses(policy: Policy) -> list[str]:
     inducers = [word(i.name) + (options(dict(i.options)) if i.options is not None else "") for i in policy.preserve]
     return [
         f"ALGORITHM {policy.algorithm} {options(dict(policy.options)) if policy.options else ''}",
-        f"REQUIRE {', '.join(map(requirement, policy.requirements))}",
+        f"REQUIRE {', '.join([*map(requirement, policy.requirements), *map(loss, policy.loss_limits)])}",
         *columns("IDENTIFIER", roles.identifiers),
         *columns("QUASI IDENTIFIER", roles.quasi),
         *columns("SENSITIVE", roles.sensitive),

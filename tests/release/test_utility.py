@@ -10,6 +10,8 @@ import pytest
 
 from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.commands import show
+from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.release.reverify import reverify_file
 from tests.release.conftest import policy
 
 ROWS = [(number, 20 + number, "ab"[number % 2], "flu") for number in range(20)]
@@ -131,3 +133,82 @@ def test_every_method_is_measured_the_same_way(duckdb_engine, make_table, open_s
     found = session.publish(text).utility
     assert [one.column for one in found.columns] == ["age", "sex"]
     assert all(0 <= float(one.loss) <= 1 and one.labels for one in found.columns)
+
+
+# -- REQUIRE loss ------------------------------------------------------------------------------------------
+
+
+def test_what_is_too_coarse_is_refused_and_nothing_is_published(small):
+    for asked, told in (
+        ("loss <= 0.1", r"open: loss <= 0\.1 is required, but the loss is 0\.\d+; nothing was published"),
+        ("loss (AGE) <= 0.05, loss (sex) <= 1", r"open: loss \(AGE\) <= 0\.05 is required, but the loss is"),
+    ):
+        plan = small.plan(stated(f", {asked}"))
+        assert not plan.holds
+        assert plan.sample == ()
+        with pytest.raises(RequirementBreached, match=told):
+            small.publish(stated(f", {asked}"))
+    assert small.releases() == []
+
+
+def test_the_bound_itself_holds_and_is_printed_verified_and_exported(small, capsys):
+    exact = naive_losses(small.publish(stated()).df().to_dict("records"), ["age", "sex"])["age"]
+    below = int(exact * 10**15)
+    assert Fraction(below, 10**15) < exact < 1
+    for digits in (below, below + 1):  # decided exactly, not as it is printed
+        assert small.plan(stated(f", loss (age) <= 0.{digits:015d}")).holds is (digits > below)
+    release = small.publish(stated(", loss <= 0.9, loss (age) <= 0.9"))
+    told = [(one.requirement, one.column, one.holds) for one in release.outcomes]
+    assert told == [("k = 5", None, True), ("loss <= 0.9", None, True), ("loss (age) <= 0.9", "age", True)]
+    show.print_published(release)
+    assert "loss (age) <= 0.9  age" in capsys.readouterr().out
+    assert [one["requirement"] for one in release.as_json()["findings"]] == [one for one, _, _ in told]
+    assert [one.requirement for one in small.verify("open").findings] == [one for one, _, _ in told]
+    path = small.export("open", "open.csv").path
+    assert [one.requirement for one in reverify_file(path).findings] == [one for one, _, _ in told]
+
+
+@pytest.mark.duckdb
+def test_rows_that_were_edited_say_nothing_of_their_loss(duckdb_engine, make_table, open_session):
+    make_table(duckdb_engine, "small", {"id": "INTEGER", "age": "INTEGER", "sex": "TEXT", "ill": "TEXT"}, ROWS)
+    session = open_session(duckdb_engine)
+    session.publish(stated(", loss <= 0.9"))
+    session.execute("UPDATE open SET age = '*'")
+    found = session.verify("open")
+    assert not found.holds
+    assert [one.requirement for one in found.findings] == ["k = 5"]
+
+
+MISTAKES = [
+    ("loss <= 1.1", "loss is a number from 0 (exact) to 1 (suppressed), not 1.1"),
+    ("loss <= -0.1", "loss is a number from 0 (exact) to 1 (suppressed), not -0.1"),
+    ("loss = 0.4", "<= is expected after loss, as in loss <= 0.4, not ="),
+    ("loss (ill) <= 0.4", "loss: ill is not a quasi-identifier: valid options: age, sex"),
+    ("loss (agee) <= 0.4", "loss: agee is not a quasi-identifier: did you mean age?"),
+    ("loss <= 0.4, loss <= 0.5", "loss is required twice, first at"),
+    ("loss (age) <= 0.4, loss (age) <= 0.5", "loss (age) is required twice, first at"),
+]
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(("asked", "told"), MISTAKES)
+def test_a_wrong_bound_or_column_is_a_mistake_with_its_place(duckdb_engine, open_session, asked, told):
+    session = open_session(duckdb_engine)
+    with pytest.raises(PolicyError) as refused:
+        session.execute(f"CREATE TABLE first (a INTEGER);{stated(', ' + asked)}", file="p.sql")
+    (mistake,) = refused.value.mistakes
+    assert mistake.message.startswith(told)
+    assert (mistake.line, mistake.column > 40) == (2, True)
+    assert session.engine.relations("main") == []
+
+
+@pytest.mark.duckdb
+def test_loss_protects_nobody_and_is_not_for_models_and_live_views(duckdb_engine, open_session):
+    session = open_session(duckdb_engine)
+    for text, told in (
+        (stated().replace("k = 5", "loss <= 0.4"), "REQUIRE asks for nothing that protects people"),
+        (stated(", loss <= 0.4").replace("TABLE open", "MODEL open"), "loss is for a TABLE or VIEW"),
+        (stated(", loss <= 0.4").replace("TABLE open", "VIEW open LIVE"), "a LIVE view cannot keep it"),
+    ):
+        with pytest.raises(PolicyError, match=told):
+            session.execute(text)
