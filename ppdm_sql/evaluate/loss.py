@@ -18,6 +18,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.column_loss import ColumnLoss, ColumnMeasure
+from ppdm_sql.planning.utility import Utility, utility_from
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -39,6 +40,11 @@ class Loss:
     classification_metric: Fraction | None
     information_loss: Fraction
     columns: tuple[ColumnLoss, ...]
+
+    def utility(self, quasi: Sequence[str]) -> Utility:
+        """The figures of these columns as a publication measures them."""
+        found = [one for one in self.columns if one.column in quasi]
+        return utility_from(found, rows=self.rows, published=self.released_rows, classes=self.classes)
 
     @property
     def row_suppression(self) -> Fraction:
@@ -82,16 +88,9 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
         classes=classes,
         discernibility=squares + dropped * rows,
         classification_metric=None if source.target is None or not rows else Fraction(minority + dropped, rows),
-        information_loss=_information_loss(of_quasi, rows, released_rows),
+        information_loss=utility_from(of_quasi, rows=rows, published=released_rows, classes=classes).loss,
         columns=columns,
     )
-
-
-def _information_loss(columns: Sequence[ColumnLoss], rows: int, released_rows: int) -> Fraction:
-    if not rows:
-        return Fraction(0)
-    inside = sum((one.generalization for one in columns), Fraction(0)) / max(len(columns), 1)
-    return (inside * released_rows + (rows - released_rows)) / rows
 
 
 def _count(engine: Engine, relation: Name) -> int:

@@ -10,14 +10,14 @@ Measured on what is stored, the same way for every method.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 from ppdm_sql.catalog.manifest import ColumnUtilityRecord, FindingRecord, UtilityRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.planning.column_loss import ColumnMeasure
+from ppdm_sql.planning.column_loss import ColumnLoss, ColumnMeasure
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements.base import rounded_text
 from ppdm_sql.requirements.loss import LossLimit
@@ -97,10 +97,18 @@ def utility_of(
     measure = ColumnMeasure(engine, source.relation, released)
     columns = []
     for name in source.quasi:
-        found = measure.loss(before[name], after[name], hierarchies.get(name))
-        lost = (found.generalization * published + (rows - published)) / max(rows, 1)
-        columns.append(ColumnUtility(name, lost, found.suppressed_cells, found.distinct_after))
-    return Utility(rows, published, classes, tuple(columns))
+        columns.append(measure.loss(before[name], after[name], hierarchies.get(name)))
+    return utility_from(columns, rows=rows, published=published, classes=classes)
+
+
+def utility_from(columns: Iterable[ColumnLoss], *, rows: int, published: int, classes: int) -> Utility:
+    """The same from quasi-identifiers that were measured already; rows that were left out count 1."""
+
+    def averaged(found: ColumnLoss) -> Fraction:
+        return (found.generalization * published + (rows - published)) / max(rows, 1)
+
+    measured = (ColumnUtility(one.column, averaged(one), one.suppressed_cells, one.distinct_after) for one in columns)
+    return Utility(rows, published, classes, tuple(measured))
 
 
 def refuse_loss(name: str, found: UtilityRecord) -> None:
@@ -109,7 +117,8 @@ def refuse_loss(name: str, found: UtilityRecord) -> None:
     if broken:
         told = "; ".join(f"{one.requirement} is required, but the loss is {one.achieved}" for one in broken)
         raise RequirementBreached(
-            f"{name}: {told}; nothing was published.  A smaller k, fewer quasi-identifiers or a HIERARCHY lose less"
+            f"{name}: {told}; nothing was published.  Fewer quasi-identifiers, another HIERARCHY or a smaller k lose "
+            "less"
         )
 
 
@@ -132,15 +141,15 @@ def utility_warnings(found: UtilityRecord | None, rows: int, classes: int) -> li
 
     >>> column = ColumnUtilityRecord("ward", "0.83", 9, 2)
     >>> utility_warnings(UtilityRecord("0.83", 0, "12.0", (column,)), 12, 1)  # doctest: +NORMALIZE_WHITESPACE
-    ['Column "ward" is suppressed in 9 of 12 rows (75 %). A smaller k, fewer quasi-identifiers or a HIERARCHY can keep
-    more of it.', 'The release is a single equivalence class: every row has the same value of "ward".']
+    ['Column "ward" is suppressed in 9 of 12 rows (75 %). Fewer quasi-identifiers, another HIERARCHY or a smaller k can
+    keep more of it.', 'The release is a single equivalence class: every row has the same value of "ward".']
     """
     if found is None or not rows:
         return []
     warnings = [
         f'Column "{one.column}" is suppressed in {one.suppressed_rows:,} of {many(rows, "row")} '
-        f"({_percent(one.suppressed_rows, rows)}). A smaller k, fewer quasi-identifiers or a HIERARCHY can keep more "
-        "of it."
+        f"({_percent(one.suppressed_rows, rows)}). Fewer quasi-identifiers, another HIERARCHY or a smaller k can keep "
+        "more of it."
         for one in found.columns
         if 2 * one.suppressed_rows > rows
     ]

@@ -96,9 +96,9 @@ def test_a_suppressed_column_and_a_single_class_are_warnings(small, capsys):
     release = small.publish(stated(k=20))
     assert release.classes == 1
     told = [
-        'Column "age" is suppressed in 20 of 20 rows (100 %). A smaller k, fewer quasi-identifiers or a HIERARCHY can keep '
+        'Column "age" is suppressed in 20 of 20 rows (100 %). Fewer quasi-identifiers, another HIERARCHY or a smaller k can keep '
         "more of it.",
-        'Column "sex" is suppressed in 20 of 20 rows (100 %). A smaller k, fewer quasi-identifiers or a HIERARCHY can keep '
+        'Column "sex" is suppressed in 20 of 20 rows (100 %). Fewer quasi-identifiers, another HIERARCHY or a smaller k can keep '
         "more of it.",
         'The release is a single equivalence class: every row has the same value of "age", "sex".',
     ]
