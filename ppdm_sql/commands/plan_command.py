@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(options: GlobalOptions, file: str, rows: int, as_json: bool, show_sql: bool) -> int:
     """Show what a policy would publish, measured on working tables; writes nothing.
 
-    Exit status 1 when it would be refused.  The rows are shown as they would be published, and only if nothing is
+    Exit status 1 if it would be refused.  The rows are shown as they would be published, and only if nothing is
     refused.  --show-sql lists every statement.
 
     \b
@@ -41,6 +41,6 @@ def command(options: GlobalOptions, file: str, rows: int, as_json: bool, show_sq
                 show.print_plan(plan, statements=show_sql)
             if not plans:
                 show.console.print(
-                    "the file publishes nothing: no CREATE ... WITH ANONYMIZATION and no PSEUDO DATA in it"
+                    "the file publishes nothing: it has no CREATE ... WITH ANONYMIZATION and no PSEUDO DATA"
                 )
     return 0 if all(plan.holds for plan in plans) else 1

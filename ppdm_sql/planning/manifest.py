@@ -21,7 +21,7 @@ from ppdm_sql.catalog.manifest import (
     UtilityRecord,
 )
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.plan import Risk, TablePlan
+from ppdm_sql.methods.plan import ResidualRisk, TablePlan
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import decimal
@@ -42,7 +42,7 @@ def build_manifest(
     k_null_matches_all: int | None,
     content_hash: str,
     columns: Mapping[str, str],
-    risks: Sequence[Risk],
+    risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
     utility: UtilityRecord | None = None,
 ) -> Manifest:

@@ -27,7 +27,7 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet import model
 from ppdm_sql.methods.kadet.span_labels import span_labels, writers_of
-from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.shared.class_limits import demands_of, hidden_columns
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.lines import Ints
@@ -38,9 +38,9 @@ from ppdm_sql.trees.audit import CLASS, SPAN, span_expression
 from ppdm_sql.trees.expression import bind
 
 _N = "ppdm_n"
-PRIVATE_VALUES = Risk(
+PRIVATE_VALUES = ResidualRisk(
     "private values",
-    "private columns that the tree asks for leave as they are, with values that few people have: who knows such a "
+    "private columns that the tree uses are published unchanged, including rare values: anyone who knows such a "
     "value of a person finds the row",
 )
 
@@ -181,7 +181,7 @@ def _query(
     return query.from_(spanned.table("s")).join(labels.table("l"), on=exp.and_(*same))
 
 
-def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[Risk, ...]:
+def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[ResidualRisk, ...]:
     """Those of the tree; which private values it names makes no difference where the column leaves as it is."""
     kept = [risk for risk in learned.risks if risk is not model.RARE_VALUES]
     return (*kept, *((PRIVATE_VALUES,) if shown.kept else ()))
@@ -191,7 +191,7 @@ def _steps(learned: ModelPlan, shown: PublishedColumns, classes: int, suppressed
     listed = ", ".join(f'"{name}"' for name in shown.suppressed)
     return (
         *learned.steps,
-        f"print of every public column what the answers of a row's span have in common; {suppressed} where nothing is "
-        f"asked; {classes} classes",
-        *([f"NULL in private columns that the tree does not ask for: {listed}"] if shown.suppressed else []),
+        f"label every public column with what the answers of a row's span have in common, and {suppressed} if the "
+        f"tree does not use it; {classes} classes",
+        *([f"NULL in private columns that the tree does not use: {listed}"] if shown.suppressed else []),
     )

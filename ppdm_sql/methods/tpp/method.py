@@ -25,7 +25,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.tpp.columns import RecodedColumn, Splits, splits_of
 from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
@@ -41,16 +41,21 @@ from ppdm_sql.watching import Progress
 _CLASS = "ppdm_class"
 _MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
 
-ORDER = Risk("order", "the order of numbers is kept: who knows the ranks of people can tell which interval each is in")
-MEANS = Risk(
+ORDER = ResidualRisk(
+    "order", "the order of numbers is preserved: anyone who knows the ranks of people can find the interval of each"
+)
+MEANS = ResidualRisk(
     "means",
-    "published numbers lie near the means of intervals: a later release with one person more can tell that person's",
+    "published numbers lie near the means of intervals: a later release with one more person can reveal that "
+    "person's value",
 )
-RESPONSE = Risk(
-    "response", "the response is published unchanged beside each class: who knows it as well narrows a class further"
+RESPONSE = ResidualRisk(
+    "response",
+    "the response of every row is published unchanged: anyone who also knows a person's response narrows the "
+    "class further",
 )
-MIDPOINTS = Risk("midpoints", "a threshold is the midpoint of two values that somebody holds, and tells their sum")
-STOPPING = Risk("stopping", "where the trees stop tells that one split more would have broken a requirement")
+MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
+STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
@@ -281,16 +286,17 @@ def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
     return len(every), len(rare), len(kept)
 
 
-def _risks(table: TppInputs, state: _State) -> tuple[Risk, ...]:
+def _risks(table: TppInputs, state: _State) -> tuple[ResidualRisk, ...]:
     every, rare, _ = _boundaries(table, state)
     message = (
-        f"{rare} of {every} boundary values of the trees are held by fewer than {max(table.checker.k, 2)} people, "
-        "and the thresholds tell sums of them: round the columns in the SELECT, or grow fewer leaves"
+        f"{rare} of {every} values next to the thresholds of the trees are held by fewer than "
+        f"{max(table.checker.k, 2)} people, and the thresholds reveal sums of them: round the columns in the SELECT, "
+        "or grow fewer leaves"
         if rare
         else "thresholds lie between values that people hold; here each of these is held by enough of them"
     )
     return (
-        Risk("boundaries", message, refuses=rare > 0),  # always named, so that it can be accepted beforehand
+        ResidualRisk("boundaries", message, refuses=rare > 0),  # always named, so that it can be accepted beforehand
         STOPPING,
         RESPONSE,
         *((ORDER, MEANS, MIDPOINTS) if every else ()),
@@ -333,11 +339,11 @@ def _accuracy(tree: Preserved, expanded: Sequence[int]) -> Fraction:
 
 
 def _steps(table: TppInputs, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
-    why = "one split more would break a requirement" if stopped else "the trees are as large as they may be"
+    why = "one more split would break a requirement" if stopped else "the trees are as large as they may be"
     grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
     return (
         f"encode {len(table.coded.codes)} columns of {table.coded.rows} rows into codes",
-        "expand every tree once, recode what it splits as coarsely as it allows, measure every class; again",
+        "expand every tree once, recode the columns it splits as coarsely as it allows, measure every class; repeat",
         f"{grown} leaves: {why}",
         *(f"tree {number}: {told(one)}" for number, one in enumerate(published.patterns, start=1)),
         f"publish {len(state.shown)} recoded and {len(published.constants)} suppressed quasi-identifiers; "
