@@ -67,7 +67,7 @@ class JointRecord(JsonRecord):
         """
         if self.holds:
             return None
-        found = "it could not be measured how small the joint classes are"
+        found = "the size of the joint classes could not be measured"
         if self.measured:
             found = f"there are joint classes of fewer than k = {self.k} "
             found += f"(classes: {self.breaching_classes:,}, rows: {self.breaching_rows:,})"
@@ -144,8 +144,42 @@ class ExportRecord(JsonRecord):
     def from_json(cls, value: object, place: str = "") -> Self:
         found = super().from_json(value, place)
         if not found.is_model and (found.table is None or found.content_hash is None):
-            raise DamagedRecordError(f"{place} does not say what rows were exported")
+            raise DamagedRecordError(f"{place} does not say which rows were exported")
         return found
+
+
+@dataclass(frozen=True)
+class ColumnUtilityRecord(JsonRecord):
+    """What one quasi-identifier still says; loss: 0 exact .. 1 suppressed, averaged over rows."""
+
+    column: str
+    loss: str
+    suppressed_rows: int
+    labels: int
+
+
+@dataclass(frozen=True)
+class UtilityRecord(JsonRecord):
+    """What a release is still good for (planning/utility.py says how it is measured)."""
+
+    loss: str
+    left_out: int  # rows of the source that are not in the release
+    average_class_size: str
+    columns: tuple[ColumnUtilityRecord, ...]
+    required: tuple[FindingRecord, ...] = ()  # of REQUIRE loss
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.required)
+
+    def to_numbers(self) -> dict[str, Any]:
+        """The same for programs, with numbers in place of texts."""
+        return {
+            "loss": float(self.loss),
+            "left_out": self.left_out,
+            "average_class_size": float(self.average_class_size),
+            "columns": [one.to_json() | {"loss": float(one.loss)} for one in self.columns],
+        }
 
 
 @dataclass(frozen=True)
@@ -171,6 +205,7 @@ class Manifest(JsonRecord):
     live: bool = False
     pseudo_data: PseudoRecord | None = None
     export: ExportRecord | None = None
+    utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:
@@ -246,10 +281,10 @@ def read_manifest(name: str, text: str | bytes) -> Manifest:
     content = read_json(text, name, most=_LARGEST_FILE)
     try:
         if isinstance(content, Mapping) and content.get("format") == UNFINISHED:
-            raise PolicyError(f"{name}: this export was stopped before it was complete: export it again")
+            raise PolicyError(f"{name}: this export was stopped before it was complete; export it again")
         found = Manifest.from_json(content)
         if found.export is None:
             raise DamagedRecordError("it does not say what was exported")
     except DamagedRecordError as cause:
-        raise PolicyError(f"{name} is not a manifest of this version: {cause}") from None
+        raise PolicyError(f"{name} is not a manifest that this version can read: {cause}") from None
     return found

@@ -17,7 +17,7 @@ from ppdm_sql.policy.words import many, roles_text
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.ledger import ChainState
-    from ppdm_sql.catalog.manifest import FindingRecord
+    from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
@@ -70,10 +70,11 @@ def print_published(release: Published) -> None:
     if release.hint is not None:
         console.print(release.hint, style="yellow")
     if release.withdrawn:
-        console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
+        console.print(f"  SUPERSEDES withdrew: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
-    findings(release.findings)
+    findings(release.outcomes)
     _notes(release.null_readings)
+    _utility(release.utility, release.rows, release.warnings)
 
 
 def print_verified(outcome: Verified) -> None:
@@ -94,7 +95,7 @@ def print_exported(done: Exported) -> None:
 
 
 def print_reported(done: Reported) -> None:
-    verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the page says so"
+    verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the report says so"
     console.print(f"[bold]{escape(done.name)}[/] {verdict}")
     for problem in done.problems:
         console.print(f"  [red]{escape(problem)}[/]")
@@ -107,8 +108,14 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
         console.print(f"  {number}. {escape(step)}")
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
-        findings(plan.findings)
+        findings(plan.outcomes)
     _notes(plan.notes)
+    _utility(plan.utility, plan.rows, plan.warnings)
+    if plan.sample:
+        console.print("rows as they would be published:")
+        rows(plan.columns, plan.sample)
+    elif plan.utility is not None and not plan.holds:
+        console.print("no rows are shown, because the release would be refused")
     for outcome in plan.joint:
         state = "holds" if outcome.holds else "would be refused"
         console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
@@ -128,6 +135,21 @@ def findings(found: Sequence[FindingRecord]) -> None:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
     console.print(table)
+
+
+def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str]) -> None:
+    """What the quasi-identifiers still say, and what to know before the release is used."""
+    from ppdm_sql.planning.utility import utility_rows, utility_text
+
+    if found is None:
+        return
+    table = _table("quasi-identifier", "loss", "suppressed", "labels")
+    for line in utility_rows(found, published):
+        table.add_row(*map(escape, line))
+    console.print(table)
+    console.print(f"  {utility_text(found)}")
+    for warning in warnings:
+        console.print(f"warning: {escape(warning)}", style="yellow")
 
 
 def _notes(notes: Sequence[str]) -> None:
@@ -152,7 +174,7 @@ def measures(found: Measures) -> None:
 
 
 def _risk(found: Measures) -> None:
-    """Who could be found by somebody who knows the quasi-identifiers, in words and as a small picture."""
+    """The re-identification risk, in words and as a small picture."""
     risk = found.risk
     console.print(
         f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
@@ -172,6 +194,8 @@ def _percent(share: float | Fraction | None) -> str:
 def _verdict(holds: bool, classes: int, rows: int) -> str:
     if holds:
         return "[green]holds[/]"
+    if not classes:  # of the whole release
+        return "[red]breached[/]"
     return f"[red]breached in {many(classes, 'class', 'classes')} ({many(rows, 'row')})[/]"
 
 
@@ -190,9 +214,9 @@ def summaries(found: Sequence[ReleaseSummary]) -> None:
 def chain(state: ChainState) -> None:
     """Whether the ledger is as it was written."""
     if state.sealed_at is None and not state.problems:
-        console.print("the ledger has no chain of hashes yet: the next publication begins it")
+        console.print("the ledger has no chain of hashes yet: the next publication starts it")
         return
-    verdict = "[red]the ledger was edited[/]" if state.problems else "[green]the ledger is as it was written[/]"
+    verdict = "[green]the ledger is unchanged[/]" if state.problems else "[green]the ledger is as it was written[/]"
     console.print(f"{verdict}: {many(state.entries, 'entry', 'entries')}")
     if state.sealed_at is not None:
         console.print(f"  sealed {state.sealed_at:%Y-%m-%d %H:%M} UTC: {escape(state.reason or '')}")
@@ -224,8 +248,9 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _print_swaps(found)
-        findings(found.findings)
+        findings(found.outcomes)
         _notes(found.null_readings)
+        _utility(found.utility, found.rows, found.warnings)
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))
     if told:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
@@ -235,22 +260,22 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     console.print(f"made from {escape(found.origins_text)}; rows {record.content_hash}")
     if readers:
-        told = f"{roles_text(readers)} can read it, or could, and may have a copy: it counts as exported"
+        told = f"{roles_text(readers)} can read it or could in the past, and may have a copy: it counts as exported"
         console.print(escape(told))
     console.print(found.ways_to_read, markup=False)
 
 
 def _print_swaps(found: Published) -> None:
-    """Untrue rows are told wherever a release is, not in its manifest alone."""
+    """Swapped rows are mentioned wherever a release is shown, not in its manifest alone."""
     figures = found.record.manifest.figures
     if figures.get("swapped rows"):
         share = _percent(float(figures["swap rate"]))
         rows = many(int(figures["swapped rows"]), "row")
-        console.print(f"{rows} ({share}) with a swapped value, which is not true of them", style="yellow")
+        console.print(f"{rows} ({share}) with a swapped value, which is not their own", style="yellow")
 
 
 def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The figures that are numbers; of trees and names a manifest tells more than a line can."""
+    """The figures that are numbers; a manifest has more about trees and names than a line can."""
     for name, figure in figures.items():
         with suppress(TypeError, ValueError):
             float(figure)

@@ -170,7 +170,7 @@ class DuckDBEngine(Engine):
 
     def _begin(self) -> None:
         if self._in_transaction:
-            raise EngineError("a transaction is open already")
+            raise EngineError("a transaction is already open")
         with self._explain_errors("BEGIN"):
             self._connection.execute("BEGIN TRANSACTION")
         self._in_transaction = True

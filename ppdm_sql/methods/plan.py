@@ -16,14 +16,14 @@ from ppdm_sql.methods.live_rules import Live
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
-ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
+ONE_LEAF = "the tree is a single leaf: no split both met the policy and improved the prediction"
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check
 PERSON = "ppdm_person"  # whose row it is, as a number: for the joint check
 QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint check
 
 
 @dataclass(frozen=True)
-class Risk:
+class ResidualRisk:
     """Something a method does not promise.  A refusing risk must be accepted in the statement by its name."""
 
     name: str
@@ -55,7 +55,7 @@ class TablePlan:
     suppressed_rows: int = 0
     steps: tuple[str, ...] = ()  # the plan in plain words, for EXPLAIN
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
     labels: LabelTable | None = None
@@ -82,7 +82,7 @@ class CellPlan:
     labels: Mapping[str, Sequence[str | None]]  # quasi-identifier -> its text per class
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ class ModelPlan:
     left_out: int = 0
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
 
 
-def named(risks: Sequence[Risk]) -> list[str]:
+def named(risks: Sequence[ResidualRisk]) -> list[str]:
     return [risk.name for risk in risks]

@@ -18,9 +18,10 @@ from ppdm_sql.catalog.manifest import (
     MakerRecord,
     Manifest,
     PolicyRecord,
+    UtilityRecord,
 )
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.plan import Risk, TablePlan
+from ppdm_sql.methods.plan import ResidualRisk, TablePlan
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import decimal
@@ -41,8 +42,9 @@ def build_manifest(
     k_null_matches_all: int | None,
     content_hash: str,
     columns: Mapping[str, str],
-    risks: Sequence[Risk],
+    risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
+    utility: UtilityRecord | None = None,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -74,6 +76,7 @@ def build_manifest(
         content_hash=content_hash,
         made_by=MakerRecord(__version__, engine.title),
         patterns=tuple(plan.patterns),
+        utility=utility,
     )
 
 

@@ -11,6 +11,7 @@ from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
+from ppdm_sql.planning.utility import Utility, utility_of
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -30,6 +31,8 @@ class Measured:
     content_hash: str
     columns: Mapping[str, str]
     k_null_matches_all: int | None
+    utility: Utility
+    stored: Name
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -55,10 +58,20 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(composition.judge_jointly(engine, policy, source, former=request.target.former)),
+        tuple(composition.judge_jointly(engine, policy, source, name=request.name, former=request.former)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.quasi),
+        utility_of(
+            engine,
+            source,
+            stored,
+            request.hierarchies,
+            rows=request.plan.rows,
+            published=judgement.rows,
+            classes=judgement.classes,
+        ),
+        stored,
     )
 
 
@@ -77,20 +90,20 @@ def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | 
 def _check_complete(request: Request, judgement: Judgement) -> None:
     expected = request.plan.rows - request.plan.suppressed_rows
     if judgement.rows != expected:
-        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+        raise PpdmError(f"expected {expected} stored rows, found {judgement.rows}; nothing was published")
 
 
 def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
     """The trees that were to be preserved, grown again from what was stored."""
     different = tree_differences(engine, stored, request.plan.patterns)
     if different:
-        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
+        raise PpdmError(f"the stored rows do not preserve the trees: {'; '.join(different)}; nothing was published")
 
 
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     if content_hash(engine, STAGE, request.plan.published) != content:
-        raise PpdmError("the stored rows are not the staged ones; nothing was published")
+        raise PpdmError("the stored rows differ from the staged rows; nothing was published")
     asked = request.statement.policy.size_requirements
     by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ppdm_sql.policy import algorithms
-from ppdm_sql.policy.policy import Inducer, Policy
-from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
+from ppdm_sql.policy.policy import Inducer, Place, Policy, Supersedes
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import OptionReading, read_number, read_options, read_whole
 from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
 from ppdm_sql.requirements import About, Requirement, requirements_about
-from ppdm_sql.statements.names import Word
+from ppdm_sql.requirements.loss import WORD, LossLimit
+from ppdm_sql.statements.names import Word, is_same_word
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
 
@@ -33,9 +34,10 @@ class _Draft:
     algorithm: str = ""
     options: OptionReading = field(default_factory=lambda: OptionReading({}, {}))
     requirements: tuple[Requirement, ...] = ()
+    losses: dict[LossLimit, Token] = field(default_factory=dict)
     columns: dict[str, list[RoleColumn]] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     suppress: Fraction | None = None
@@ -52,10 +54,12 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
             reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
     _note_missing(reader, draft, opening)
     _note_idle(reader, draft)
+    _note_losses(reader, draft)
     note_double_roles(reader.report, draft.columns)
     return Policy(
         algorithm=draft.algorithm,
         requirements=draft.requirements,
+        loss_limits=tuple(draft.losses),
         roles=roles_of(draft.columns, reader.place),
         options=draft.options.values,
         option_places=draft.options.places,
@@ -98,10 +102,10 @@ def _misspelt(reader: Reader) -> str:
     """The clause that was probably meant, with the mistake noted; the reading stops if there is none."""
     token = reader.peek()
     if reader.accept_sign(","):
-        reader.fail("no comma stands between two clauses", token)
+        reader.fail("clauses are not separated by commas", token)
     if token.kind is not TokenKind.WORD:
         reader.take()
-        reader.fail(f"a clause is expected, such as REQUIRE k = 10, not {describe_token(token)}", token)
+        reader.fail(f"expected a clause, such as REQUIRE k = 10, not {describe_token(token)}", token)
     # Both words in one (QUASI_IDENTIFIER) and the first word alone (QUASY) are tried.
     names = {"_".join(words): name for name, words in CLAUSES.items()} | _BY_FIRST_WORD
     near = nearest(token.text, names)
@@ -115,7 +119,7 @@ def _misspelt(reader: Reader) -> str:
 def _algorithm(reader: Reader, draft: _Draft) -> None:
     token = reader.peek()
     if token.kind is not TokenKind.WORD or _at_clause(reader):
-        reader.fail(f"an algorithm is expected, such as mondrian, not {describe_token(token)}")
+        reader.fail(f"expected an algorithm, such as mondrian, not {describe_token(token)}")
     reader.take()
     draft.algorithm = token.text.lower()
     if draft.algorithm not in algorithms.words():
@@ -123,45 +127,59 @@ def _algorithm(reader: Reader, draft: _Draft) -> None:
         reader.wrong(f"unknown algorithm {printable(token.text)}: {hint}", token)
     elif draft.kind and draft.kind not in algorithms.releases_of(draft.algorithm):
         others = ", ".join(algorithms.makers_of(draft.kind))
-        reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {others}", token)
+        reader.wrong(f"{draft.algorithm} makes no {draft.kind}; valid algorithms: {others}", token)
     if reader.sign("("):
         draft.options = read_options(reader, f"after {draft.algorithm}")
 
 
 def _require(reader: Reader, draft: _Draft) -> None:
     draft.requirements = read_requirements(
-        reader, at_clause=lambda: _at_clause(reader), near_clause=lambda: _near_clause(reader)
+        reader,
+        at_clause=lambda: _at_clause(reader),
+        near_clause=lambda: _near_clause(reader),
+        losses=draft.losses,
     )
 
 
 def _one_column(reader: Reader, role: str) -> list[RoleColumn]:
     columns = read_columns(reader, role)
     if len(columns) > 1:
-        reader.wrong(f"{role} is one column, not {len(columns)}", columns[1].token)
+        reader.wrong(f"{role} takes one column, not {len(columns)}", columns[1].token)
     return columns
 
 
 def _preserve(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> Inducer:
         place = group.place(group.peek())
-        name = read_word(group, "a model or an inducer")
+        name = read_word(group, "a model or a learner")
         if not group.sign("("):
             return Inducer(name, place=place)
-        options = read_options(group, "after an inducer")
+        options = read_options(group, "after a learner")
         return Inducer(name, options.values, place, options.places)
 
     draft.preserve = tuple(reader.items("after PRESERVE", read))
 
 
 def _supersedes(reader: Reader, draft: _Draft) -> None:
-    draft.supersedes = True
+    draft.supersedes = Supersedes(everything=reader.accept("ALL"))
+    if not reader.sign("("):
+        return
+    if draft.supersedes.everything:
+        reader.fail("SUPERSEDES ALL has no list of releases: write SUPERSEDES ALL or SUPERSEDES (name, ...)")
+
+    def read(group: Reader) -> tuple[Place, tuple[Word, ...]]:
+        place = group.place(group.peek())
+        return place, read_name(group, "the name of a release")
+
+    found = reader.items("after SUPERSEDES", read)
+    draft.supersedes = Supersedes(tuple(name for _, name in found), places=tuple(place for place, _ in found))
 
 
 def _accept_risk(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> str:
         token = group.peek()
         if token.kind is not TokenKind.WORD:
-            group.fail(f"the name of a risk is expected, not {describe_token(token)}")
+            group.fail(f"expected the name of a risk, not {describe_token(token)}")
         return group.take().text.lower()
 
     draft.accepted_risks = tuple(reader.items("after ACCEPT RISK", read))
@@ -170,7 +188,7 @@ def _accept_risk(reader: Reader, draft: _Draft) -> None:
 def _seed(reader: Reader, draft: _Draft) -> None:
     start = reader.at
     try:
-        draft.seed = read_whole(reader, f"SEED is a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
+        draft.seed = read_whole(reader, f"SEED must be a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
     except UnreadablePolicyError:
         if reader.at == start:  # no number at all; behind a wrong one the next clause can be read
             raise
@@ -188,7 +206,7 @@ def _readers(reader: Reader, draft: _Draft) -> None:
     roles: list[Word] = []
     while not roles or reader.accept_sign(","):
         if _at_clause(reader):  # the list has no bracket, so a role named like a clause cannot be told from one
-            reader.fail(f"a role is expected, not {reader.peek().text} (a role of that name is quoted)")
+            reader.fail(f"expected a role, not {reader.peek().text} (quote a role of that name)")
         roles.append(read_word(reader, "a role"))
     draft.readers = tuple(roles)
 
@@ -210,11 +228,25 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
     if draft.preserve and draft.algorithm in algorithms.words():
         keepers = algorithms.tree_preservers()
         if draft.algorithm not in keepers:
-            told = f"PRESERVE is for ALGORITHM {', '.join(keepers)}: {draft.algorithm} keeps no tree"
+            told = f"PRESERVE needs ALGORITHM {', '.join(keepers)}: {draft.algorithm} preserves no tree"
             reader.wrong(told, draft.seen["PRESERVE"])
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
-        told = "GRANT SELECT TO is for a TABLE or VIEW: a MODEL is kept in the catalog, and EXPORT hands it over"
+        told = "GRANT SELECT TO needs a TABLE or VIEW: a MODEL is stored in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])
+
+
+def _note_losses(reader: Reader, draft: _Draft) -> None:
+    """What is required of utility speaks of quasi-identifiers, and does not replace what protects people."""
+    quasi = [one.word for one in draft.columns.get("QUASI IDENTIFIER", [])]
+    for limit, token in draft.losses.items():
+        if draft.kind == "MODEL":
+            reader.wrong("loss is for a TABLE or VIEW: a MODEL has no labels", token)
+        elif limit.column is not None and quasi and not any(is_same_word(limit.column, word) for word in quasi):
+            hint = did_you_mean(limit.column.text, [word.text for word in quasi])
+            told = f"{printable(limit.column.text)} is not a quasi-identifier: {hint}"
+            reader.wrong(f"{WORD}: {told}", token)
+    if draft.losses and not draft.requirements and not reader.report.mistakes:
+        reader.wrong("REQUIRE asks for nothing that protects people, such as k = 10", draft.seen["REQUIRE"])
 
 
 def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:

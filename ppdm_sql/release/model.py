@@ -45,7 +45,7 @@ def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> 
         _save(engine, request)
         engine.create_table(ledger.link_name(request.release_id), joint.link_query())
         record = _record(engine, request, measured)
-        supersede.retire(engine, record, request.former, supersedes=request.statement.policy.supersedes)
+        supersede.retire(engine, record, request.former, request.statement.policy.supersedes)
     return record
 
 
@@ -143,16 +143,16 @@ def problems_of(engine: Engine, record: ReleaseRecord) -> list[str]:
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     model = models.find(engine, record.relation_name)
     if model is None:
-        return [*problems, "the model is gone"]
+        return [*problems, "the model no longer exists"]
     try:
         text = _text_of(engine, model)
     except (Tampered, PolicyError):
-        return [*problems, "its tree is not the one that was published, nor a sound one", DAMAGED]
+        return [*problems, "its tree differs from the published one and is damaged", DAMAGED]
     if sha256_of(text) != record.content_hash:
-        problems.append("its tree is not the one that was published")
+        problems.append("its tree differs from the published one")
     else:  # the file is the published one: what else the tables tell of the tree must be in it, too
         problems += [
-            f"the rows of {SCHEMA}.{table} do not say what its tree says"
+            f"the rows of {SCHEMA}.{table} differ from its tree"
             for table in stored.differing_tables(engine, model, read_tree(text)[0])
         ]
     if record.content_hash != record.manifest.content_hash:

@@ -22,6 +22,7 @@ from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, Sch
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
 from ppdm_sql.planning.planner import Planner, as_drift, folder_of
+from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
 from ppdm_sql.policy.options import at, place_option
@@ -155,7 +156,7 @@ class Preflight:
                 file.published.append(_Earlier(name, statement.place, kind_of_statement(statement)))
                 file.dropped = [one for one in file.dropped if one.name != name]
                 file.touched.add(name.last.casefold())
-                file.supersedes |= isinstance(statement, Publish) and statement.policy.supersedes
+                file.supersedes |= isinstance(statement, Publish) and statement.policy.supersedes is not None
             case DropRelease():
                 name = self.engine.name(statement.name)
                 file.dropped.append(_Earlier(name, statement.place))
@@ -187,6 +188,7 @@ class Preflight:
     def _publish(self, statement: Publish, *, is_first: bool) -> None:
         kind_of_statement(statement).check(statement)
         former = self._name(statement)
+        self._superseded(statement)
         self._preserved_models(statement)
         read = self._tables(statement)
         if self.file.changes(read):
@@ -236,6 +238,11 @@ class Preflight:
                 with self._collect_mistakes(places.get(name.casefold(), statement.place)):
                     self.planner.check_order(statement, source, name)
 
+    def _superseded(self, statement: Publish) -> None:
+        if not migrate.is_there(self.engine) or self._catalog_is_current():
+            with self._collect_mistakes(statement.place):
+                check_superseded(self.engine, statement, [one.name for one in self.file.published])
+
     def _preserved_models(self, statement: Publish) -> None:
         for one in statement.policy.preserve:
             coming = {earlier.name.last.casefold() for earlier in self.file.models}
@@ -276,7 +283,7 @@ class Preflight:
             return
         self._refuse_dropped(name, statement.place)
         if not migrate.is_there(self.engine):
-            told = f'there is no released model "{name}": nothing was published in this database yet'
+            told = f'there is no released model "{name}": nothing has been published in this database yet'
             raise PolicyError(at(statement.place, told))
         if self._catalog_is_current():
             released_model(self.engine, statement)
@@ -297,7 +304,7 @@ class Preflight:
             known = [str(one.name) for one in releases.list_releases(self.engine)] if there else []
             known += [one.name.last for one in self.file.published]
             near = nearest(name.last, known)
-            hint = f": did you mean {near}?" if near else " (ppdm list shows those there are)"
+            hint = f": did you mean {near}?" if near else " (ppdm list shows the releases)"
             raise PolicyError(at(statement.place, f'there is no release "{name}" in this database{hint}'))
         return found
 
@@ -305,7 +312,7 @@ class Preflight:
         gone = next((one for one in self.file.dropped if one.name == name), None)
         if gone is not None:
             where = f"{gone.place.line}:{gone.place.column}"
-            raise PolicyError(at(place, f'the statement at {where} drops "{name}" before'))
+            raise PolicyError(at(place, f'the statement at {where} drops "{name}" first'))
 
     def _refresh(self, statement: Refresh) -> None:
         record = self._existing(statement)
@@ -348,7 +355,9 @@ class Preflight:
             return
         taken = [file.name for file in files if os.path.lexists(file)]
         if taken:
-            raise PolicyError(f"{taken[0]} is there already and is no export of this release: name another file")
+            raise PolicyError(
+                f"{taken[0]} already exists and is not an export of this release: choose another file name"
+            )
 
     def _catalog_is_current(self) -> bool:
         """A catalog of an earlier version is migrated by the first statement that writes."""

@@ -35,9 +35,9 @@ def content_hash(engine: Engine, relation: Name, columns: Sequence[str]) -> str:
 def content_query(engine: Engine, relation: Name, columns: Sequence[str]) -> tuple[list[object], exp.Query]:
     """What is hashed: the parts known beforehand, and the query for the three numbers that follow them."""
     if not columns:
-        raise PolicyError(f"{relation}: without a column there is no content to tell")
+        raise PolicyError(f"{relation} has no column, so it has no content to hash")
     texts = {f"ppdm_t{place}": engine.exact_text(column(name)) for place, name in enumerate(columns)}
-    # Rows that print alike are hashed once.  They are told apart by what they print: equal numbers can print apart.
+    # Rows that print alike are hashed once.  The printed text decides: equal numbers can print differently.
     printed = [aliased(text, name) for name, text in texts.items()]
     counted = aliased(exp.cast(exp.Count(this=exp.Star()), "DECIMAL(18, 0)"), "ppdm_count")
     distinct = exp.Select(expressions=[*printed, counted]).from_(relation.table())

@@ -82,7 +82,7 @@ class PostgresEngine(PostgresExpressions):
             with contextlib.suppress(psycopg.errors.InsufficientPrivilege):  # the last look names it
                 self._set(name, value)
         if different:
-            self._check_pins("the role may not set it back")
+            self._check_pins("the role cannot set it back")
 
     def _not_pinned(self) -> dict[str, str]:
         return differing_settings(dict(self._quietly("catalog/settings_postgres", names=list(PINNED))))
@@ -125,7 +125,7 @@ class PostgresEngine(PostgresExpressions):
 
     def _creation_schema(self) -> str:
         if not self._path:
-            raise EngineError("the search path names no schema that exists: name the schema of the new relation")
+            raise EngineError("no schema on the search path exists: write the schema of the new relation")
         return self._path[0]
 
     def _read_path(self) -> tuple[str, list[str]]:
@@ -207,7 +207,7 @@ class PostgresEngine(PostgresExpressions):
     def transaction(self) -> Iterator[None]:
         """One REPEATABLE READ transaction: what was measured is what is published."""
         if self.in_transaction:
-            raise EngineError("a transaction is open already")
+            raise EngineError("a transaction is already open")
         with self._explain_errors("BEGIN"):
             self._pin()
             self._connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -236,10 +236,10 @@ class PostgresEngine(PostgresExpressions):
 
     def _commit(self) -> None:
         if self._connection.info.transaction_status == TransactionStatus.INTRANS:
-            self._check_pins("a function that was called has set it; everything was rolled back")
+            self._check_pins("a function that was called changed it; everything was rolled back")
         # COMMIT after a failed statement answers ROLLBACK and raises nothing.
         if self._connection.execute(b"COMMIT").statusmessage != "COMMIT":
-            raise EngineError("a statement of the transaction had failed: everything was rolled back")
+            raise EngineError("a statement of the transaction failed: everything was rolled back")
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -247,8 +247,8 @@ class PostgresEngine(PostgresExpressions):
         found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
         if found:
             raise PolicyError(
-                f"somebody put {', '.join(found)} among PostgreSQL's own functions, operators and casts in pg_catalog: "
-                "no measure can be relied on; drop it, or restore what was replaced"
+                f"{', '.join(found)} was added to PostgreSQL's own functions, operators and casts in pg_catalog, so no "
+                "measurement can be relied on: drop it, or restore what it replaced"
             )
 
     def columns(self, name: Name) -> list[ColumnInfo]:
@@ -409,7 +409,7 @@ class PostgresEngine(PostgresExpressions):
         known = {row[0] for row in self._looked_up("catalog/roles_postgres", names=list(roles))} | {"public"}
         missing = [role for role in roles if role not in known]
         if missing:
-            raise PolicyError(f"there is no role {', '.join(missing)} in this database to grant SELECT to")
+            raise PolicyError(f"role {', '.join(missing)} does not exist in this database (GRANT SELECT TO)")
         with self._all_or_nothing():
             self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:

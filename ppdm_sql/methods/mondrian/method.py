@@ -30,27 +30,27 @@ from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
 from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import CellPlan, Risk
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, quasi_axis
-from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
+from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
 from ppdm_sql.policy.policy import Tuning
 from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.source.relation import Source
 
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
-MINIMALITY = Risk(
+MINIMALITY = ResidualRisk(
     "minimality",
-    "who knows the method can sometimes tell more than the classes say: every cut that could be made was made",
+    "anyone who knows the algorithm can sometimes infer more than the classes show, because every permitted "
+    "split was made",
 )
-DOWNCODING = Risk(
-    "downcoding", "a region's boundaries say where a further cut was not possible, which can narrow single values"
+DOWNCODING = ResidualRisk(
+    "downcoding", "the limits of a range show where no further split was possible, which can narrow down single values"
 )
-EXTREMES = Risk(
+EXTREMES = ResidualRisk(
     "extremes",
-    "ranges = extent prints the least and greatest value of every class, and with them values that few people hold",
+    "ranges = extent publishes the least and greatest value of every class, including values that few people have",
     refuses=True,
 )
 
@@ -242,7 +242,7 @@ def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, optio
     target = np.full(len(node), DROPPED)
     target[kept] = classes[place]
     parts = _parts(table.cells, target, len(sizes), len(job.cells))
-    return _PublishedParts(parts, texts, _figures(job.source, table, tree, labels, rows, sizes), suppressed)
+    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed)
 
 
 def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Parts:
@@ -261,9 +261,7 @@ def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Pa
     return Parts(part, classes, bag, shares)
 
 
-def _figures(
-    source: Source, table: _Table, tree: PartitionTree, labels: Sequence[Labels], rows: Ints, sizes: Ints
-) -> dict[str, int | Fraction | str]:
+def _figures(tree: PartitionTree, rows: Ints, sizes: Ints) -> dict[str, int | Fraction | str]:
     figures: dict[str, int | Fraction | str] = {
         "parts": len(rows),
         "levels": tree.depth,
@@ -271,8 +269,6 @@ def _figures(
         "smallest class": int(sizes.min()),
         "largest class": int(sizes.max()),
     }
-    for name, axis, one in zip(source.quasi, table.axes, labels, strict=True):
-        figures[f"loss {name}"] = one.loss(rows, axis)
     return figures
 
 
@@ -287,12 +283,12 @@ def _steps(
     rule = {
         ClassEntropy: f'the split that leaves the least entropy of "{source.target}"',
         SquaredError: f'the split that leaves the least squared error of "{source.target}"',
-        Evenness: "the widest attribute, cut as evenly as possible",
+        Evenness: "the widest attribute, split as evenly as possible",
     }[type(table.response)]
-    shown = "the least and greatest value of each class" if options.extent else "regions between round boundaries"
+    shown = "the least and greatest value of each class" if options.extent else "ranges between round thresholds"
     return (
         f"encode {len(table.axes)} quasi-identifiers of {job.cells.total} rows into codes",
-        f"split all parts level by level, each by {rule}, as long as every part keeps {k} and every other requirement",
+        f"split all parts level by level, each by {rule}, as long as every part meets {k} and every other requirement",
         f"{tree.depth} levels, {int((~tree.leaves).sum())} splits; {published.parts.classes} classes",
         f"publish {shown}; {published.marker} stands for everything",
     )

@@ -108,7 +108,7 @@ class Demands:
     def check_whole(self, rows: int, persons: int, of_persons: bool) -> None:
         """Refuses a table that, taken as one part, already breaks a requirement: no partition could mend it."""
         if rows == 0:
-            raise RequirementBreached("the source has no rows: there is nothing that could be anonymous")
+            raise RequirementBreached("the source query returned no rows; nothing to publish")
         if persons < self.k:
             what = f"{many(persons, 'person')} (in {many(rows, 'row')})" if of_persons else many(rows, "row")
             raise RequirementBreached(
@@ -134,6 +134,6 @@ def _unreachable(secret: Secret, requirement: Requirement) -> str:
     return (
         f"{cannot}the {many(known, 'known value')} of the whole table, taken as one class, "
         f"{'has' if known == 1 else 'have'} {reached}; {many(secret.unknown, 'NULL')} "
-        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or write NULLS AS "
-        f"VALUE behind it if NULL means that there is nothing to hide"
+        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or add NULLS AS "
+        "VALUE to it if NULL means that there is nothing to hide"
     )

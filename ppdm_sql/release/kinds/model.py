@@ -11,6 +11,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ONE_LEAF
+from ppdm_sql.planning.holders import pseudo_data_of
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.policy.policy import Publish
@@ -20,7 +21,6 @@ from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.preview import preview_model
-from ppdm_sql.release.pseudo_links import pseudo_data_of
 from ppdm_sql.release.results import Exported, Planned, Verified
 from ppdm_sql.statements.names import Name
 from ppdm_sql.watching import Progress
@@ -30,13 +30,13 @@ class ModelRelease(ReleaseKind):
     """A tree that was published."""
 
     report_words = ReportWords(
-        verdict="{name} holds: it is the model that was measured, and it met everything that was asked.",
-        measured="A model is measured by the groups of people it lets somebody form. That was counted when it was "
-        "published; for this page it was checked that the model is, to the byte, the one that was measured.",
+        verdict="{name} holds: it is the model that was measured, and it met every requirement.",
+        measured="A model is measured by the groups of people that an attacker can tell apart with it. They were "
+        "counted when it was published; for this page it was verified that the model is, byte for byte, the same.",
         rows="rows learned from",
-        classes="groups it can tell",
-        class_meaning="A class is everybody the model cannot tell apart, for somebody who knows the quasi-identifiers "
-        "of people.",
+        classes="groups it separates",
+        class_meaning="A class is a group of people that the model cannot tell apart, for an attacker who knows their "
+        "quasi-identifiers.",
         alike="that the model cannot tell apart",
     )
     has_rows = False

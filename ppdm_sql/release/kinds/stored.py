@@ -26,15 +26,15 @@ from ppdm_sql.release.reverify import reverify
 from ppdm_sql.statements.names import SCHEMA, Name
 from ppdm_sql.watching import Progress
 
-CLASS_OF_ROWS = "A class is what reads alike in every quasi-identifier: the rows among which somebody is hidden."
+CLASS_OF_ROWS = "A class is a set of rows with the same value in every published quasi-identifier."
 
 
 class StoredRelease(ReleaseKind):
     """Rows in a table of their own."""
 
     report_words = ReportWords(
-        verdict="{name} holds: its rows are those that were published, and meet everything that was asked.",
-        measured="Measured again for this page, on the rows as they are stored, by code that shares nothing with the "
+        verdict="{name} holds: its rows are unchanged since it was published and meet every requirement.",
+        measured="Measured again for this page, on the stored rows, by code that shares nothing with the "
         "code that made them.",
         class_meaning=CLASS_OF_ROWS,
     )
