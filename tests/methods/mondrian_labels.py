@@ -90,6 +90,7 @@ def members(label: str) -> list:
 
 
 def between(piece: str):
-    ends = re.split(r"(?<!\\) \.\. ", piece)
+    several = re.fullmatch(r"((?:\\.|[^\\])*?) \.\. ((?:\\.|[^\\])*)", piece, flags=re.DOTALL)
+    ends = several.groups() if several else [piece]
     plain = [re.sub(r"\\(.)", r"\1", end, flags=re.DOTALL) for end in ends]
     return plain[0] if len(plain) == 1 else tuple(plain)
