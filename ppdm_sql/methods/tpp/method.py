@@ -23,14 +23,15 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.cells.apply import load_labels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.tpp.columns import RecodedColumn, Splits, splits_of
 from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
-from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
+from ppdm_sql.methods.tpp.recoding_check import Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
@@ -78,7 +79,8 @@ def plan_tpp(job: Job) -> TablePlan:
     told_of = _published(source, table, state, search.closed, options)
     table_of_classes = _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, told_of, state, job.private, table_of_classes),
+        query=_query(engine, source, table, state, job.private, table_of_classes),
+        labels=_labels(engine, source, told_of, state, classes),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
@@ -222,7 +224,7 @@ def _published(
 
 
 def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> Name:
-    """What is published of every group, and the number of every class."""
+    """The groups of every code, and the number of every class."""
     import pyarrow as pa
 
     for name, one in state.shown.items():
@@ -234,18 +236,28 @@ def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> 
     return engine.work.load("classes", columns, analyze=True)
 
 
+def _labels(engine: Engine, source: Source, told_of: _Published, state: _State, classes: Classes) -> LabelTable:
+    """What every class publishes of the recoded columns; a column that no tree uses is the same in all of them."""
+    texts = {
+        name: [one.texts[group] for group in classes.groups[:, number].tolist()]
+        for number, (name, one) in enumerate(state.shown.items())
+    }
+    table, columns = load_labels(engine, texts, len(classes.sizes))
+    for name, one in state.shown.items():
+        info = source.info(name)
+        if one.keeps_type and info.kind is not Kind.TEXT:
+            columns[name] = typed(engine, info, columns[name])
+    constants = {name: published(engine, source.info(name), *one) for name, one in told_of.constants.items()}
+    return LabelTable(table, {**columns, **constants})
+
+
 def _query(
-    engine: Engine,
-    source: Source,
-    table: TppInputs,
-    told_of: _Published,
-    state: _State,
-    private: Private,
-    classes: Name,
+    engine: Engine, source: Source, table: TppInputs, state: _State, private: Private, classes: Name
 ) -> exp.Select:
-    """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
+    """The rows with their classes; nothing else of them is changed or lost."""
     used = list(state.shown)
-    picked = [aliased(_column(engine, source, table, told_of, state, name), name) for name in source.published]
+    kept = [name for name in source.published if name in table.coded.passed]
+    picked = [aliased(_unchanged(engine, source, table, name), name) for name in kept]
     beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
@@ -257,18 +269,10 @@ def _query(
     return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
-def _column(
-    engine: Engine, source: Source, table: TppInputs, told_of: _Published, state: _State, name: str
-) -> exp.Expr:
-    info = source.info(name)
-    if name in table.coded.passed:
-        copy = column(table.coded.passed[name], "c")
-        return engine.exact_text(copy) if info.kind is Kind.TEXT else copy
-    if name not in state.shown:
-        return published(engine, info, *told_of.constants[name])
-    value = column(TEXT, f"g{list(state.shown).index(name)}")
-    keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
-    return typed(engine, info, value) if keeps else value
+def _unchanged(engine: Engine, source: Source, table: TppInputs, name: str) -> exp.Expr:
+    """A column that is published as it is; as plain text where its type would list values that do not leave."""
+    copy = column(table.coded.passed[name], "c")
+    return engine.exact_text(copy) if source.info(name).kind is Kind.TEXT else copy
 
 
 # -- what is told ----------------------------------------------------------------------------------------
