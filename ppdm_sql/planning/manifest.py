@@ -18,6 +18,7 @@ from ppdm_sql.catalog.manifest import (
     MakerRecord,
     Manifest,
     PolicyRecord,
+    UtilityRecord,
 )
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ResidualRisk, TablePlan
@@ -43,6 +44,7 @@ def build_manifest(
     columns: Mapping[str, str],
     risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
+    utility: UtilityRecord | None = None,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -74,6 +76,7 @@ def build_manifest(
         content_hash=content_hash,
         made_by=MakerRecord(__version__, engine.title),
         patterns=tuple(plan.patterns),
+        utility=utility,
     )
 
 

@@ -11,6 +11,7 @@ from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
+from ppdm_sql.planning.utility import Utility, utility_of
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -30,6 +31,8 @@ class Measured:
     content_hash: str
     columns: Mapping[str, str]
     k_null_matches_all: int | None
+    utility: Utility
+    stored: Name
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -55,10 +58,20 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(composition.judge_jointly(engine, policy, source, former=request.target.former)),
+        tuple(composition.judge_jointly(engine, policy, source, name=request.name, former=request.former)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.quasi),
+        utility_of(
+            engine,
+            source,
+            stored,
+            request.hierarchies,
+            rows=request.plan.rows,
+            published=judgement.rows,
+            classes=judgement.classes,
+        ),
+        stored,
     )
 
 
