@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
 from ppdm_sql.trees.tree import Tree
 
@@ -31,7 +32,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A query over working tables that gives the published columns, by their names, and PART beside them.
+    """A query over working tables that gives the published columns as labels, by their names, and PART with them.
 
     Where the policy names an ENTITY the query gives ENTITY too, and it always gives the columns that the
     caller's private expressions stand for (see Private).  release/ stores, judges and publishes it.
@@ -47,6 +48,9 @@ class TablePlan:
     risks: tuple[Risk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+    notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
+    stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
+    forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
 
 
 @dataclass(frozen=True)

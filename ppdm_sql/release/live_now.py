@@ -110,7 +110,7 @@ def _taken(engine: Engine, record: ReleaseRecord) -> _State:
     judgement = judge(
         engine,
         NOW,
-        quasi=roles.quasi,
+        quasi=roles.published_quasi,
         sensitive=sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns),
         requirements=asked,
     )
@@ -120,7 +120,7 @@ def _taken(engine: Engine, record: ReleaseRecord) -> _State:
         if content_hash(engine, _PERSONS, list(published)) != content:
             raise PpdmError(f"{record.name} changed while it was measured: do it again")
         sizes = requirements_about(asked, About.SIZE)
-        persons = judge(engine, _PERSONS, quasi=roles.quasi, sensitive=[], requirements=sizes, entity=ENTITY)
+        persons = judge(engine, _PERSONS, quasi=roles.published_quasi, sensitive=[], requirements=sizes, entity=ENTITY)
         others = [finding for finding in judgement.findings if finding.requirement.about is not About.SIZE]
         judgement = replace(judgement, findings=(*persons.findings, *others))
     trees = tree_differences(engine, NOW, record.manifest.patterns) if judgement.rows else []
