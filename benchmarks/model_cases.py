@@ -111,7 +111,7 @@ def span_audit_private(database: str) -> Callable[[], object]:
     from ppdm_sql.trees.audit import audit
 
     session, tree = grown_tree(database)
-    names = {tree.attributes[number].name for number in tree.used()}
+    names = {tree.attributes[number].name for number in tree.used_attributes()}
     return lambda: audit(session.engine, tree, Name("people"), public=sorted(names - set(PRIVATE)), k=K)
 
 
@@ -120,10 +120,10 @@ def leaf_scan(database: str) -> Callable[[], object]:
     from sqlglot import exp
 
     from ppdm_sql.statements.names import Name, aliased, column
-    from ppdm_sql.trees.expression import bound, node_expression
+    from ppdm_sql.trees.expression import bind, node_expression
 
     session, tree = grown_tree(database)
-    leaf = aliased(node_expression(session.engine, bound(session.engine, tree, Name("people")), "r"), "leaf")
+    leaf = aliased(node_expression(session.engine, bind(session.engine, tree, Name("people")), "r"), "leaf")
     inner = exp.Select(expressions=[leaf]).from_(Name("people").table("r"))
     counted = exp.Select(expressions=[column("leaf"), exp.Count(this=exp.Star())]).from_(inner.subquery("l"))
     return lambda: session.engine.fetch(counted.group_by(column("leaf")))

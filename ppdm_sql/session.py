@@ -306,7 +306,7 @@ class Session:
     @_in_workspace
     def verify(self, name: Name | str) -> Verified:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
-        record = self._found(_name(name))
+        record = self._find_release(_name(name))
         if is_damaged(record):
             return recheck_damaged(self.engine, record)
         return kind_of(record).verify(self.engine, record)
@@ -334,7 +334,7 @@ class Session:
     @_in_workspace
     def drop(self, name: Name | str) -> Dropped:
         self.engine.check_writable()
-        return drop(self.engine, self._found(_name(name)))
+        return drop(self.engine, self._find_release(_name(name)))
 
     def release(self, name: Name | str) -> Published:
         return Published.of(self.engine, self._current(_name(name)))
@@ -342,7 +342,7 @@ class Session:
     def releases(self, *, include_gone: bool = False) -> list[ReleaseSummary]:
         if not migrate.is_there(self.engine):
             return []
-        return releases.listed(self.engine, include_gone)
+        return releases.list_releases(self.engine, include_gone)
 
     # -- models ------------------------------------------------------------------------------------
 
@@ -414,11 +414,11 @@ class Session:
 
     def _current(self, name: Name) -> ReleaseRecord:
         """The release of a name, in a state in which it can be used."""
-        found = self._found(name)
+        found = self._find_release(name)
         refuse_damaged(found)
         return found
 
-    def _found(self, name: Name) -> ReleaseRecord:
+    def _find_release(self, name: Name) -> ReleaseRecord:
         self.engine.check_builtins()  # what is found is measured, exported or withdrawn next
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:

@@ -23,7 +23,7 @@ from ppdm_sql.requirements import ConfidenceLimit, KAnonymity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
-from ppdm_sql.trees.expression import bound, class_expression
+from ppdm_sql.trees.expression import bind, class_expression
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
@@ -150,7 +150,7 @@ def _plain(engine: Engine, form: str) -> tuple[str, ...]:
 
 def _error(engine: Engine, tree: Tree) -> str:
     """The share of test rows that are taken for another class."""
-    said = class_expression(engine, bound(engine, tree, _TEST))
+    said = class_expression(engine, bind(engine, tree, _TEST))
     other = exp.If(this=exp.NEQ(this=said, expression=column("income")), true=exp.true())
     query = exp.Select(expressions=[exp.Count(this=exp.Case(ifs=[other])), exp.Count(this=exp.Star())])
     errors, rows = engine.fetch_one(query.from_(_TEST.table()))

@@ -59,7 +59,7 @@ class EvaluationPoint:
     finished_at: datetime = field(default_factory=now)
 
     @property
-    def asked(self) -> str:
+    def requirements_text(self) -> str:
         """The requirements in one text."""
         return ", ".join(self.requirements)
 
@@ -103,7 +103,7 @@ class Evaluation:
         return Name(self.relation_name) if self.schema_name is None else Name(self.schema_name, self.relation_name)
 
     @property
-    def done(self) -> frozenset[int]:
+    def measured_positions(self) -> frozenset[int]:
         """The positions that need not be measured any more."""
         found = {point.position for point in self.points}
         return frozenset(found if self.baseline is None else found | {self.baseline.position})
@@ -128,7 +128,7 @@ def _in_words(point: EvaluationPoint) -> tuple[str, ...]:
     verdict = "" if point.holds is None else "holds" if point.holds else "breached"
     return (
         point.algorithm or "raw data",
-        point.asked,
+        point.requirements_text,
         "refused" if point.status == "refused" else verdict,
         number(point.rows, ","),
         number(point.classes, ","),
@@ -159,7 +159,7 @@ def start(engine: Engine, evaluation: Evaluation) -> Evaluation:
     if evaluation.schema_name is None:
         (schema,) = engine.fetch_one(statement("catalog/current_schema"))
         evaluation = replace(evaluation, schema_name=schema)
-    row = {name: _stored(name, getattr(evaluation, name)) for name in _HEAD}
+    row = {name: _column_value(name, getattr(evaluation, name)) for name in _HEAD}
     row["points"] = row.pop("planned")
     with engine.transaction():
         append(engine, "evaluation", row, seq=next_number("evaluation"))
@@ -168,12 +168,12 @@ def start(engine: Engine, evaluation: Evaluation) -> Evaluation:
 
 def add_point(engine: Engine, evaluation_id: str, point: EvaluationPoint) -> None:
     """Notes a point in a transaction of its own: whatever becomes of the next one, this one is kept."""
-    row = {name: _stored(name, getattr(point, name)) for name in _POINT}
+    row = {name: _column_value(name, getattr(point, name)) for name in _POINT}
     with engine.transaction():
         append(engine, "evaluation_point", {"point_id": new_id(), "evaluation_id": evaluation_id, **row})
 
 
-def _stored(name: str, value: Any) -> Any:
+def _column_value(name: str, value: Any) -> Any:
     if name == "folds":
         return None if value is None else ordered_json_text([str(one) for one in value])
     if name in _JSON:

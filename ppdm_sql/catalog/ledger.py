@@ -1,7 +1,7 @@
 """The lock of the ledger, and the chain of hashes that shows what was edited in it later.
 
-Whatever changes what is out (a publication, EXPORT, DROP RELEASE, VERIFY) does its work inside `locked`.  Nobody else
-can then change the ledger between the reading and the writing.
+Whatever changes what is out (a publication, EXPORT, DROP RELEASE, VERIFY) does its work inside `lock_ledger`.  Nobody
+else can then change the ledger between the reading and the writing.
 
 Every event of a release and every reader adds an entry to ppdm.ledger_entry with the sha256 of the rows that belong to
 it.  The entry of a publication also covers the release, its sources and its link table.  The hash of an entry is an
@@ -61,7 +61,7 @@ Parts = dict[str, str]  # which row -> its sha256
 
 
 @contextmanager
-def locked(engine: Engine) -> Iterator[None]:
+def lock_ledger(engine: Engine) -> Iterator[None]:
     """A transaction in which nobody else changes the ledger, and which sees all that was changed before.
 
     Where the caller has the lock already, this is a part of its transaction.
@@ -71,7 +71,7 @@ def locked(engine: Engine) -> Iterator[None]:
         return
     migrate.ensure(engine)
     salt(engine)  # drawn outside the transaction
-    with engine.locked(_LOCK):
+    with engine.lock(_LOCK):
         if _head(engine) == (0, None):
             _add_seal(engine, "the chain begins")
         yield
@@ -87,7 +87,7 @@ def link_name(release_id: str) -> Name:
 
 def add_row(engine: Engine, table: str, row: Mapping[str, Any]) -> Parts:
     """One more row of a table that the chain covers; the caller hands what this gives to `add_entry`."""
-    assert engine.holds_lock, "the ledger is written inside ledger.locked"
+    assert engine.holds_lock, "the ledger is written inside lock_ledger"
     append(engine, table, row)
     return {_key(table, row): _digest(table, row)}
 
@@ -102,7 +102,7 @@ def add_entry(engine: Engine, release_id: str, parts: Parts, name: str | None = 
 
 def seal(engine: Engine, reason: str) -> None:
     """Accepts the catalog as it is now: a new seal covers it, and says why."""
-    with locked(engine):
+    with lock_ledger(engine):
         _add_seal(engine, reason)
 
 

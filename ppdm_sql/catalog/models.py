@@ -103,7 +103,7 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
     former = find(engine, model.name)
     if former is not None and not replace:
         raise PolicyError(f'there is a model "{model.name}" already: --replace puts this one in its place')
-    row = {name: _stored(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
+    row = {name: _column_value(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
     append(engine, "model", row, generation=statement("catalog/next_model_generation"))
     for table, rows in stored.items():
         _append_all(engine, table, model.model_id, rows)
@@ -129,7 +129,7 @@ def find(engine: Engine, name: str) -> ModelRecord | None:
     return found[0] if found else None
 
 
-def listed(engine: Engine) -> list[ModelRecord]:
+def list_models(engine: Engine) -> list[ModelRecord]:
     """Every model that has a name, in order of name."""
     return _read(engine, None)
 
@@ -147,7 +147,7 @@ def _read(engine: Engine, name: str | None) -> list[ModelRecord]:
     return [ModelRecord(**{key: _value(key, value) for key, value in zip(_READ, row, strict=True)}) for row in rows]
 
 
-def _stored(name: str, value: Any) -> Any:
+def _column_value(name: str, value: Any) -> Any:
     return ordered_json_text(value) if name in _JSON and not (name == "body" and value is None) else value
 
 

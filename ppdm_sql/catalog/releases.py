@@ -227,7 +227,7 @@ def record(engine: Engine, release: ReleaseRecord, checks: Sequence[Check] = ())
     row = {name: getattr(release, name) for name in _STORED} | json_columns(release)
     row["seed"] = str(release.seed)
     check_texts("release", row)
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         if release.schema_name is None:
             (row["schema_name"],) = engine.fetch_one(statement("catalog/current_schema"))
         place = {f"{PREFIX}{name}": row[name] for name in ("schema_name", "relation_name")}
@@ -250,7 +250,7 @@ def add_event(
     """
     if event not in get_args(Event):
         raise ValueError(f"a release has no event {event!r}")
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         ledger.add_entry(engine, release_id, _add_event(engine, release_id, event, detail, checks))
 
 
@@ -276,7 +276,7 @@ def _add_event(
 
 def add_readers(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
     """Notes roles that could read a release; those that are noted already stay as they are."""
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         known = readers(engine, release_id)
         new = [role for role in dict.fromkeys(roles) if role not in known]
         parts: ledger.Parts = {}
@@ -303,19 +303,19 @@ def by_id(engine: Engine, release_id: str) -> ReleaseRecord | None:
 
 def current(engine: Engine, name: Name) -> ReleaseRecord | None:
     """The newest live release of this name."""
-    found = _named(engine, name, live=True)
+    found = _find_by_name(engine, name, live=True)
     return found[0] if found else None
 
 
 def of_model(engine: Engine, name: str) -> ReleaseRecord | None:
     """The live release of a model; models have no schema, so it is the one of any schema."""
-    found = next((one for one in listed(engine) if one.kind == "MODEL" and one.relation_name == name), None)
+    found = next((one for one in list_releases(engine) if one.kind == "MODEL" and one.relation_name == name), None)
     return None if found is None else current(engine, found.name)
 
 
 def history(engine: Engine, name: Name) -> list[ReleaseRecord]:
     """Every release this name ever had, newest first."""
-    return _named(engine, name, live=False)
+    return _find_by_name(engine, name, live=False)
 
 
 def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = False) -> list[ReleaseRecord]:
@@ -352,7 +352,7 @@ def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
     return [record for record in found if record.pseudo_data is not None]
 
 
-def listed(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
+def list_releases(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
     """The releases in one line each, newest first; include_gone: also those no name shows any more."""
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)
     names = [f.name for f in fields(ReleaseSummary) if f.name != "readers"]
@@ -399,7 +399,7 @@ def checks(engine: Engine, release_id: str) -> list[CheckRound]:
     ]
 
 
-def _named(engine: Engine, name: Name, *, live: bool) -> list[ReleaseRecord]:
+def _find_by_name(engine: Engine, name: Name, *, live: bool) -> list[ReleaseRecord]:
     chosen = statement("catalog/releases_named", {"naming": _naming()})
     return _releases(engine, chosen, schema=name.schema, relation=name.last, live=live)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import nested, printed
+from ppdm_sql.checks.class_table import printed_column, subquery
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
 from ppdm_sql.checks.measurement import Sensitive
@@ -107,7 +107,7 @@ def breach_query(
     for standin, real in (("sensitive", _SENSITIVE), ("entity", _ENTITY)):
         _put_column(query, standin, real)
     # Relations come last: the user's columns inside them may have a stand-in's name.
-    _put_relation(query, "source", nested(_source(engine, relation, quasi, sensitive, entity), "ppdm_source"))
+    _put_relation(query, "source", subquery(_source(engine, relation, quasi, sensitive, entity), "ppdm_source"))
     if hierarchy is not None:
         _put_relation(query, "hierarchy", hierarchy.table("hierarchy"))
     return query, params
@@ -135,7 +135,7 @@ def _source(
     """The relation with its columns as they are compared: text by its bytes, quasi-identifiers as they print."""
     query = exp.Select().from_(relation.table())
     for info in quasi:
-        query = query.select(aliased(canonical(engine, printed(info)), info.name))
+        query = query.select(aliased(canonical(engine, printed_column(info)), info.name))
     if sensitive is not None:
         query = query.select(aliased(canonical(engine, sensitive.info), _SENSITIVE))
     if entity is not None:
@@ -185,7 +185,7 @@ def _from_file(name: str, params: Parameters) -> BreachStatement:
     return BreachStatement(statement(f"checks/{name}"), params)
 
 
-def _undersized(asked: KAnonymity, by_entity: bool) -> BreachStatement:
+def _undersized_classes(asked: KAnonymity, by_entity: bool) -> BreachStatement:
     return _from_file("undersized_classes" + ("_by_entity" if by_entity else ""), {"k": asked.k})
 
 
@@ -215,7 +215,7 @@ def _of_closeness(asked: Closeness, by_entity: bool) -> BreachStatement:
     return _from_file(f"closeness_{asked.distance}", _fraction("t", asked.t))
 
 
-BREACH_STATEMENTS.add(KAnonymity, _undersized)
+BREACH_STATEMENTS.add(KAnonymity, _undersized_classes)
 BREACH_STATEMENTS.add(DistinctDiversity, _of_distinct)
 BREACH_STATEMENTS.add(SimpleDiversity, _of_simple)
 BREACH_STATEMENTS.add(ConfidenceLimit, _of_confidence)

@@ -30,7 +30,7 @@ ENTITY, ENTITIES, CLASSES = "ppdm_entity", "ppdm_entities", "ppdm_classes"
 # -- keys --------------------------------------------------------------------------------------------
 
 
-def printed(info: ColumnInfo) -> ColumnInfo:
+def printed_column(info: ColumnInfo) -> ColumnInfo:
     """A column to be compared by its text, where equal values of its type can print differently."""
     loose = info.kind is Kind.DECIMAL and "(" not in info.declared
     return replace(info, kind=Kind.TEXT) if info.kind is Kind.FLOAT or loose else info
@@ -73,7 +73,7 @@ class Key:
         return exp.and_(*(exp.EQ(this=column(key, one), expression=column(key, other)) for key in self.columns))
 
 
-def packed(lookups: Sequence[Lookup], limit: int = KEY_LIMIT) -> Key:
+def pack_key(lookups: Sequence[Lookup], limit: int = KEY_LIMIT) -> Key:
     """Places for all quasi-identifiers, in as few key columns as they fit into in this order."""
     digits: list[Digit] = []
     key, weight = 0, 1
@@ -112,7 +112,7 @@ class Cells:
     unknown: int | None = None
 
     @property
-    def known(self) -> str:
+    def known_rows(self) -> str:
         """The column of the classes that has the number of rows whose value counts."""
         return SIZE if self.unknown is None else KNOWN
 
@@ -121,16 +121,16 @@ class Cells:
         """How many codes count as values: 0 .. codes - 1."""
         return self.sensitive.size if self.unknown is None else self.unknown
 
-    def joined(self, picked: Sequence[exp.Expr], where: exp.Expr) -> exp.Select:
+    def join_classes(self, picked: Sequence[exp.Expr], where: exp.Expr) -> exp.Select:
         """The cells ("c") that count beside their classes ("k"), for the classes that a condition picks."""
         query = exp.Select(expressions=list(picked)).from_(self.cells.table("c"))
         query = query.join(self.classes.table("k"), on=self.key.matches("c", "k")).where(where)
         return query if self.unknown is None else query.where(_is_known(self.unknown, "c"))
 
 
-def coded(engine: Engine, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
+def encode_quasi(engine: Engine, relation: Name, quasi: Sequence[ColumnInfo]) -> Coded:
     """Codes for every quasi-identifier, and the key they make."""
-    return Coded(relation, packed([make_lookup(engine, relation, printed(info)) for info in quasi]))
+    return Coded(relation, pack_key([make_lookup(engine, relation, printed_column(info)) for info in quasi]))
 
 
 def make_cells(
@@ -141,11 +141,13 @@ def make_cells(
     keys = source.key.columns
     inner = _with_keys(engine, source, extra=lookup)
     cells = engine.work.table(
-        "cells", _grouped(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]), analyze=True
+        "cells", _group_figures(inner, [*keys, CODE], [aliased(exp.Count(this=exp.Star()), ROWS)]), analyze=True
     )
     unknown = None if nulls_as_value else lookup.null_code
     figures = _class_figures(unknown, entropy=entropy)
-    classes = engine.work.table("classes", _grouped(exp.Select().from_(cells.table()), keys, figures), analyze=True)
+    classes = engine.work.table(
+        "classes", _group_figures(exp.Select().from_(cells.table()), keys, figures), analyze=True
+    )
     _check_complete(engine, classes, [*keys, LOWEST])
     return Cells(source.key, lookup, cells, classes, unknown)
 
@@ -182,15 +184,15 @@ def make_classes(engine: Engine, source: Coded, entity: ColumnInfo | None = None
     """
     keys = source.key.columns
     if entity is None:
-        query = _grouped(_with_keys(engine, source), keys, [aliased(exp.Count(this=exp.Star()), SIZE)])
+        query = _group_figures(_with_keys(engine, source), keys, [aliased(exp.Count(this=exp.Star()), SIZE)])
     else:
         inner = _with_keys(engine, source).select(aliased(canonical(engine, entity, "r"), ENTITY))
-        people = _grouped(inner, [*keys, ENTITY], [aliased(exp.Count(this=exp.Star()), ROWS)])
+        people = _group_figures(inner, [*keys, ENTITY], [aliased(exp.Count(this=exp.Star()), ROWS)])
         figures = [
             aliased(whole(exp.Sum(this=column(ROWS))), SIZE),
             aliased(exp.Count(this=column(ENTITY)), ENTITIES),
         ]
-        query = _grouped(exp.Select().from_(nested(people, "ppdm_people")), keys, figures)
+        query = _group_figures(exp.Select().from_(subquery(people, "ppdm_people")), keys, figures)
     table = engine.work.table("classes", query, analyze=True)
     _check_complete(engine, table, keys)
     return table
@@ -208,9 +210,9 @@ def _with_keys(engine: Engine, source: Coded, extra: Lookup | None = None) -> ex
     return query
 
 
-def _grouped(query: exp.Select, by: Sequence[str], figures: Sequence[exp.Expr]) -> exp.Select:
+def _group_figures(query: exp.Select, by: Sequence[str], figures: Sequence[exp.Expr]) -> exp.Select:
     """A query's figures per group; a query that picks columns of its own is grouped from outside."""
-    source = exp.Select().from_(nested(query, "ppdm_inner")) if query.expressions else query
+    source = exp.Select().from_(subquery(query, "ppdm_inner")) if query.expressions else query
     groups = [column(name) for name in by]
     return source.select(*(group.copy() for group in groups), *figures).group_by(*groups)
 
@@ -246,5 +248,5 @@ def whole(expression: exp.Expr) -> exp.Expr:
     return exp.cast(expression, "BIGINT")
 
 
-def nested(query: exp.Query, alias: str) -> exp.Subquery:
+def subquery(query: exp.Query, alias: str) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=identifier(alias)))

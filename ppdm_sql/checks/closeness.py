@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Cells, nested, whole
+from ppdm_sql.checks.class_table import CLASSES, DISTINCT, KNOWN, LOWEST, SIZE, Cells, subquery, whole
 from ppdm_sql.checks.exact_compare import Integers, Numbers, at_most, largest
 from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import Engine
@@ -109,7 +109,7 @@ def _distances(engine: Engine, distance: str, cells: Cells, reference: Reference
     ordered = distance == "ordered"
     yield _single_valued(engine, cells, alone_ordered(reference) if ordered else alone(reference))
     if ordered:
-        yield from _carried(engine, cells, reference)
+        yield from _far_in_order(engine, cells, reference)
     else:
         yield from _not_shared(engine, cells, reference)
 
@@ -152,10 +152,10 @@ def hierarchy_levels(hierarchy: Hierarchy, values: Sequence[object], null_code: 
 
 def node_totals(reference: Reference) -> Levels:
     """Per level and code, how many rows of the table are in the code's node."""
-    return np.stack([_summed(nodes, reference.totals)[nodes] for nodes in reference.levels])
+    return np.stack([_rows_by_node(nodes, reference.totals)[nodes] for nodes in reference.levels])
 
 
-def _summed(nodes: Integers, totals: Integers) -> Integers:
+def _rows_by_node(nodes: Integers, totals: Integers) -> Integers:
     """Rows per node; not bincount, whose weights are floating point."""
     sums = np.zeros(int(nodes.max(initial=-1)) + 1, dtype=np.int64)
     np.add.at(sums, nodes, totals)
@@ -182,7 +182,7 @@ def _single_valued(engine: Engine, cells: Cells, distance: Integers) -> Far:
     query = exp.Select(expressions=[column(name) for name in by]).from_(cells.classes.table()).where(one)
     query = query.select(aliased(exp.Count(this=exp.Star()), CLASSES)).group_by(*(column(name) for name in by))
     found = engine.arrays(query)
-    code, size, known, classes = (found[name].astype(np.int64) for name in (LOWEST, SIZE, cells.known, CLASSES))
+    code, size, known, classes = (found[name].astype(np.int64) for name in (LOWEST, SIZE, cells.known_rows, CLASSES))
     return Far(size, known, _product(distance[code], known), classes)
 
 
@@ -204,16 +204,16 @@ def _not_shared(engine: Engine, cells: Cells, reference: Reference) -> Iterator[
     source = _node_counts(cells, tree) if len(reference.levels) > 1 else _value_counts(cells, tree)
     common = exp.Least(
         this=exp.Mul(this=column(ROWS), expression=exp.Literal.number(reference.rows)),
-        expressions=[exp.Mul(this=column(_TOTAL), expression=column(cells.known))],
+        expressions=[exp.Mul(this=column(_TOTAL), expression=column(cells.known_rows))],
     )
-    whole_way = exp.Mul(this=column(cells.known), expression=exp.Literal.number(reference.rows * reference.steps))
+    whole_way = exp.Mul(this=column(cells.known_rows), expression=exp.Literal.number(reference.rows * reference.steps))
     far = exp.Sub(this=whole_way, expression=exp.Sum(this=common))
     sizes = [column(name) for name in _sizes(cells)]
-    by_class = exp.Select(expressions=[*sizes, aliased(whole(far), _FAR)]).from_(nested(source, "ppdm_nodes"))
+    by_class = exp.Select(expressions=[*sizes, aliased(whole(far), _FAR)]).from_(subquery(source, "ppdm_nodes"))
     by_class = by_class.group_by(*(column(key) for key in keys), *(size.copy() for size in sizes))
     by = [*(size.copy() for size in sizes), column(_FAR)]
     alike = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), CLASSES)])
-    alike = alike.from_(nested(by_class, "ppdm_distances")).group_by(*(part.copy() for part in by))
+    alike = alike.from_(subquery(by_class, "ppdm_distances")).group_by(*(part.copy() for part in by))
     for batch in engine.batches(alike, _BATCH):
         found = [part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns]
         yield Far(size=found[0], known=found[-3], far=found[-2], classes=found[-1])
@@ -221,7 +221,7 @@ def _not_shared(engine: Engine, cells: Cells, reference: Reference) -> Iterator[
 
 def _sizes(cells: Cells) -> list[str]:
     """The columns of a class's size: all its rows, and the known ones where they are fewer."""
-    return list(dict.fromkeys([SIZE, cells.known]))
+    return list(dict.fromkeys([SIZE, cells.known_rows]))
 
 
 def _load_tree(engine: Engine, reference: Reference) -> Name:
@@ -240,7 +240,7 @@ def _value_counts(cells: Cells, tree: Name) -> exp.Select:
     """Cells of classes with several values: (key columns, sizes, rows, total)."""
     picked = [column(key, "c") for key in cells.key.columns] + [column(name, "k") for name in _sizes(cells)]
     several = exp.GT(this=column(DISTINCT, "k"), expression=exp.Literal.number(1))
-    query = cells.joined([*picked, column(ROWS, "c"), column(_TOTAL, "t")], several)
+    query = cells.join_classes([*picked, column(ROWS, "c"), column(_TOTAL, "t")], several)
     return query.join(tree.table("t"), on=exp.EQ(this=column(CODE, "t"), expression=column(CODE, "c")))
 
 
@@ -248,7 +248,7 @@ def _node_counts(cells: Cells, tree: Name) -> exp.Select:
     """The same for nodes of every level: their rows are the sum of the rows of their values."""
     inner = _value_counts(cells, tree).select(column(_NODE, "t"))
     by = [*cells.key.columns, *_sizes(cells), _NODE, _TOTAL]
-    query = exp.Select(expressions=[column(name) for name in by]).from_(nested(inner, "ppdm_leaves"))
+    query = exp.Select(expressions=[column(name) for name in by]).from_(subquery(inner, "ppdm_leaves"))
     query = query.select(aliased(whole(exp.Sum(this=column(ROWS))), ROWS))
     return query.group_by(*(column(name) for name in by))
 
@@ -256,7 +256,7 @@ def _node_counts(cells: Cells, tree: Name) -> exp.Select:
 # -- ordered -----------------------------------------------------------------------------------------
 
 
-def _carried(engine: Engine, cells: Cells, reference: Reference) -> Iterator[Far]:
+def _far_in_order(engine: Engine, cells: Cells, reference: Reference) -> Iterator[Far]:
     """Classes with several values, in batches of cells in order; a class that is cut waits for its rest."""
     waiting: NDArray[np.int64] | None = None
     figures = -len(_sizes(cells)) - 2  # from here on a cell has no key
@@ -276,7 +276,7 @@ def _cells_in_order(cells: Cells) -> exp.Select:
     keys = [column(key, "c") for key in cells.key.columns]
     several = exp.GT(this=column(DISTINCT, "k"), expression=exp.Literal.number(1))
     sizes = [column(name, "k") for name in _sizes(cells)]
-    query = cells.joined([*keys, *sizes, column(CODE, "c"), column(ROWS, "c")], several)
+    query = cells.join_classes([*keys, *sizes, column(CODE, "c"), column(ROWS, "c")], several)
     ordered = [exp.Ordered(this=part.copy(), nulls_first=False) for part in (*keys, column(CODE, "c"))]
     return query.order_by(*ordered)
 
@@ -297,18 +297,18 @@ def _carried_by(found: NDArray[np.int64], starts: NDArray[np.int64], reference: 
             cells = found[:, part].astype(dtype)
             lengths = np.diff(np.append(starts, found.shape[1]))[kept]
             first = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
-            far = carried(cells[-3], cells[-2].astype(np.int64), cells[-1], first, reference.totals)
+            far = carried_rows(cells[-3], cells[-2].astype(np.int64), cells[-1], first, reference.totals)
             yield Far(size[starts][kept], known[starts][kept], far, np.ones(len(kept), dtype=np.int64))
 
 
-def carried(size: Numbers, code: Integers, rows: Numbers, first: Integers, totals: Integers) -> Numbers:
+def carried_rows(size: Numbers, code: Integers, rows: Numbers, first: Integers, totals: Integers) -> Numbers:
     """Per class, the sum over places of |up to here in the class * table rows - up to here in the table * size|.
 
     Cells stand by class and code; first says where each class begins.  Between two values of a class its sum
     stays the same and the table's only grows, so there is one place where the sign turns, and sums of the
     table's sums give both sides of it.
 
-    >>> carried(np.array([2, 2]), np.array([0, 2]), np.array([1, 1]), np.array([0]), np.array([1, 1, 2])).tolist()
+    >>> carried_rows(np.array([2, 2]), np.array([0, 2]), np.array([1, 1]), np.array([0]), np.array([1, 1, 2])).tolist()
     [2]
     """
     table_rows = totals.sum()

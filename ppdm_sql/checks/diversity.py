@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import CLASSES, DISTINCT, ENTROPY, HEAD, KNOWN, SIZE, Cells, nested, whole
+from ppdm_sql.checks.class_table import CLASSES, DISTINCT, ENTROPY, HEAD, KNOWN, SIZE, Cells, subquery, whole
 from ppdm_sql.checks.exact_compare import (
     ENTROPY_NEAR,
     Flags,
@@ -70,7 +70,7 @@ class Profile:
 
 def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Profile:
     """The kinds of classes of one sensitive column, and how their entropies stand to every asked l."""
-    kinds = [SIZE, *([] if cells.known == SIZE else [KNOWN]), DISTINCT, HEAD]
+    kinds = [SIZE, *([] if cells.known_rows == SIZE else [KNOWN]), DISTINCT, HEAD]
     # As DOUBLE, because for a few small integers an engine may set up a counter for every combination there
     # could be, and there are few.  Below 2**53 nothing is rounded.
     size = exp.cast(column(SIZE), "DOUBLE")
@@ -83,7 +83,7 @@ def profile(engine: Engine, cells: Cells, entropies: Sequence[Fraction]) -> Prof
         query = query.select(aliased(_how_many(_near(l)), f"ppdm_near_{number}"))
     found = engine.arrays(query.group_by(size.copy(), *(column(name) for name in kinds[1:])))
     sizes, known, distinct, head, classes = (
-        found[name].astype(np.int64) for name in (SIZE, cells.known, DISTINCT, HEAD, CLASSES)
+        found[name].astype(np.int64) for name in (SIZE, cells.known_rows, DISTINCT, HEAD, CLASSES)
     )
     return Profile(
         sizes,
@@ -163,14 +163,14 @@ def _ranked_tails(l: int, cells: Cells) -> exp.Select:
     position = exp.Window(this=exp.RowNumber(), partition_by=[column(key, "c") for key in keys], order=order)
     picked = [column(key, "c") for key in keys] + [column(HEAD, "k"), column(SIZE, "k"), column(ROWS, "c")]
     enough = exp.GTE(this=column(DISTINCT, "k"), expression=exp.Literal.number(l))
-    ranked = cells.joined([*picked, aliased(position, _POSITION)], enough)
+    ranked = cells.join_classes([*picked, aliased(position, _POSITION)], enough)
     rare = exp.GTE(this=column(_POSITION), expression=exp.Literal.number(l))
     tail = exp.Sum(this=exp.case().when(rare, column(ROWS)).else_(exp.Literal.number(0)))
     by_class = [*keys, HEAD, SIZE]
     tails = exp.Select(expressions=[column(HEAD), column(SIZE), aliased(whole(tail), _TAIL)])
-    tails = tails.from_(nested(ranked, "ppdm_ranked")).group_by(*(column(name) for name in by_class))
+    tails = tails.from_(subquery(ranked, "ppdm_ranked")).group_by(*(column(name) for name in by_class))
     kinds = [HEAD, SIZE, _TAIL]
-    counted = exp.Select(expressions=[column(name) for name in kinds]).from_(nested(tails, "ppdm_tails"))
+    counted = exp.Select(expressions=[column(name) for name in kinds]).from_(subquery(tails, "ppdm_tails"))
     counted = counted.select(aliased(exp.Count(this=exp.Star()), CLASSES))
     return counted.group_by(*(column(name) for name in kinds))
 
@@ -220,17 +220,17 @@ def _counts_in_doubt(cells: Cells, l: Fraction) -> exp.Select:
     product = exp.Mul(this=column(DISTINCT), expression=column(HEAD))
     unknown = exp.and_(
         exp.GT(this=column(DISTINCT), expression=exp.Literal.number(2)),
-        exp.NEQ(this=product, expression=column(cells.known)),
+        exp.NEQ(this=product, expression=column(cells.known_rows)),
         _near(l),
     )
     order = [exp.Ordered(this=column(ROWS, "c"), nulls_first=False)]
     texts = exp.Order(this=exp.cast(column(ROWS, "c"), "VARCHAR"), expressions=order)
     joined = exp.GroupConcat(this=texts, separator=exp.Literal.string(","))
-    counts = cells.joined([aliased(joined, _COUNTS), column(SIZE, "k")], unknown)
+    counts = cells.join_classes([aliased(joined, _COUNTS), column(SIZE, "k")], unknown)
     counts = counts.group_by(*(column(key, "c") for key in keys), column(SIZE, "k"))
     alike = [column(_COUNTS), column(SIZE)]
     listed = exp.Select(expressions=[*alike, aliased(exp.Count(this=exp.Star()), CLASSES)])
-    return listed.from_(nested(counts, "ppdm_doubt")).group_by(*(part.copy() for part in alike))
+    return listed.from_(subquery(counts, "ppdm_doubt")).group_by(*(part.copy() for part in alike))
 
 
 def _clearly_under(l: Fraction) -> exp.Expr:

@@ -127,7 +127,7 @@ def _close(
     if reference is None:
         raise PolicyError(f"{requirement} needs the distribution of the whole table")
     distance = requirement.distance or ("hierarchical" if levels is not None else "equal")
-    here, everywhere, steps = _compared(distance, counts, np.asarray(reference, dtype=np.int64), levels)
+    here, everywhere, steps = _compared_columns(distance, counts, np.asarray(reference, dtype=np.int64), levels)
     rows = int(np.asarray(reference).sum())
     limit = requirement.t * steps * rows
     largest_size = int(size.max(initial=0))
@@ -137,7 +137,7 @@ def _close(
     return _close_wide(here, everywhere, size, rows, limit)
 
 
-def _compared(
+def _compared_columns(
     distance: str, counts: Integers, reference: Integers, levels: NDArray[np.int64] | None
 ) -> tuple[Integers, Integers, int]:
     """What is compared column by column in a part and in the table, and how many steps make the distance 1.

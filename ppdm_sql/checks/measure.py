@@ -24,7 +24,7 @@ from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Bucket, histogram, k_outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.engines.workspace import renumbered
+from ppdm_sql.engines.workspace import renumber
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     About,
@@ -121,7 +121,7 @@ def measure(
         k_null_matches_all=k_null,
         risk=risk(sizes),
         histogram=histogram(sizes),
-        statements=hashlib.sha256(renumbered("\n".join(statements)).encode()).hexdigest(),
+        statements=hashlib.sha256(renumber("\n".join(statements)).encode()).hexdigest(),
     )
 
 

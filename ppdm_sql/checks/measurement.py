@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ppdm_sql.checks.class_table import Cells, Coded, coded, make_cells, make_classes
+from ppdm_sql.checks.class_table import Cells, Coded, encode_quasi, make_cells, make_classes
 from ppdm_sql.checks.closeness import closeness_outcomes, make_reference
 from ppdm_sql.checks.diversity import Profile, profile
 from ppdm_sql.checks.nulls import smallest_match
@@ -124,5 +124,5 @@ class Measurement:
 
     def _codes(self) -> Coded:
         if self._coded is None:
-            self._coded = coded(self.engine, self.relation, self.quasi)
+            self._coded = encode_quasi(self.engine, self.relation, self.quasi)
         return self._coded

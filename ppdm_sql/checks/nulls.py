@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import SIZE, Digit, Key, nested, times
+from ppdm_sql.checks.class_table import SIZE, Digit, Key, subquery, times
 from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.names import Name, aliased, column
@@ -45,7 +45,7 @@ def smallest_match(engine: Engine, key: Key, classes: Name, count: int) -> int |
     if len(patterns) > MOST_PATTERNS or count * len(patterns) > MOST_MEETINGS:
         return None
     met = _load_patterns(engine, holes, patterns)
-    masked = engine.work.table("masked", _masked(holes, split, met), analyze=True)
+    masked = engine.work.table("masked", _mask_keys(holes, split, met), analyze=True)
     return int(engine.fetch_one(_smallest(key, masked))[0])
 
 
@@ -81,7 +81,7 @@ def _load_patterns(engine: Engine, holes: _Holes, patterns: Integers) -> Name:
     return engine.work.load("patterns", {_OTHER: patterns, **kept}, analyze=True)
 
 
-def _masked(holes: _Holes, split: Name, patterns: Name) -> exp.Select:
+def _mask_keys(holes: _Holes, split: Name, patterns: Name) -> exp.Select:
     """Every class beside every pattern it may meet, the digits of that pattern left out of its key."""
     query = exp.Select(expressions=[column(name, "s") for name in [*holes.key.columns, SIZE, _PATTERN]])
     query = query.select(column(_OTHER, "p")).from_(split.table("s"))
@@ -106,5 +106,5 @@ def _smallest(key: Key, masked: Name) -> exp.Select:
         *(exp.EQ(this=column(name, "t"), expression=column(name, "m")) for name in lefts),
     ]
     reach = exp.Select(expressions=[aliased(exp.Sum(this=column(_ROWS, "t")), _ROWS)]).from_(masked.table("m"))
-    reach = reach.join(nested(met, "t"), on=exp.and_(*meets)).group_by(*(column(name, "m") for name in key.columns))
-    return exp.Select(expressions=[exp.Min(this=column(_ROWS))]).from_(nested(reach, "ppdm_reach"))
+    reach = reach.join(subquery(met, "t"), on=exp.and_(*meets)).group_by(*(column(name, "m") for name in key.columns))
+    return exp.Select(expressions=[exp.Min(this=column(_ROWS))]).from_(subquery(reach, "ppdm_reach"))

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.checks.class_table import CLASSES, ENTITIES, SIZE, nested, printed
+from ppdm_sql.checks.class_table import CLASSES, ENTITIES, SIZE, printed_column, subquery
 from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
@@ -60,17 +60,17 @@ class Bucket:
 def sizes_by_columns(engine: Engine, relation: Name, quasi: Sequence[ColumnInfo]) -> tuple[Sizes, bool]:
     """Sizes straight from the columns, and whether a quasi-identifier is NULL anywhere."""
     names = [f"ppdm_q{number}" for number in range(len(quasi))]
-    picked = [aliased(canonical(engine, printed(info)), name) for info, name in zip(quasi, names, strict=True)]
+    picked = [aliased(canonical(engine, printed_column(info)), name) for info, name in zip(quasi, names, strict=True)]
     values = exp.Select(expressions=picked or [aliased(exp.Literal.number(0), "ppdm_q")]).from_(relation.table())
     holes = [exp.Is(this=column(name), expression=exp.Null()) for name in names]
     flag = exp.case().when(exp.or_(*holes), exp.Literal.number(1)) if holes else exp.case().when(exp.false(), 1)
     groups = exp.Select(
         expressions=[aliased(exp.Count(this=exp.Star()), SIZE), aliased(flag.else_(exp.Literal.number(0)), _HOLES)]
     )
-    groups = groups.from_(nested(values, "ppdm_values"))
+    groups = groups.from_(subquery(values, "ppdm_values"))
     if names:
         groups = groups.group_by(*(column(name) for name in names))
-    found = engine.arrays(_counted(nested(groups, "ppdm_groups"), [SIZE, _HOLES]))
+    found = engine.arrays(_class_counts(subquery(groups, "ppdm_groups"), [SIZE, _HOLES]))
     there = found[SIZE] > 0  # without quasi-identifiers an empty relation is one class of no rows
     rows = found[SIZE][there].astype(np.int64)
     return Sizes(rows, rows, found[CLASSES][there].astype(np.int64)), bool(found[_HOLES].any())
@@ -78,13 +78,13 @@ def sizes_by_columns(engine: Engine, relation: Name, quasi: Sequence[ColumnInfo]
 
 def sizes_of_classes(engine: Engine, classes: Name, *, by_entity: bool = False) -> Sizes:
     """Sizes from a class table."""
-    found = engine.arrays(_counted(classes.table(), [SIZE, *([ENTITIES] if by_entity else [])]))
+    found = engine.arrays(_class_counts(classes.table(), [SIZE, *([ENTITIES] if by_entity else [])]))
     rows = found[SIZE].astype(np.int64)
     units = found[ENTITIES].astype(np.int64) if by_entity else rows
     return Sizes(rows, units, found[CLASSES].astype(np.int64))
 
 
-def _counted(source: exp.Expr, by: Sequence[str]) -> exp.Select:
+def _class_counts(source: exp.Expr, by: Sequence[str]) -> exp.Select:
     groups = [column(name) for name in by]
     picked = [*groups, aliased(exp.Count(this=exp.Star()), CLASSES)]
     return exp.Select(expressions=picked).from_(source).group_by(*(group.copy() for group in groups))

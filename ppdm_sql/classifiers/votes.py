@@ -70,7 +70,7 @@ class TreeVoter:
 
     def end(self, row: Mapping[str, object]) -> Node:
         """The node where the row stops; a value without a branch stops at the node that asks."""
-        checked_row(row, [self.tree.attributes[used] for used in self.tree.used()])
+        checked_row(row, [self.tree.attributes[used] for used in self.tree.used_attributes()])
         return self.tree.nodes[follow(self.tree, row)]
 
 

@@ -88,7 +88,7 @@ def bring_up_to_date(options: GlobalOptions, as_json: bool) -> int:
     with options.session() as session:
         session.engine.check_writable()
         applied = migrate.migrate(session.engine)
-        with ledger.locked(session.engine):
+        with ledger.lock_ledger(session.engine):
             pass  # the chain of the ledger begins, if it has not
     if as_json:
         show.print_json({"applied": applied})

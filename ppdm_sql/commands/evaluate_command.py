@@ -177,7 +177,7 @@ def _reasons(points: Sequence[EvaluationPoint]) -> dict[tuple[str, str], list[st
     found: dict[tuple[str, str], list[str]] = {}
     for point in points:
         if point.reason is not None:
-            found.setdefault((str(point.algorithm), point.reason), []).append(point.asked)
+            found.setdefault((str(point.algorithm), point.reason), []).append(point.requirements_text)
     return found
 
 
@@ -216,7 +216,7 @@ def _cells(point: EvaluationPoint) -> list[str]:
     verdict = {"baseline": "-", "refused": "refused"}.get(point.status, "yes" if point.holds else "NO")
     return [
         point.algorithm or "raw data",
-        point.asked or "-",
+        point.requirements_text or "-",
         verdict,
         _number(point.rows, "{:,}"),
         _number(point.classes, "{:,}"),

@@ -94,7 +94,7 @@ class Engine(ABC):
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             return self._fetch(sql, used_params(query, params))
 
     def fetch_one(self, query: exp.Expr, **params: Any) -> Row:
@@ -106,7 +106,7 @@ class Engine(ABC):
     def arrays(self, query: exp.Expr, **params: Any) -> dict[str, np.ndarray]:
         """Numeric result columns without NULLs, as numpy arrays: how counts reach the algorithms."""
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             return self._arrays(sql, used_params(query, params))
 
     def batches(self, query: exp.Expr, rows: int = 100_000) -> Iterator[pa.RecordBatch]:
@@ -115,18 +115,18 @@ class Engine(ABC):
         Read them before the next statement.
         """
         sql = self._announce(query)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             yield from self._batches(sql, rows)
 
     def execute(self, statement: exp.Expr, **params: Any) -> None:
         sql = self._announce(statement)
-        with self._explained(self._without_secrets(sql)):
+        with self._explain_errors(self._without_secrets(sql)):
             self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
         self._tell(text)
-        with self._explained(self._without_secrets(text)):
+        with self._explain_errors(self._without_secrets(text)):
             return self._pass_through(text, limit)
 
     def check_text(self, text: str, *, binds: bool) -> None:  # noqa: B027 - not every engine can
@@ -174,7 +174,7 @@ class Engine(ABC):
     def _pass_through(self, text: str, limit: int) -> Table | None: ...
 
     @abstractmethod
-    def _explained(self, sql: str) -> AbstractContextManager[None]:
+    def _explain_errors(self, sql: str) -> AbstractContextManager[None]:
         """Turns the driver's exceptions into EngineErrors whose text holds no value of the data."""
 
     @abstractmethod
@@ -182,7 +182,7 @@ class Engine(ABC):
         """All or nothing; on an engine without transactions the body simply runs."""
 
     @abstractmethod
-    def _locked(self, relation: Name) -> AbstractContextManager[None]:
+    def _begin_locked(self, relation: Name) -> AbstractContextManager[None]:
         """A transaction whose first statement takes the lock; an engine without transactions does what it can."""
 
     @abstractmethod
@@ -219,12 +219,12 @@ class Engine(ABC):
     # -- what engines do alike; some do it their own way -------------------------------------------
 
     @contextmanager
-    def locked(self, relation: Name) -> Iterator[None]:
+    def lock(self, relation: Name) -> Iterator[None]:
         """A transaction with a lock that one session has at a time.
 
         The lock is taken before the transaction reads anything, so everything that an earlier holder wrote is seen.
         """
-        with self._locked(relation):
+        with self._begin_locked(relation):
             self.holds_lock = True
             try:
                 yield
@@ -286,7 +286,7 @@ class Engine(ABC):
         """The comment that a relation carries, if it carries one."""
         return None
 
-    def qualified(self, name: Name) -> str:
+    def qualified_name(self, name: Name) -> str:
         """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
         return str(name)
 
@@ -393,7 +393,7 @@ class Engine(ABC):
         """Lets these roles read a published relation; only where has_grants."""
         raise EngineError(f"{self.title} has no roles: GRANT SELECT TO is for engines that have them")
 
-    def granted(self, name: Name) -> list[str]:
+    def grantees(self, name: Name) -> list[str]:
         """The roles that may read a relation."""
         return []
 

@@ -28,12 +28,12 @@ def open_engine(database: object, **options: Any) -> Engine:
     if not isinstance(database, str):
         raise PolicyError(f"{type(database).__name__} is no database: give a path, a url or a DuckDB connection")
     if database.startswith(_POSTGRES):
-        return _opened(_engine("postgres"), database, options)
+        return _open(_engine("postgres"), database, options)
     if database.startswith(_SPARK):
-        return _opened(_engine("spark"), database, options)
+        return _open(_engine("spark"), database, options)
     if "://" in database:
         raise PolicyError(f"{database.split('://')[0]}:// is not known: a DuckDB file, postgresql:// or spark:")
-    return _opened(DuckDBEngine, database, options)
+    return _open(DuckDBEngine, database, options)
 
 
 def _is_spark_session(database: object) -> bool:
@@ -54,7 +54,7 @@ def _engine(extra: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _opened(engine: Any, database: str, options: dict[str, Any]) -> Engine:
+def _open(engine: Any, database: str, options: dict[str, Any]) -> Engine:
     given = {name: value for name, value in options.items() if not _is_left_out(value)}
     known = [name for name in inspect.signature(engine.open).parameters if name != "url" and name != "path"]
     unknown = [name for name in given if name not in known]

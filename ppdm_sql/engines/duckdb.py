@@ -140,7 +140,7 @@ class DuckDBEngine(Engine):
 
     def check_text(self, text: str, *, binds: bool) -> None:
         sql = f"EXPLAIN {text}" if binds else text
-        with self._explained(sql):
+        with self._explain_errors(sql):
             self._connection.extract_statements(sql)
             if binds:
                 self._connection.execute(sql)
@@ -152,7 +152,7 @@ class DuckDBEngine(Engine):
         return columns != ("Success",) and (is_query or columns != ("Count",))
 
     @contextlib.contextmanager
-    def _explained(self, sql: str) -> Iterator[None]:
+    def _explain_errors(self, sql: str) -> Iterator[None]:
         try:
             yield
         except duckdb.Error as cause:
@@ -165,21 +165,21 @@ class DuckDBEngine(Engine):
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         self._begin()
-        with self._ended():
+        with self._end_transaction():
             yield
 
     def _begin(self) -> None:
         if self._in_transaction:
             raise EngineError("a transaction is open already")
-        with self._explained("BEGIN"):
+        with self._explain_errors("BEGIN"):
             self._connection.execute("BEGIN TRANSACTION")
         self._in_transaction = True
 
     @contextlib.contextmanager
-    def _ended(self) -> Iterator[None]:
+    def _end_transaction(self) -> Iterator[None]:
         try:
             yield
-            with self._explained("COMMIT"):
+            with self._explain_errors("COMMIT"):
                 self._connection.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(duckdb.Error):  # a full disk ends the transaction by itself
@@ -189,14 +189,14 @@ class DuckDBEngine(Engine):
             self._in_transaction = False
 
     @contextlib.contextmanager
-    def _locked(self, relation: Name) -> Iterator[None]:
+    def _begin_locked(self, relation: Name) -> Iterator[None]:
         """The update of one row is the lock: of two transactions that make it, the later one fails at once."""
         deadline = time.monotonic() + self.lock_timeout
         while not self._begin_with_lock(relation):
             if time.monotonic() >= deadline:
                 raise self.lock_refusal()
             time.sleep(_LOCK_PAUSE)
-        with self._ended():
+        with self._end_transaction():
             yield
 
     def _begin_with_lock(self, relation: Name) -> bool:
@@ -240,13 +240,13 @@ class DuckDBEngine(Engine):
         return [ColumnInfo(row[0], _kind(row[1]), row[1]) for row in self.fetch(described)]
 
     def relation_kind(self, name: Name) -> str | None:
-        rows = self._listed(name.schema, name.last)
+        rows = self._list_relations(name.schema, name.last)
         return rows[0][1] if rows else None
 
     def relations(self, schema: str | None) -> list[str]:
-        return [row[0] for row in self._listed(schema, None)]
+        return [row[0] for row in self._list_relations(schema, None)]
 
-    def _listed(self, schema: str | None, relation: str | None) -> Rows:
+    def _list_relations(self, schema: str | None, relation: str | None) -> Rows:
         from ppdm_sql.statements.load import statement
 
         # Without a schema a name means what a query would find: a temporary relation, then main.
@@ -269,18 +269,18 @@ class DuckDBEngine(Engine):
 
     def tables_read(self, view: Name, query: str) -> frozenset[str]:
         try:
-            with self._explained(query):
+            with self._explain_errors(query):
                 told = self._connection.get_table_names(query, qualified=True)
         except EngineError:  # it does not know PIVOT, whose plan does
             return self._tables_of_plan(view)
         read = (table for name in told for table in exp.select("*").from_(name, dialect="duckdb").find_all(exp.Table))
-        return frozenset(self.qualified(Name(*(part.name for part in table.parts[-2:]))) for table in read)
+        return frozenset(self.qualified_name(Name(*(part.name for part in table.parts[-2:]))) for table in read)
 
     def _tables_of_plan(self, view: Name) -> frozenset[str]:
         from ppdm_sql.statements.load import statement
 
         sql = f"EXPLAIN (FORMAT JSON) {self.render(exp.select('*').from_(view.table()))}"
-        with self._explained(sql):
+        with self._explain_errors(sql):
             ((_, plan),) = self._connection.execute(sql).fetchall()
         scanned = [one["extra_info"]["Table"] for one in _nodes(json.loads(plan)) if "Table" in one["extra_info"]]
         return frozenset(row[0].casefold() for row in self.fetch(statement("catalog/scanned_duckdb"), tables=scanned))
@@ -301,7 +301,7 @@ class DuckDBEngine(Engine):
         rows = self.fetch(statement("catalog/comment_duckdb"), schema=name.schema, relation=name.last)
         return rows[0][0] if rows else None
 
-    def qualified(self, name: Name) -> str:
+    def qualified_name(self, name: Name) -> str:
         from ppdm_sql.statements.load import statement
 
         rows = self.fetch(statement("catalog/qualified_duckdb"), schema=name.schema, relation=name.last)
@@ -317,7 +317,7 @@ class DuckDBEngine(Engine):
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         self._check_names(table.schema.names)
         held = f"ppdm_arrow_{id(table)}"
-        with self._explained(held):
+        with self._explain_errors(held):
             self._connection.register(held, table)
         try:
             self.create_table(name, exp.select("*").from_(Name(held).table()), temporary=temporary)
@@ -328,7 +328,7 @@ class DuckDBEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
-        with self._explained(sql):
+        with self._explain_errors(sql):
             self._connection.execute(sql)
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
@@ -337,7 +337,7 @@ class DuckDBEngine(Engine):
         head, rest = sql.split(" VIEW ", 1)
         sql = f"{head} SECURE VIEW {rest}"
         self._tell(sql)
-        with self._explained(sql):
+        with self._explain_errors(sql):
             self._connection.execute(sql)
 
     def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:

@@ -74,7 +74,7 @@ def _failed_write(text: str, sql: str, files: tuple[Path, ...]) -> EngineError:
 
 def _fault_of_names(cause: duckdb.Error, sql: str) -> Fault:
     first = str(cause).splitlines()[0]
-    offset, length = _marked(str(cause), sql)
+    offset, length = _caret(str(cause), sql)
     if isinstance(cause, duckdb.ParserException):
         near = _SYNTAX.search(first)
         return Fault("syntax", near[1] if near else None, offset, length)
@@ -90,16 +90,16 @@ def _fault_of_values(cause: duckdb.Error, sql: str) -> Fault:
     if isinstance(cause, duckdb.ConstraintException):
         named = _CONSTRAINT.search(detail)
         return Fault("constraint", next(filter(None, named.groups()), None) if named else None, detail=detail)
-    offset, length = _marked(str(cause), sql)
+    offset, length = _caret(str(cause), sql)
     return Fault("value", None, offset, length, detail)
 
 
-def _marked(text: str, sql: str) -> tuple[int | None, int]:
+def _caret(text: str, sql: str) -> tuple[int | None, int]:
     r"""Where the caret below the quoted line points, as an offset in the statement, and how much it marks.
 
-    >>> _marked("Error: no\n\nLINE 2: FROM patient\n             ^^^^^^^", "SELECT 1\nFROM patient")
+    >>> _caret("Error: no\n\nLINE 2: FROM patient\n             ^^^^^^^", "SELECT 1\nFROM patient")
     (14, 7)
-    >>> _marked("No\n\nLINE 1: ...ients WHERE a = x...\n                       ^", "FROM patients WHERE a = x + 1")
+    >>> _caret("No\n\nLINE 1: ...ients WHERE a = x...\n                       ^", "FROM patients WHERE a = x + 1")
     (20, 1)
     """
     found = _MARKED.search(text)

@@ -159,10 +159,10 @@ def open_workspace(engine: Engine, shares: Collection[Name]) -> Iterator[Workspa
         work.close()
 
 
-def renumbered(statements: str) -> str:
+def renumber(statements: str) -> str:
     """Statements with their working tables numbered as they come: the same work gives the same text every time.
 
-    >>> renumbered('SELECT 1 FROM "ppdm_codes_17" JOIN "ppdm_labels_4" JOIN "ppdm_codes_17"')
+    >>> renumber('SELECT 1 FROM "ppdm_codes_17" JOIN "ppdm_labels_4" JOIN "ppdm_codes_17"')
     'SELECT 1 FROM "ppdm_codes_0" JOIN "ppdm_labels_1" JOIN "ppdm_codes_0"'
     """
     numbers: dict[str, int] = {}

@@ -242,7 +242,7 @@ def the_best(points: Sequence[EvaluationPoint], tested: int, tried: Sequence[Eva
 
 def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
     """One sentence with the figures that decided."""
-    who = f"{best.algorithm} with {best.asked}"
+    who = f"{best.algorithm} with {best.requirements_text}"
     danger = "" if best.risk is None else f" and a worst-case risk of {100 * best.risk:.3g} %"
     lost = f"an information loss of {best.loss:.3f}" if best.loss is not None else "an unknown loss"
     if best.score is None:

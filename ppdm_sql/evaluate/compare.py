@@ -131,7 +131,7 @@ def _by_setting(found: Evaluation) -> dict[str, list[EvaluationPoint]]:
     """The measured points by what is required, in the order of the grid."""
     settings: dict[str, list[EvaluationPoint]] = {}
     for point in _measured_points(found.points):
-        settings.setdefault(point.asked, []).append(point)
+        settings.setdefault(point.requirements_text, []).append(point)
     return settings
 
 

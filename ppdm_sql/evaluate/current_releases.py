@@ -45,7 +45,7 @@ class CurrentReleases:
         if self.breach is not None:
             why, ways_out = self.breach
             return f"{out} ppdm run would refuse the advised statement and all others tried: it {why}. {ways_out}."
-        ways = ", ".join(f"{one.algorithm} with {one.asked}" for one in self.left_out)
+        ways = ", ".join(f"{one.algorithm} with {one.requirements_text}" for one in self.left_out)
         left = f" Excluded because ppdm run would refuse them together with these releases: {ways}." if ways else ""
         return f"{out} The advised statement can be published together with them.{left}"
 

@@ -27,7 +27,7 @@ from ppdm_sql.evaluate import c45_learner, sklearn_learners
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column, lacks, own
-from ppdm_sql.trees.comparing import category, compared
+from ppdm_sql.trees.comparing import category, comparable_value
 from ppdm_sql.trees.expression import MEAN, NODE
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import predict
@@ -182,7 +182,7 @@ def _class_number(engine: Engine, target: Attribute, classes: Sequence[Value], t
         if literal is not None
     ]
     unknown = exp.Neg(this=exp.Literal.number(-UNKNOWN))
-    return exp.Case(this=compared(engine, target, table), ifs=ifs, default=unknown) if ifs else unknown
+    return exp.Case(this=comparable_value(engine, target, table), ifs=ifs, default=unknown) if ifs else unknown
 
 
 def _naive_bayes(task: _Task, learner: str) -> Score:

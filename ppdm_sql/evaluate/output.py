@@ -57,7 +57,7 @@ def as_csv(found: Evaluation) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
     for point in (*([found.baseline] if found.baseline is not None else []), *found.points):
-        values = asdict(point) | {"requirements": point.asked}
+        values = asdict(point) | {"requirements": point.requirements_text}
         writer.writerow(["" if values[name] is None else values[name] for name in _CSV])
     return text.getvalue()
 

@@ -99,7 +99,7 @@ def evaluate(
     answers = true_answers(engine, asked.queries, opened.source.relation)  # its mistakes come before anything is kept
     migrate.ensure(engine)
     found = _start_evaluation(engine, opened, asked, again=again)
-    missing = [point for point in asked.points if point.position not in found.done]
+    missing = [point for point in asked.points if point.position not in found.measured_positions]
     if not missing and found.baseline is not None:
         return found
     bench = EvaluationBench(engine, opened, asked.protocol, asked.learner, asked.seed)
@@ -180,7 +180,7 @@ class Clock:
 
     def __init__(self, found: Evaluation, missing: Sequence[Point]) -> None:
         self._missing = list(missing)
-        self._done = len(found.done)
+        self._done = len(found.measured_positions)
         self._total = found.planned + 1
         self._seconds: dict[str | None, list[float]] = {}
         for point in found.points:

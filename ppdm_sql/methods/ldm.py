@@ -79,7 +79,7 @@ def plan_ldm(job: Job) -> ModelPlan:
         engine, source.relation, attributes, source.info(source.target), chosen, veto=veto,
         pinned=demands.least_rows if pinned else 1, progress=job.progress,
     )  # fmt: skip
-    told = {name: value for name, value in chosen.told().items() if name in vars(options)}
+    told = {name: value for name, value in chosen.as_record().items() if name in vars(options)}
     tree = replace(
         induced.tree,
         inducer="ldm",

@@ -15,7 +15,7 @@ from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.policy.options import checked_options, default_options, from_text
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import exchange
-from ppdm_sql.trees.exchange import Document, typed
+from ppdm_sql.trees.exchange import Document, typed_value
 from ppdm_sql.trees.tree import Attribute, Value
 from ppdm_sql.trees.tree_json import attribute_to_dict
 from ppdm_sql.watching import Progress
@@ -97,7 +97,7 @@ class ClassifierKind(ModelKind[Learned]):
             self.own_options(learned) if chosen is None else dict(chosen.options),
             attribute_to_dict(learned.target),
             [attribute_to_dict(attribute) for attribute in learned.attributes],
-            [typed(value) for value in learned.classes],
+            [typed_value(value) for value in learned.classes],
             found.rows,
             found.left_out,
             None if chosen is None else chosen.rare,

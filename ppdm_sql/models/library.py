@@ -215,7 +215,7 @@ def load(engine: Engine, name: str) -> Model:
 
 
 def list_models(engine: Engine) -> list[ModelRecord]:
-    return models.listed(engine) if _are_there(engine) else []
+    return models.list_models(engine) if _are_there(engine) else []
 
 
 def drop(engine: Engine, name: str) -> None:

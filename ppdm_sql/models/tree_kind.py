@@ -16,7 +16,7 @@ from ppdm_sql.trees import picture, show, stored, tree_json
 from ppdm_sql.trees.exchange import Document
 from ppdm_sql.trees.expression import open_expression, predict_select
 from ppdm_sql.trees.inducers import INDUCERS, induce, settings
-from ppdm_sql.trees.predict import predicted
+from ppdm_sql.trees.predict import prediction_query
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
@@ -27,7 +27,7 @@ class TreeKind(ModelKind[Tree]):
     inducers = INDUCERS
 
     def settings(self, inducer: str, options: Mapping[str, Any]) -> Chosen:
-        return Chosen(inducer, settings(inducer, options).told())
+        return Chosen(inducer, settings(inducer, options).as_record())
 
     def learn(
         self,
@@ -97,8 +97,8 @@ class TreeKind(ModelKind[Tree]):
     def write(self, engine: Engine, learned: Tree, relation: Name, keep: Sequence[str], into: Name) -> None:
         """The quicker of two ways; a view has to be one statement, a table may be made in steps."""
         with engine.workspace():
-            engine.create_table(into, predicted(engine, learned, relation, keep))
+            engine.create_table(into, prediction_query(engine, learned, relation, keep))
 
     def expression(self, engine: Engine, learned: Tree) -> tuple[list[str], exp.Expr]:
-        taken = [learned.attributes[number].name for number in learned.used()]
+        taken = [learned.attributes[number].name for number in learned.used_attributes()]
         return taken, open_expression(engine, learned)

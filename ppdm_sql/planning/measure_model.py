@@ -80,7 +80,7 @@ def stage_plan(engine: Engine, request: ModelRequest) -> TablePlan:
 
 def _private_attributes(plan: ModelPlan) -> list[str]:
     """The private attributes that the tree asks for."""
-    used = (plan.tree.attributes[number].name for number in plan.tree.used())
+    used = (plan.tree.attributes[number].name for number in plan.tree.used_attributes())
     return [name for name in used if name not in plan.public]
 
 

@@ -223,7 +223,7 @@ def _tables_alike(ours: Mapping[str, Sequence[str]], theirs: Mapping[str, Sequen
 def known_elsewhere(other: ReleaseRecord, keys: Keys, *, same_tables: bool) -> tuple[str, ...]:
     """Columns that leave as they are in one of two releases, and that the other takes for known."""
     known, raw = _columns(other.roles.known or ()), _raw_of(other)
-    shared = [*_shared(keys.known, raw, same_tables), *_shared(keys.raw, known, same_tables)]
+    shared = [*_common_columns(keys.known, raw, same_tables), *_common_columns(keys.raw, known, same_tables)]
     return tuple(sorted(set(shared)))
 
 
@@ -242,7 +242,7 @@ def _columns(told: Iterable[str | Sequence[str]]) -> frozenset[Behind]:
     return frozenset((NO_TABLE, one) if isinstance(one, str) else (one[0], one[1]) for one in told)
 
 
-def _shared(ours: frozenset[Behind], theirs: frozenset[Behind], same_tables: bool) -> list[str]:
+def _common_columns(ours: frozenset[Behind], theirs: frozenset[Behind], same_tables: bool) -> list[str]:
     """The names of common columns; a copy of a table has its columns under another table's name."""
     return [
         name

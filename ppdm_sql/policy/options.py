@@ -33,7 +33,7 @@ class Allowed(ABC):
 
     @property
     @abstractmethod
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         """The values in words; follows "must be"."""
 
     @abstractmethod
@@ -50,10 +50,10 @@ class Whole(Allowed):
     word: str | None = None
 
     @property
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         """The limits.
 
-        >>> Whole(1).expected, Whole(2, 1000).expected, Whole(1, word="k").expected
+        >>> Whole(1).valid_values, Whole(2, 1000).valid_values, Whole(1, word="k").valid_values
         ('a whole number of at least 1', 'a whole number from 2 to 1,000', 'a whole number of at least 1, or k')
         """
         limits = f"of at least {self.least:,}" if self.most is None else f"from {self.least:,} to {self.most:,}"
@@ -77,7 +77,7 @@ class Exact(Allowed):
     most: Fraction
 
     @property
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         return f"a number from {float(self.least):g} to {float(self.most):g}"
 
     def read(self, value: OptionValue) -> Fraction:
@@ -101,10 +101,10 @@ class Choice(Allowed):
         self.words = words
 
     @property
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         """The words.
 
-        >>> Choice("cuts", "extent").expected, Choice("quota", "draw", "counts").expected
+        >>> Choice("cuts", "extent").valid_values, Choice("quota", "draw", "counts").valid_values
         ('cuts or extent', 'quota, draw or counts')
         """
         *others, last = self.words
@@ -121,7 +121,7 @@ class Switch(Allowed):
     """True or false."""
 
     @property
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         return "true or false"
 
     def read(self, value: OptionValue) -> bool:
@@ -137,7 +137,7 @@ class AsWritten(Allowed):
     form: str
 
     @property
-    def expected(self) -> str:
+    def valid_values(self) -> str:
         return self.form
 
     def read(self, value: OptionValue) -> OptionValue:
@@ -234,7 +234,7 @@ def wrong_value(owner: str, option: str, allowed: Allowed, value: OptionValue) -
     >>> str(wrong_value("ALGORITHM mondrian", "max_parts", Whole(1), Fraction(1, 2)))
     'max_parts of ALGORITHM mondrian must be a whole number of at least 1, not 0.5'
     """
-    return OptionError(option, f"{option} of {owner} must be {allowed.expected}, not {_value_text(value)}")
+    return OptionError(option, f"{option} of {owner} must be {allowed.valid_values}, not {_value_text(value)}")
 
 
 def _value_text(value: OptionValue) -> str:

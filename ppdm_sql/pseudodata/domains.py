@@ -75,7 +75,7 @@ class Domain:
 def domains_of(tree: Tree, declared: Mapping[str, Declared]) -> dict[int, Domain]:
     """Per attribute that the tree asks for, or whose domain was declared, its domain."""
     declared = match_columns(declared, [attribute.name for attribute in tree.attributes], "the model has no column")
-    used = set(tree.used())
+    used = set(tree.used_attributes())
     found = {}
     for number, attribute in enumerate(tree.attributes):
         told = declared.get(attribute.name)

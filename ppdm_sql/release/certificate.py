@@ -52,8 +52,8 @@ def certificate(
     parts = [
         _head(content, file),
         # Next to an empty database: what the file defines under the names of built-ins is not found.
-        *([written(attachment(file, DATABASE))] if form == "duckdb" else []),
-        written(view),
+        *([sql_of(attachment(file, DATABASE))] if form == "duckdb" else []),
+        sql_of(view),
         *proofs,
         _content_proof(engine, list(content.columns)),
     ]
@@ -114,7 +114,7 @@ def proof(
             aliased(verdict, "verdict"),
         ]
     ).from_(exp.Subquery(this=bound, alias=exp.TableAlias(this=exp.to_identifier("ppdm_measured"))))
-    return f"{comment([f'{asked} on {column}' if column else asked])}\n{written(row)}"
+    return f"{comment([f'{asked} on {column}' if column else asked])}\n{sql_of(row)}"
 
 
 def _when(breach: exp.Expr, classes: exp.Expr) -> exp.Expr:
@@ -135,9 +135,9 @@ def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
         exp.Subquery(this=lanes, alias=exp.TableAlias(this=exp.to_identifier("ppdm_lanes")))
     )
     told_how = comment(["the rows themselves: compare with export.content_hash in the manifest"])
-    return f"{told_how}\n{written(row)}"
+    return f"{told_how}\n{sql_of(row)}"
 
 
-def written(tree: exp.Expr, dialect: str = "duckdb") -> str:
+def sql_of(tree: exp.Expr, dialect: str = "duckdb") -> str:
     """A statement as text, for people to read."""
     return statement_text(tree, dialect)

@@ -16,7 +16,7 @@ from ppdm_sql.release.turn import still_current
 
 def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
     """Drops a release.  One that was exported, or that a role could read, stays in the ledger: copies stay outside."""
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         record = still_current(engine, record)
         readers = note_readers(engine, record)
         exports = sum(event.event == "exported" for event in releases.events(engine, record.release_id))

@@ -326,7 +326,7 @@ def mapped_errors(path: Path) -> Iterator[None]:
 
 def note_export(engine: Engine, record: ReleaseRecord, path: Path) -> None:
     check_recordable(engine)
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         ledger.refuse_edited(engine, "exported")
         still_current(engine, record)
         note_readers(engine, record)

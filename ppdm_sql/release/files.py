@@ -25,7 +25,7 @@ _TYPES = ("BIGINT", "INTEGER", "SMALLINT", "TINYINT", "HUGEINT", "DECIMAL", "NUM
 
 
 @contextmanager
-def opened(path: Path, form: str, table: str, columns: Mapping[str, str]) -> Iterator[DuckDBEngine]:
+def open_export(path: Path, form: str, table: str, columns: Mapping[str, str]) -> Iterator[DuckDBEngine]:
     """The file as temporary view ppdm_release in a locked-down DuckDB, in which nothing else of the file is found."""
     with closing(DuckDBEngine.open(":memory:", allow=[str(path.parent)])) as engine:
         if form == "duckdb":

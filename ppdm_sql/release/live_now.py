@@ -53,7 +53,7 @@ def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
     state = None
     if not problems:
         try:
-            state = _taken(engine, record)
+            state = _measure_now(engine, record)
         except EngineError:
             problems.append("it cannot be read: its source is not what it was when it was published")
     if state is not None and live.lacks_wall(engine, record.release_id):
@@ -78,7 +78,7 @@ def export_live(
     problems = _edits(engine, record)
     if problems:
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
-    state = _taken(engine, record)
+    state = _measure_now(engine, record)
     if not state.judgement.holds:
         raise RequirementBreached(f"{record.name}: what it shows now does not pass; nothing was exported")
     return export(engine, _as_of_now(record, state), path, options, out=out, progress=progress, rows=NOW)
@@ -100,7 +100,7 @@ def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
     return problems
 
 
-def _taken(engine: Engine, record: ReleaseRecord) -> _State:
+def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
     """A copy of the view's rows, and every measure on it; k by persons on the same rows with their persons."""
     published, roles = record.columns, record.roles
     _copy(engine, NOW, record.name, list(published))

@@ -24,7 +24,7 @@ from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.planning.manifest import joint_breaches
-from ppdm_sql.release.certificate import proof, written
+from ppdm_sql.release.certificate import proof, sql_of
 from ppdm_sql.release.files import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
@@ -52,7 +52,7 @@ def model_certificate(
     unbroken = _OPEN if _has_finer_groups(tree, public) else _HOLDS
     groups = {leaf.number: _group(tree, leaf.number, public) for leaf in tree.leaves}
     with open_engine(":memory:") as engine:
-        counts = _bound(statement("release/model_counts"), {"file": file})
+        counts = _bind(statement("release/model_counts"), {"file": file})
         members = _members(groups)
         engine.create_table(RELEASE, _empty(), temporary=True)  # the statements look its columns up
         proofs = [
@@ -68,11 +68,11 @@ def model_certificate(
     sums = statement("release/model_sums", {"counts": _COUNTS.table()})
     parts = [
         _head(record, tree, public, file),
-        written(_bound(statement("release/model_file"), {"file": file, "sha256": sha256})),
-        written(_temporary(_COUNTS.table(), counts)),
-        written(_bound(sums, {"rows": tree.root.rows})),
-        written(_temporary(_GROUPS.table(), members)),
-        written(_temporary(RELEASE.table(), _people())),
+        sql_of(_bind(statement("release/model_file"), {"file": file, "sha256": sha256})),
+        sql_of(_temporary(_COUNTS.table(), counts)),
+        sql_of(_bind(sums, {"rows": tree.root.rows})),
+        sql_of(_temporary(_GROUPS.table(), members)),
+        sql_of(_temporary(RELEASE.table(), _people())),
         *proofs,
     ]
     return "\n\n".join(parts) + "\n"
@@ -244,13 +244,13 @@ def _breaches(
     query, params = breach_query(engine, _SPANS, requirement, quasi=quasi, sensitive=sensitive, entity=person)
     if not requirement.decided_in_sql:
         params["tolerance"] = _TOLERANCE
-    query = _bound(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
+    query = _bind(query, params).with_(identifier(_SPANS.last), as_=spans.copy(), copy=False)
     parts = query.args["with_"].expressions
     parts.insert(0, parts.pop())  # the others read it
-    return f"{comment([told])}\n{written(query, engine.dialect)}"
+    return f"{comment([told])}\n{sql_of(query, engine.dialect)}"
 
 
-def _bound(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
+def _bind(query: exp.Query, params: Mapping[str, Any]) -> exp.Query:
     """The statement with its parameters written in."""
     query = query.copy()
     for hole in list(query.find_all(exp.Parameter, exp.Placeholder)):

@@ -291,7 +291,7 @@ class Preflight:
         there = migrate.is_there(self.engine)
         found = releases.current(self.engine, name) if there else None
         if found is None:
-            known = [str(one.name) for one in releases.listed(self.engine)] if there else []
+            known = [str(one.name) for one in releases.list_releases(self.engine)] if there else []
             known += [one.name.last for one in self.file.published]
             near = nearest(name.last, known)
             hint = f": did you mean {near}?" if near else " (ppdm list shows those there are)"

@@ -198,7 +198,7 @@ def _record(
         content_hash=content,
         made_by=MakerRecord(__version__, engine.title),
     )
-    stored = int(engine.fetch_one(_counted(target))[0])
+    stored = int(engine.fetch_one(_row_count(target))[0])
     if stored != made.rows:
         raise PpdmError(f"{stored} rows were made where {made.rows} were planned; nothing was published")
     record = ReleaseRecord(
@@ -241,5 +241,5 @@ def _record(
     return record
 
 
-def _counted(target: Target) -> exp.Select:
+def _row_count(target: Target) -> exp.Select:
     return exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(target.storage.table())

@@ -119,7 +119,7 @@ def _null_hint(column: str, judgement: Judgement) -> str:
 def _readers(engine: Engine, request: Request) -> list[str]:
     """Who may read it: the roles the statement names, and those who could read the former one."""
     named = [engine.fold(word) for word in request.statement.policy.readers]
-    kept = engine.granted(request.target.name) if request.target.former is not None else []
+    kept = engine.grantees(request.target.name) if request.target.former is not None else []
     return list(dict.fromkeys([*named, *kept]))
 
 

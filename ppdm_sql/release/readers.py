@@ -23,7 +23,7 @@ def note_readers(engine: Engine, record: ReleaseRecord) -> list[str]:
 
 def note_all_readers(engine: Engine) -> None:
     """The same for every live release, after a statement that may have given or taken rights."""
-    for summary in releases.listed(engine) if engine.has_grants else []:
+    for summary in releases.list_releases(engine) if engine.has_grants else []:
         record = releases.by_id(engine, summary.release_id)
         if record is not None:
             note_readers(engine, record)

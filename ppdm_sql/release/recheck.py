@@ -22,7 +22,7 @@ from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.certificate import certificate
-from ppdm_sql.release.files import RELEASE, opened
+from ppdm_sql.release.files import RELEASE, open_export
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
 from ppdm_sql.release.verdict import note_verdict
@@ -35,7 +35,7 @@ from ppdm_sql.verify.same_model import tree_differences
 def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     """Re-measures a release in its database and notes the outcome in the catalog, if that can be written."""
     problems = content_problems(engine, record)
-    judgement = _judged(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
+    judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
@@ -73,7 +73,7 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     return problems
 
 
-def _judged(engine: Engine, record: ReleaseRecord) -> Judgement:
+def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
     asked = _requirements(record.requirements, record.manifest)
     stored = {info.name for info in engine.columns(record.name)}
@@ -140,7 +140,7 @@ def judged_file(
     """Measures what a manifest promises on the file itself."""
     policy = content.policy
     asked = _told_by_the_file(_requirements(policy.requirements, content), levels)
-    with opened(path, form, table, content.columns) as engine:
+    with open_export(path, form, table, content.columns) as engine:
         kinds = {info.name: info.kind for info in engine.columns(RELEASE)}
         columns = {name: kinds[name] for name in policy.sensitive}
         sensitive = sensitive_columns(columns, levels or {}, policy.null_value_columns)

@@ -30,7 +30,7 @@ def sweep_leftovers(engine: Engine) -> None:
     """Drops what a killed run left behind; only an engine without transactions can leave anything."""
     if engine.has_transactions:
         return
-    known = {record.release_id for record in releases.listed(engine, include_gone=True)}
+    known = {record.release_id for record in releases.list_releases(engine, include_gone=True)}
     for relation in engine.relations(SCHEMA):
         for prefix in (STORAGE, ledger.LINK):
             if relation.startswith(prefix) and relation.removeprefix(prefix) not in known:

@@ -18,7 +18,7 @@ from ppdm_sql.errors import PolicyError, PpdmError
 @contextmanager
 def publishing(engine: Engine) -> Iterator[None]:
     """The lock for a publication; refused where the ledger it would be judged by was edited."""
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         engine.check_builtins()  # again: another session may have defined something since the statement began
         ledger.refuse_edited(engine, "published")
         yield

@@ -16,7 +16,7 @@ def note_verdict(engine: Engine, record: ReleaseRecord, outcome: Verified, check
     """What a verification found, with what was edited in the ledger; noted where the database can be written."""
     if engine.read_only:
         return _with_edits(engine, record, outcome)
-    with ledger.locked(engine):
+    with ledger.lock_ledger(engine):
         outcome = _with_edits(engine, record, outcome)
         note_readers(engine, record)
         event: releases.Event = "verified" if outcome.holds else "tampered"
@@ -28,7 +28,7 @@ def note_verdict(engine: Engine, record: ReleaseRecord, outcome: Verified, check
 
 def _with_edits(engine: Engine, record: ReleaseRecord, outcome: Verified) -> Verified:
     # An edit of another live release shows when that is verified; what no live release answers for shows everywhere.
-    others = [one.name for one in releases.listed(engine) if one.release_id != record.release_id]
+    others = [one.name for one in releases.list_releases(engine) if one.release_id != record.release_id]
     elsewhere = tuple(f'release "{name}": ' for name in others)
     found = [problem for problem in ledger.problems(engine) if not problem.startswith(elsewhere)]
     edits = [f"the catalog was edited: {problem}" for problem in found]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ppdm_sql.report.escape import shown
+from ppdm_sql.release.in_html import visible_lines
 from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embed_drawing
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def labels(texts: Sequence[str]) -> list[str]:
     """
     told: list[str] = []
     for text in texts:
-        whole = shown(text).replace("\n", " ")
+        whole = visible_lines(text).replace("\n", " ")
         label = whole if len(whole) <= _LONGEST else f"{whole[: _LONGEST - 1]}…"
         turn = 1
         while label in told:

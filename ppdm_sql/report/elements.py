@@ -11,7 +11,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from ppdm_sql.report.escape import isolated
+from ppdm_sql.release.in_html import isolate
 
 Tone = Literal["", "good", "bad"]
 
@@ -95,7 +95,7 @@ def prose(words: str, **names: object) -> Markup:
     >>> prose("{name} holds.", name="<b>")
     Markup('<bdi>&lt;b&gt;</bdi> holds.')
     """
-    return Markup(words).format(**{key: isolated(str(value)) for key, value in names.items()})  # noqa: S704 - ours
+    return Markup(words).format(**{key: isolate(str(value)) for key, value in names.items()})  # noqa: S704 - ours
 
 
 def table(

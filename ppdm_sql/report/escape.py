@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from ppdm_sql.release.in_html import isolated, shown
-
-__all__ = ["escape_value", "isolated", "shown"]
+from ppdm_sql.release.in_html import visible_lines
 
 
 def escape_value(value: object) -> object:
     """What the template does to everything it prints; what is markup already was made by us."""
-    return value if isinstance(value, Markup) else escape(shown(str(value)))
+    return value if isinstance(value, Markup) else escape(visible_lines(str(value)))

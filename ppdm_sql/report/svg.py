@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ppdm_sql.report.escape import shown
+from ppdm_sql.release.in_html import visible_lines
 
 _ELEMENTS = frozenset(("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc"))
 _ATTRIBUTES = frozenset(
@@ -56,7 +56,7 @@ def _clean(element: ET.Element) -> ET.Element | None:
 
 
 def _text(text: str | None) -> str | None:
-    return shown(text) if text and text.strip() else None
+    return visible_lines(text) if text and text.strip() else None
 
 
 def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
@@ -74,5 +74,5 @@ def _attributes(element: ET.Element) -> Iterator[tuple[str, str]]:
 
 def _text_element(tag: str, name: str, text: str) -> ET.Element:
     element = ET.Element(tag, {"id": name})
-    element.text = shown(text)
+    element.text = visible_lines(text)
     return element

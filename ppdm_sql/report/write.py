@@ -14,9 +14,9 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place, write_private
+from ppdm_sql.release.in_html import visible_lines
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
-from ppdm_sql.report.escape import shown
 from ppdm_sql.report.facts import gather
 from ppdm_sql.report.page import GENERATOR, page_of, render_page
 from ppdm_sql.watching import Progress
@@ -84,4 +84,4 @@ def _refuse_foreign(target: Path, name: str, readers: str) -> None:
 
 def _attribute(value: str) -> str:
     """A text as the template writes it into an attribute."""
-    return str(escape(shown(value)))
+    return str(escape(visible_lines(value)))

@@ -11,7 +11,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.sharing.collect import Shared, check_fit
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.expression import bound, class_expression, kept_columns
+from ppdm_sql.trees.expression import bind, class_expression, kept_columns
 
 
 def vote(engine: Engine, shared: Sequence[Shared], relation: Name, into: Name, keep: Sequence[str]) -> int:
@@ -24,7 +24,7 @@ def vote(engine: Engine, shared: Sequence[Shared], relation: Name, into: Name, k
     query = exp.Select(expressions=[column(name, "r") for name in names]).from_(relation.table("r"))
     members = [f"ppdm_v{number}" for number in range(len(shared))]
     for name, one in zip(members, shared, strict=True):
-        fitting = bound(engine, one.tree, relation)
+        fitting = bind(engine, one.tree, relation)
         query = query.select(aliased(class_expression(engine, fitting, "r"), name), copy=False)
     target, lists = shared[0].tree.target, [one.tree.classes for one in shared]
     with engine.workspace() as work:

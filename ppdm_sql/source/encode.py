@@ -54,7 +54,7 @@ def make_lookup(engine: Engine, relation: Name, info: ColumnInfo) -> Lookup:
 def _lookup(engine: Engine, relation: Name, info: ColumnInfo) -> Lookup:
     value = canonical(engine, info)
     grouped = exp.Select(expressions=[aliased(value, VALUE), aliased(exp.Count(this=exp.Star()), ROWS)])
-    grouped = grouped.from_(relation.table()).where(_known(value)).group_by(value.copy())
+    grouped = grouped.from_(relation.table()).where(_is_known(value)).group_by(value.copy())
 
     position = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(VALUE))]))
     coded = exp.Select(
@@ -73,11 +73,11 @@ def _lookup(engine: Engine, relation: Name, info: ColumnInfo) -> Lookup:
     return Lookup(info, table, known + (nulls > 0), null_code=known if nulls else None)
 
 
-def _known(value: exp.Expr) -> exp.Expr:
+def _is_known(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null()))
 
 
-def recoded(engine: Engine, lookup: Lookup, order: Sequence[int]) -> Lookup:
+def recode(engine: Engine, lookup: Lookup, order: Sequence[int]) -> Lookup:
     """The same look-up with other codes: order[old code] is the new one (a hierarchy's depth-first order)."""
     import pyarrow as pa
 
@@ -142,7 +142,7 @@ def encode(
     """One pass over the source: codes for the looked-up columns, the passed ones as they are."""
 
     def make() -> Coded:
-        return _encoded(engine, relation, lookups, passed, extra or {})
+        return _encode(engine, relation, lookups, passed, extra or {})
 
     if not all(engine.work.keeps(lookup.table) for lookup in lookups.values()):  # codes of this plan alone
         return make()
@@ -151,7 +151,7 @@ def encode(
     return engine.work.once(relation, ("coded", coded, tuple(passed), beside), make)
 
 
-def _encoded(
+def _encode(
     engine: Engine,
     relation: Name,
     lookups: Mapping[str, Lookup],

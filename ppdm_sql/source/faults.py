@@ -138,7 +138,7 @@ def _marked_part(error: EngineError, text: str, tree: exp.Expr | None) -> str:
 
 def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr) -> tuple[Place | None, str]:
     """Which column of a query fails, found by reading each alone; else a condition of it."""
-    computed = dict(_computed(tree))
+    computed = dict(_computed_columns(tree))
     failing: list[str] = []
     with suppress(EngineError), engine.workspace() as work:  # in a failed transaction nothing can be tried
         query = work.view_of_text("tried", text)
@@ -154,7 +154,7 @@ def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr
     return place_of(place, text, computed[names[0]]), f"{told}: "
 
 
-def _computed(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
+def _computed_columns(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
     for item in tree.selects if isinstance(tree, exp.Query) else ():
         if not item.is_star and item.alias_or_name:
             yield item.alias_or_name, item.unalias()

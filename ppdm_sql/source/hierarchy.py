@@ -233,7 +233,7 @@ def load_hierarchy(
         lines, found = [], unreadable.findings
     if found:
         where = f'column "{column}": {_title(source)}'
-        raise PolicyError(*(Mistake(f"{where}: {finding.told(show_values)}") for finding in found))
+        raise PolicyError(*(Mistake(f"{where}: {finding.wording(show_values)}") for finding in found))
     return build(column, lines, height=_rule_height(source))
 
 

@@ -26,10 +26,10 @@ class Finding:
     message: str
     about: tuple[str, ...] = ()
 
-    def told(self, show_values: bool) -> str:
+    def wording(self, show_values: bool) -> str:
         """The finding for people.
 
-        >>> Finding("2 values are listed twice", ("b", "a")).told(show_values=True)
+        >>> Finding("2 values are listed twice", ("b", "a")).wording(show_values=True)
         "2 values are listed twice: 'a', 'b'"
         """
         if not show_values or not self.about:

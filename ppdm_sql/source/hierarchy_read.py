@@ -29,8 +29,8 @@ MOST_CHARACTERS = 100_000  # of one line
 
 def file_lines(source: HierarchyFile, folder: Path | None) -> list[list[str]]:
     """The lines of a CSV file: UTF-8, semicolons, no header, blank lines skipped."""
-    text = _file_text(_located(source.path, folder))
-    reader = csv.reader(_bounded(text), delimiter=";", strict=True)
+    text = _file_text(_locate(source.path, folder))
+    reader = csv.reader(_bounded_lines(text), delimiter=";", strict=True)
     lines: list[list[str]] = []
     try:
         for cells in reader:
@@ -43,7 +43,7 @@ def file_lines(source: HierarchyFile, folder: Path | None) -> list[list[str]]:
     return lines
 
 
-def _located(written: str, folder: Path | None) -> Path:
+def _locate(written: str, folder: Path | None) -> Path:
     """The file a policy means.
 
     A relative path stays below the folder of the policy, links followed: a policy that came from
@@ -87,7 +87,7 @@ def _file_text(path: Path) -> str:
     return text
 
 
-def _bounded(text: str) -> Iterator[str]:
+def _bounded_lines(text: str) -> Iterator[str]:
     """The physical lines; one of 64 million semicolons would become as many cells."""
     for number, line in enumerate(io.StringIO(text, newline=""), start=1):
         if len(line) > MOST_CHARACTERS:

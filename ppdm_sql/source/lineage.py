@@ -107,7 +107,7 @@ class Lineage:
         scope = self.scope(select, outer)
         found: Columns = []
         for item in select.expressions:
-            given = list(self._projected(item, scope))
+            given = list(self._project(item, scope))
             found += given
             scope = _Scope(scope.relations, scope.outer, {**{n.casefold(): o for n, o in given}, **scope.named})
         return found
@@ -164,11 +164,11 @@ class Lineage:
             inner = cte.this
             self._shared[id(cte)] = []  # what a recursive one reads of itself comes from where it begins
             if isinstance(inner, exp.SetOperation):
-                self._shared[id(cte)] = self._named(cte, self.outputs(inner.left, outer))
-            self._shared[id(cte)] = self._named(cte, self.outputs(inner, outer))
+                self._shared[id(cte)] = self._name_columns(cte, self.outputs(inner.left, outer))
+            self._shared[id(cte)] = self._name_columns(cte, self.outputs(inner, outer))
         return self._shared[id(cte)]
 
-    def _named(self, cte: exp.CTE, found: Columns) -> Columns:
+    def _name_columns(self, cte: exp.CTE, found: Columns) -> Columns:
         words = cte.args["alias"].args.get("columns") or []
         return [(words[place].name if place < len(words) else name, one) for place, (name, one) in enumerate(found)]
 
@@ -176,7 +176,7 @@ class Lineage:
         name = relation_name(self._engine, table)
         if name is None:
             return []
-        full = self._engine.qualified(name)
+        full = self._engine.qualified_name(name)
         if full not in self._relations:
             text = self._engine.query_behind(name) if self._depth < MOST_VIEWS else None
             self._relations[full] = self._of_stored(full, name) if text is None else self._of_view(name, text)
@@ -200,7 +200,9 @@ class Lineage:
     def _of_pivot(self, pivot: exp.Expr, found: Columns) -> Columns:
         """Columns stay what they are; new ones come from all that a PIVOT names, and their names are not foreseen."""
         inside = _Scope(((NO_TABLE, found),))
-        parts = [part for key in ("expressions", "using", "fields", "group") for part in _listed(pivot.args.get(key))]
+        parts = [
+            part for key in ("expressions", "using", "fields", "group") for part in _expressions(pivot.args.get(key))
+        ]
         mixed = _all_of((self.expression(part, inside) for part in parts), "PIVOT")
         made = {word.name: mixed for word in pivot.find_all(exp.Identifier)}
         if pivot.args.get("unpivot"):  # which of its columns a value stood in is no value of any
@@ -210,10 +212,10 @@ class Lineage:
 
     # -- expressions -----------------------------------------------------------------------------------
 
-    def _projected(self, item: exp.Expr, scope: _Scope) -> Iterator[tuple[str, Origin]]:
+    def _project(self, item: exp.Expr, scope: _Scope) -> Iterator[tuple[str, Origin]]:
         star = item if isinstance(item, exp.Star) else item.this if item.is_star else None
         if isinstance(star, exp.Star):
-            yield from self._starred(star, scope, item.text("table").casefold() if item is not star else None)
+            yield from self._expand_star(star, scope, item.text("table").casefold() if item is not star else None)
         elif item.find(exp.Columns) is not None:
             everything = _all_of(origin for _, cols in scope.relations for _, origin in cols)
             own = self.expression(item, scope)
@@ -221,7 +223,7 @@ class Lineage:
         else:
             yield item.alias_or_name or item.sql(), self.expression(item.unalias(), scope)
 
-    def _starred(self, star: exp.Star, scope: _Scope, qualifier: str | None) -> Iterator[tuple[str, Origin]]:
+    def _expand_star(self, star: exp.Star, scope: _Scope, qualifier: str | None) -> Iterator[tuple[str, Origin]]:
         left_out = {word.name.casefold() for word in star.args.get("except_") or []}
         replaced = {one.alias.casefold(): one for one in star.args.get("replace") or []}
         renamed = {one.name.casefold(): one.alias for one in star.args.get("rename") or []}
@@ -278,16 +280,16 @@ class Lineage:
 
 def _parts(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
     for key, value in tree.args.items():
-        yield from ((key, one) for one in _listed(value))
+        yield from ((key, one) for one in _expressions(value))
 
 
-def _listed(value: object) -> list[exp.Expr]:
+def _expressions(value: object) -> list[exp.Expr]:
     return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, exp.Expr)]
 
 
 def _columns_of_names(unpivot: exp.Expr) -> list[str]:
     into = unpivot.args.get("into")
-    written = [into.this] if into is not None else [one.this for one in _listed(unpivot.args.get("fields"))]
+    written = [into.this] if into is not None else [one.this for one in _expressions(unpivot.args.get("fields"))]
     return [one.name for one in written if isinstance(one, exp.Expr)]
 
 

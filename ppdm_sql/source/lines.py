@@ -97,7 +97,7 @@ def number_line(values: Sequence[object], info: ColumnInfo) -> Line:
     exact = [_decimal(value, info) for value in values]
     places = max((_places(number) for number in exact if number.is_finite()), default=0)
     grain = 1 if info.kind is Kind.INTEGER else 10
-    ticks = [_scaled(number, places) if number.is_finite() else None for number in exact]
+    ticks = [_scale(number, places) if number.is_finite() else None for number in exact]
     digits = len(str(max((abs(tick) for tick in ticks if tick is not None), default=0)))
     beyond = 10**digits  # stands for infinity: it is further than every number
     whole = [tick if tick is not None else (beyond if exact[i] > 0 else -beyond) for i, tick in enumerate(ticks)]
@@ -113,10 +113,10 @@ def _decimal(value: object, info: ColumnInfo) -> Decimal:
     return Decimal(value) if isinstance(value, int | Decimal) else Decimal(str(value))
 
 
-def _scaled(number: Decimal, places: int) -> int:
+def _scale(number: Decimal, places: int) -> int:
     """The number times 10**places, exactly: Decimal's own arithmetic rounds to 28 digits, and a HUGEINT has 39.
 
-    >>> _scaled(Decimal("-170141183460469231731687303715884105727.5"), 1)
+    >>> _scale(Decimal("-170141183460469231731687303715884105727.5"), 1)
     -1701411834604692317316873037158841057275
     """
     sign, digits, exponent = number.as_tuple()

@@ -207,7 +207,7 @@ def resolve(
     mistakes = [*_unusable(columns, shown, place)]
     missing: list[str] = []
 
-    def found(words: Sequence[Word]) -> tuple[str, ...]:
+    def find_columns(words: Sequence[Word]) -> tuple[str, ...]:
         names = []
         for word in words:
             name = match(word, by_name)
@@ -218,10 +218,11 @@ def resolve(
                 names.append(name)
         return tuple(names)
 
-    identifiers, quasi, sensitive = found(roles.identifiers), found(roles.quasi), found(roles.sensitive)
-    insensitive = found(roles.insensitive)
-    target = next(iter(found([roles.target] if roles.target else [])), None)
-    entity = next(iter(found([roles.entity] if roles.entity else [])), None)
+    identifiers, quasi = find_columns(roles.identifiers), find_columns(roles.quasi)
+    sensitive = find_columns(roles.sensitive)
+    insensitive = find_columns(roles.insensitive)
+    target = next(iter(find_columns([roles.target] if roles.target else [])), None)
+    entity = next(iter(find_columns([roles.entity] if roles.entity else [])), None)
     resolved = ((match(word, by_name), wanted) for word, wanted in roles.hierarchies.items())
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
     forms = {name: form for word, form in roles.forms.items() if (name := match(word, by_name)) is not None}
@@ -229,7 +230,7 @@ def resolve(
     if not mistakes:  # a misspelt role would leave its column without one: that is told already
         without = [name for name in by_name if name not in given]
         mistakes.extend(_without_role(without, shown, place))
-    mistakes.extend(_nested(by_name, given, identifiers, place))
+    mistakes.extend(_nested_type_mistakes(by_name, given, identifiers, place))
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
     if not mistakes:
         placed = {name: roles.places.get(word, place) for word in roles.forms if (name := match(word, by_name))}
@@ -277,7 +278,7 @@ def _unusable(columns: Sequence[ColumnInfo], shown: Sequence[str], place: Place 
             yield at(place, f"{which}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
 
 
-def _nested(
+def _nested_type_mistakes(
     by_name: Mapping[str, ColumnInfo], given: set[str | None], identifiers: tuple[str, ...], place: Place | None
 ) -> Iterator[Mistake]:
     for name, info in by_name.items():

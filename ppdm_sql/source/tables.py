@@ -74,7 +74,7 @@ def _on_the_way(engine: Engine, tree: exp.Expr, depth: int) -> Iterator[str]:
     for name in _named_relations(engine, tree):
         if depth == MOST_VIEWS:
             continue
-        yield engine.qualified(name)
+        yield engine.qualified_name(name)
         text = engine.query_behind(name)
         if text is not None:
             yield from _on_the_way(engine, parse_one(text, dialect=engine.dialect), depth + 1)
@@ -108,14 +108,14 @@ def cte_of(engine: Engine, table: exp.Table) -> exp.CTE | None:
     inside: exp.Expr = table
     around = table.parent
     while around is not None:
-        found = _defined(engine, table, around, inside)
+        found = _definition(engine, table, around, inside)
         if found is not None:
             return found
         inside, around = around, around.parent
     return None
 
 
-def _defined(engine: Engine, table: exp.Table, around: exp.Expr, inside: exp.Expr) -> exp.CTE | None:
+def _definition(engine: Engine, table: exp.Table, around: exp.Expr, inside: exp.Expr) -> exp.CTE | None:
     if isinstance(around, exp.With):
         visible = around.expressions[: inside.index] if inside.index is not None else []
         if around.args.get("recursive"):
@@ -156,7 +156,7 @@ def _behind(engine: Engine, name: Name, depth: int) -> Iterator[str]:
         raise _Unseen("views of views without an end")
     text = engine.query_behind(name)
     if text is None:
-        yield from engine.family([engine.qualified(name)], ancestors=False)
+        yield from engine.family([engine.qualified_name(name)], ancestors=False)
         return
     tree = parse_one(text, dialect=engine.dialect)
     read = list(read_tables(engine, tree))

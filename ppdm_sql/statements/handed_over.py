@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from ppdm_sql.statements.steps import pieced
+from ppdm_sql.statements.steps import concatenation
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # what a reader cannot see, or not as it is
 _LINE_BREAKS = frozenset({"Cc", "Cs", "Zl", "Zp"})
@@ -32,7 +32,7 @@ def has_control(text: str) -> bool:
     return any(unicodedata.category(one) in _LINE_BREAKS or one in _TURNS for one in text)
 
 
-def escaped(character: str) -> str:
+def escape_character(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
@@ -44,7 +44,9 @@ def comment(lines: Iterable[str]) -> str:
     -- k = 5 on ill\x0a.shell ls
     -- a\u202eb
     """
-    return "\n".join("-- " + "".join(escaped(one) if is_hidden(one) else one for one in line) for line in lines)
+    return "\n".join(
+        "-- " + "".join(escape_character(one) if is_hidden(one) else one for one in line) for line in lines
+    )
 
 
 def statement_text(tree: exp.Expr, dialect: str = "duckdb") -> str:
@@ -74,4 +76,4 @@ def _pieces(text: str) -> exp.Paren:
         parts.append(exp.Anonymous(this="CHR", expressions=[exp.Literal.number(ord(one))]))
         seen = ""
     parts += [exp.Literal.string(seen)] if seen else []
-    return exp.Paren(this=pieced(parts))
+    return exp.Paren(this=concatenation(parts))

@@ -31,8 +31,8 @@ def statement(
     SELECT "a", "b c", COUNT(*) AS ppdm_size FROM "t" GROUP BY "a", "b c" HAVING COUNT(*) < $k
     """
     if not relations and not columns:
-        return _parsed(name)
-    return bind(_parsed(name), relations, columns)
+        return _parse(name)
+    return bind(_parse(name), relations, columns)
 
 
 def bind(
@@ -70,7 +70,7 @@ def _replace_relation(table: exp.Table, real: exp.Expr) -> None:
     table.replace(replacement)
 
 
-def _parsed(name: str) -> exp.Query:
+def _parse(name: str) -> exp.Query:
     return parse_statement(resources.sql_text(name))
 
 

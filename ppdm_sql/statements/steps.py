@@ -73,15 +73,15 @@ class Steps:
         return query.from_(rows, copy=False)
 
 
-def pieced(texts: Sequence[exp.Expr]) -> exp.Expr:
+def concatenation(texts: Sequence[exp.Expr]) -> exp.Expr:
     """Texts one after the other; halved and halved again, since a thousand in a row are a nest of a thousand.
 
-    >>> pieced([exp.Literal.string(letter) for letter in "abcd"]).sql()
+    >>> concatenation([exp.Literal.string(letter) for letter in "abcd"]).sql()
     "('a' || 'b') || ('c' || 'd')"
     """
     if len(texts) == 1:
         return texts[0]
-    halves = pieced(texts[: len(texts) // 2]), pieced(texts[len(texts) // 2 :])
+    halves = concatenation(texts[: len(texts) // 2]), concatenation(texts[len(texts) // 2 :])
     first, second = (exp.Paren(this=half) if isinstance(half, exp.DPipe) else half for half in halves)
     return exp.DPipe(this=first, expression=second)
 

@@ -27,10 +27,10 @@ from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, aliased, lacks
-from ppdm_sql.statements.steps import Part, Steps, pieced
+from ppdm_sql.statements.steps import Part, Steps, concatenation
 from ppdm_sql.trees.audit_groups import AND, CLASS_FOLLOWS, STOPS, Group, class_number, smallest_groups
-from ppdm_sql.trees.comparing import compared
-from ppdm_sql.trees.expression import bound, branch_conditions
+from ppdm_sql.trees.comparing import comparable_value
+from ppdm_sql.trees.expression import bind, branch_conditions
 from ppdm_sql.trees.tree import Tree
 
 SPAN, CLASS, ENTITY = "ppdm_span", "ppdm_class", "ppdm_entity"
@@ -72,9 +72,9 @@ def audit(
     """
     there = {info.name: info for info in engine.columns(relation)}
     fitting = [
-        bound(engine, _renamed(tree, there), relation) for tree in ([trees] if isinstance(trees, Tree) else trees)
+        bind(engine, _rename_columns(tree, there), relation) for tree in ([trees] if isinstance(trees, Tree) else trees)
     ]
-    known, not_asked = _known(public, fitting, there, relation)
+    known, not_asked = _known_columns(public, fitting, there, relation)
     targets = {tree.target.name for tree in fitting}
     class_is_public = class_is_public or not targets.isdisjoint(not_asked)
     if class_is_public and len(targets) > 1:
@@ -89,20 +89,20 @@ def audit(
     return replace(_audit(found, known, class_is_public, k), not_asked=asked_for, groups=told)
 
 
-def _renamed(tree: Tree, there: Mapping[str, ColumnInfo]) -> Tree:
+def _rename_columns(tree: Tree, there: Mapping[str, ColumnInfo]) -> Tree:
     """The tree with its columns named as the table writes them."""
     attributes = tuple(replace(one, name=match(Word(one.name), there) or one.name) for one in tree.attributes)
     target = replace(tree.target, name=match(Word(tree.target.name), there) or tree.target.name)
     return replace(tree, attributes=attributes, target=target)
 
 
-def _known(
+def _known_columns(
     public: Collection[str] | None, trees: Sequence[Tree], there: Mapping[str, ColumnInfo], relation: Name
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns that the attacker knows and a tree may ask for, and those of the table that no tree looks at."""
     names = {attribute.name: attribute for tree in trees for attribute in tree.attributes}
     if public is None:
-        used = {tree.attributes[number].name for tree in trees for number in tree.used()}
+        used = {tree.attributes[number].name for tree in trees for number in tree.used_attributes()}
         return tuple(name for name in names if name in used), ()
     known, others, unknown = [], [], []
     for name in public:
@@ -146,7 +146,7 @@ def stored_spans(
     nobody = exp.Literal.number(-1)
     numbered = class_number(engine, trees[0], relation, "r") if named and not trees[0].is_regression else nobody
     picked: list[exp.Expr] = [
-        aliased(pieced(written), SPAN),
+        aliased(concatenation(written), SPAN),
         aliased(target if told is None else exp.cast(canonical(engine, there[told], "r"), "TEXT"), CLASS),
         aliased(_person(engine, entity, there, relation), ENTITY),
         aliased(exp.cast(exp.Literal.number(int(entity is not None)), "INT"), "ppdm_has_entity"),
@@ -182,11 +182,11 @@ def span_expression(engine: Engine, tree: Tree, public: Collection[str], steps: 
             continue
         attribute = tree.attributes[node.split.attribute]
         if attribute.name not in public:
-            written[node.number] = steps.around(pieced([part.expression for part in told]), told)
+            written[node.number] = steps.around(concatenation([part.expression for part in told]), told)
             continue
-        conditions = branch_conditions(tree, node, compared(engine, attribute, steps.table))
+        conditions = branch_conditions(tree, node, comparable_value(engine, attribute, steps.table))
         ifs = [
-            exp.If(this=condition, true=pieced(_answer(branch, part)))
+            exp.If(this=condition, true=concatenation(_answer(branch, part)))
             for branch, (condition, part) in enumerate(zip(conditions, below, strict=True))
             if condition is not None
         ]

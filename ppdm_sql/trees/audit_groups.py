@@ -17,7 +17,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.comparing import category, compared, unknown
+from ppdm_sql.trees.comparing import category, comparable_value, unknown
 from ppdm_sql.trees.expression import fitted_attributes
 from ppdm_sql.trees.show import premises, value_text, visible
 from ppdm_sql.trees.tree import Groups, Node, Tree, Value
@@ -47,7 +47,7 @@ class Group:
 def class_number(engine: Engine, tree: Tree, relation: Name, table: str) -> exp.Expr:
     """Which of the model's classes a row is of, counted from 0; -1: none that it names."""
     (target,) = fitted_attributes([tree.target], [0], engine.columns(relation), str(relation))
-    value = compared(engine, target, table)
+    value = comparable_value(engine, target, table)
     ifs = []
     for number, named in enumerate(tree.classes):
         written = category(target, named) if named is not None else None

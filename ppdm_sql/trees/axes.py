@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.comparing import WORDS, below, category, compared, key, position, unknown
+from ppdm_sql.trees.comparing import WORDS, below, category, comparable_value, key, position, unknown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Split, Tree, Value
 
 NULL = -1  # the code of NULL; a value that no node names has the code behind the last
@@ -98,12 +98,12 @@ def _name_values(axis: Axis, split: Groups) -> None:
             axis.values.append(value)
 
 
-def coded(engine: Engine, query: exp.Select, axes: Axes, source: str) -> exp.Select:
+def add_codes(engine: Engine, query: exp.Select, axes: Axes, source: str) -> exp.Select:
     """The query with the codes of every row of its relation, which has the alias `source`."""
     for axis in axes.values():
-        value = compared(engine, axis.attribute, source)
+        value = comparable_value(engine, axis.attribute, source)
         if axis.cuts:
-            code = _reached(axis, value)
+            code = _count_reached(axis, value)
         elif _is_spelt_out(axis):
             code = _spelt_out(axis, value)
         else:
@@ -118,7 +118,7 @@ def coded(engine: Engine, query: exp.Select, axes: Axes, source: str) -> exp.Sel
     return query
 
 
-def _reached(axis: Axis, value: exp.Expr) -> exp.Expr:
+def _count_reached(axis: Axis, value: exp.Expr) -> exp.Expr:
     """How many thresholds the value has reached: halved at each step, so that 1,000 of them take ten questions."""
 
     def between(low: int, high: int) -> exp.Expr:

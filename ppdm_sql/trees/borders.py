@@ -91,7 +91,7 @@ class Borders:
         return values_at(self.engine, self.attribute, self.lookup, places)
 
     @cached_property
-    def known(self) -> int:
+    def known_values(self) -> int:
         """Values that borders can lie between: NaN comes last, and no number lies between it and infinity."""
         if self.attribute.kind is not Kind.FLOAT or not len(self.rows):
             return len(self.rows)
@@ -104,7 +104,7 @@ class Borders:
         Near an end of the column the gap is narrower: enough rows must lie beyond it as well, or the roundest number
         could lie beyond all of them but one and tell an extreme.
         """
-        reached = self._reached
+        reached = self._rows_before
         low = int(np.searchsorted(reached, reached[place] - self.least, side="right")) - 1
         high = int(np.searchsorted(reached, reached[place] + self.least, side="left")) - 1
         first, last = self._ends
@@ -114,19 +114,19 @@ class Borders:
     @cached_property
     def _ends(self) -> tuple[int, int]:
         """The least value that enough rows do not exceed, and the greatest that as many reach."""
-        reached = self._reached[: self.known + 1]
+        reached = self._rows_before[: self.known_values + 1]
         first = int(np.searchsorted(reached, self.least)) - 1
         last = int(np.searchsorted(reached, reached[-1] - self.least, side="right")) - 1
         return first, last
 
     @cached_property
-    def _reached(self) -> Ints:
+    def _rows_before(self) -> Ints:
         return np.concatenate([[0], np.cumsum(self.rows)])
 
     def _apart(self, found: Sequence[At], least: int) -> tuple[At, ...]:
         """The borders that leave no part with fewer rows than are needed."""
         kept: list[At] = []
-        last, reached = 0, self._reached
+        last, reached = 0, self._rows_before
         for place, at in sorted(zip(self.places(found).tolist(), found, strict=True), key=lambda pair: pair[0]):
             rows = int(reached[place] - last)
             if min(rows, int(reached[-1] - reached[place])) >= least:

@@ -142,7 +142,7 @@ def _cuts(attribute: int, coded: CodedAttribute, tally: Tally, nodes: Nodes, rul
     least = rules.least_of_cut(rules.rows(nodes.totals))[segment]
     fine = (rules.rows(lower) >= least) & (rules.rows(upper) >= least)
     if veto is not None:
-        fine &= _allowed(veto, attribute, nodes, segment, tally.code[place], lower, upper, fine)
+        fine &= _allowed_cuts(veto, attribute, nodes, segment, tally.code[place], lower, upper, fine)
     score = np.where(fine, gain, NONE)
     chosen = first_best(segment, score, rules.tolerance(nodes.totals), number)
     total, information = _of_chosen(chosen, score, number), np.zeros(number)
@@ -168,7 +168,7 @@ def _cuts(attribute: int, coded: CodedAttribute, tally: Tally, nodes: Nodes, rul
     return Best(total, information, winner)
 
 
-def _allowed(
+def _allowed_cuts(
     veto: Veto, attribute: int, nodes: Nodes, segment: Ints, codes: Ints, lower: Ints, upper: Ints, fine: Flags
 ) -> Flags:
     allowed = np.zeros(len(fine), dtype=bool)

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, SourceChanged
-from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recode
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
@@ -182,13 +182,13 @@ def _with_classes(
     classes = tuple(plain(values[place]) for place in sorted(values))
     if not kept.all():
         codes = np.where(kept, np.cumsum(kept) - 1, -1)
-        lookup = recoded(engine, lookup, codes.tolist())
+        lookup = recode(engine, lookup, codes.tolist())
     packs = make_packs([one.size for one in coded], len(classes) * (1 if aside is None else aside.size))
     response: exp.Expr = column(CODE, "y")
     if aside is not None:
         response = _times_plus(column(aside.name, "r"), len(classes), response)
     used = int(rows[kept].sum())
-    query, code = _joined(engine, relation, coded)
+    query, code = _join_lookups(engine, relation, coded)
     query = query.join(
         lookup.table.table("y"),
         on=exp.EQ(this=column(VALUE, "y"), expression=canonical(engine, target, "r")),
@@ -197,7 +197,7 @@ def _with_classes(
     if not kept.all():
         query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
     for pack in packs:
-        query = query.select(aliased(_packed(engine, pack, code, response), pack.name), copy=False)
+        query = query.select(aliased(_pack_codes(engine, pack, code, response), pack.name), copy=False)
     slot_type = engine.code_type(most_slots or max(min(most_nodes, used) + 2, 1 << 9))
     table = _write(engine, query, used, slot_type)
     return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)
@@ -214,10 +214,10 @@ def _with_response(
 ) -> Training:
     low, scale, number = _grid(engine, relation, target, known)
     packs = make_packs([one.size for one in coded], 1)
-    query, code = _joined(engine, relation, coded)
+    query, code = _join_lookups(engine, relation, coded)
     query = query.where(exp.Not(this=exp.Is(this=column(target.name, "r"), expression=exp.Null())))
     for pack in packs:
-        query = query.select(aliased(_packed(engine, pack, code, None), pack.name), copy=False)
+        query = query.select(aliased(_pack_codes(engine, pack, code, None), pack.name), copy=False)
     query = query.select(aliased(exp.cast(number, "INT"), RESPONSE))
     slot_type = engine.code_type(max(min(most_nodes, known) + 2, 1 << 9))
     table = _write(engine, query, known, slot_type)
@@ -290,7 +290,7 @@ def make_packs(sizes: Sequence[int], classes: int) -> tuple[Pack, ...]:
     )
 
 
-def _joined(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> tuple[exp.Select, list[exp.Expr]]:
+def _join_lookups(engine: Engine, relation: Name, coded: Sequence[CodedAttribute]) -> tuple[exp.Select, list[exp.Expr]]:
     """The source joined to every look-up table; an inner join where there is no NULL, because it is quicker."""
     only_null = [one.size == 0 or (one.size == 1 and one.null is not None) for one in coded]
     joins = [_join(engine, one) for one, skipped in zip(coded, only_null, strict=True) if not skipped]
@@ -307,7 +307,7 @@ def _join(engine: Engine, one: CodedAttribute) -> Join:
     return Join(table, VALUE, value, lambda alias: code_of(lookup, alias, "r"), kind)
 
 
-def _packed(engine: Engine, pack: Pack, codes: Sequence[exp.Expr], response: exp.Expr | None) -> exp.Expr:
+def _pack_codes(engine: Engine, pack: Pack, codes: Sequence[exp.Expr], response: exp.Expr | None) -> exp.Expr:
     wide = "BIGINT" if pack.cells > 1 << 30 else "INT"
     total: exp.Expr | None = None
     for member, size in zip(pack.members, pack.sizes, strict=True):

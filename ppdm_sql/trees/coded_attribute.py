@@ -9,7 +9,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, make_lookup, recode
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.trees.borders import At, Borders, even_places, values_at
 from ppdm_sql.trees.criteria import Flags, Ints
@@ -50,9 +50,9 @@ def coded_attribute(
     attribute = attribute_of(info, ordered=ordered)
     lookup = make_lookup(engine, relation, info)
     if attribute.ordered and cut.pinned > 1:
-        return _bordered(engine, attribute, lookup, cut)
+        return _code_between_borders(engine, attribute, lookup, cut)
     if attribute.ordered:
-        return _ordered(engine, attribute, lookup, cut.limit)
+        return _code_ordered(engine, attribute, lookup, cut.limit)
     return _categories(engine, attribute, lookup, rare)
 
 
@@ -61,7 +61,7 @@ def rows_of(engine: Engine, lookup: Lookup) -> Ints:
     return engine.arrays(query)[ROWS].astype(np.int64)
 
 
-def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, bins: int | None) -> CodedAttribute:
+def _code_ordered(engine: Engine, attribute: Attribute, lookup: Lookup, bins: int | None) -> CodedAttribute:
     known = lookup.size - (lookup.null_code is not None)
     gaps = np.ones(known, dtype=bool)
     if attribute.kind is Kind.FLOAT and known > 1 and _ends_in_infinity_and_nan(engine, lookup, known):
@@ -70,24 +70,24 @@ def _ordered(engine: Engine, attribute: Attribute, lookup: Lookup, bins: int | N
     if bins is None or known <= bins:
         return CodedAttribute(attribute, lookup, lookup.size, lookup.null_code, None, places, places, gaps)
     bin_of = equal_bins(rows_of(engine, lookup), bins)
-    return _binned(engine, attribute, lookup, bin_of, gaps)
+    return _code_bins(engine, attribute, lookup, bin_of, gaps)
 
 
-def _bordered(engine: Engine, attribute: Attribute, lookup: Lookup, cut: Cutting) -> CodedAttribute:
+def _code_between_borders(engine: Engine, attribute: Attribute, lookup: Lookup, cut: Cutting) -> CodedAttribute:
     """Codes between borders that can be published; fewer than two where the rows are too few for a border."""
     borders = Borders(engine, attribute, lookup, rows_of(engine, lookup), cut.pinned)
-    cuts = borders.around(even_places(borders.rows[: borders.known], cut.bins))
+    cuts = borders.around(even_places(borders.rows[: borders.known_values], cut.bins))
     values = np.arange(len(borders.rows))
     bin_of = np.searchsorted(borders.places(cuts), values, side="right")
-    coded = _binned(engine, attribute, lookup, bin_of, np.ones(len(values), dtype=bool))
+    coded = _code_bins(engine, attribute, lookup, bin_of, np.ones(len(values), dtype=bool))
     return replace(coded, cuts=cuts)
 
 
-def _binned(engine: Engine, attribute: Attribute, lookup: Lookup, bin_of: Ints, gaps: Flags) -> CodedAttribute:
+def _code_bins(engine: Engine, attribute: Attribute, lookup: Lookup, bin_of: Ints, gaps: Flags) -> CodedAttribute:
     first = np.flatnonzero(np.diff(bin_of, prepend=-1))
     last = np.append(first[1:] - 1, len(bin_of) - 1)
     null = len(first) if lookup.null_code is not None else None
-    moved = recoded(engine, lookup, bin_of.tolist())
+    moved = recode(engine, lookup, bin_of.tolist())
     # the first look-up stays: it knows the values at the borders of the bins
     binned = Binned(moved.column, lookup.table, len(first) + (null is not None), null, moved.table)
     return CodedAttribute(attribute, binned, binned.size, null, None, first, last, gaps[last])
@@ -129,6 +129,6 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rare: int)
     named = int(common.sum())
     codes = np.where(common, np.cumsum(common) - 1, named)
     null = None if lookup.null_code is None else named + 1
-    moved = recoded(engine, lookup, codes.tolist())
+    moved = recode(engine, lookup, codes.tolist())
     both = Binned(lookup.column, lookup.table, named + 1 + (null is not None), null, moved.table)
     return CodedAttribute(attribute, both, both.size, null, named, places[common], places[common], none[common])

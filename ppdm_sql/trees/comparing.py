@@ -47,7 +47,7 @@ _MOMENT = re.compile(
 # -- SQL ---------------------------------------------------------------------------------------------------------
 
 
-def compared(engine: Engine, attribute: Attribute, table: str | None = None) -> exp.Expr:
+def comparable_value(engine: Engine, attribute: Attribute, table: str | None = None) -> exp.Expr:
     """The column as it is compared: text by its bytes, a moment of a type that is not known in UTC."""
     plain = column(attribute.name, table)
     if attribute.unbound and attribute.kind in MOMENTS:
@@ -61,7 +61,7 @@ def below(attribute: Attribute, at: Decimal | str, value: exp.Expr) -> exp.Expr:
         return exp.or_(*(exp.LT(this=value.copy(), expression=one) for one in _limits(at)), copy=False)
     limit = threshold(attribute, at)
     if isinstance(limit, bool):
-        return known(value) if limit else exp.false()
+        return is_known(value) if limit else exp.false()
     return exp.LT(this=value.copy(), expression=limit)
 
 
@@ -71,7 +71,7 @@ def from_on(attribute: Attribute, at: Decimal | str, value: exp.Expr) -> exp.Exp
         return exp.and_(*(exp.GTE(this=value.copy(), expression=one) for one in _limits(at)), copy=False)
     limit = threshold(attribute, at)
     if isinstance(limit, bool):
-        return exp.false() if limit else known(value)
+        return exp.false() if limit else is_known(value)
     return exp.GTE(this=value.copy(), expression=limit)
 
 
@@ -108,7 +108,7 @@ def _without_zeros(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def known(value: exp.Expr) -> exp.Expr:
+def is_known(value: exp.Expr) -> exp.Expr:
     return exp.Not(this=unknown(value))
 
 

@@ -56,11 +56,11 @@ class Counter:
 
         first: only slots from here on are counted, rows and slots are theirs, and the tallies number them from 0.
         """
-        for pack, found in self._fetched(table, rows, slots, first):
+        for pack, found in self._fetch_packs(table, rows, slots, first):
             for member in pack.members:
                 yield member, _marginal(self.training, pack, member, found, slots)
 
-    def _fetched(self, table: Name, rows: int, slots: int, first: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
+    def _fetch_packs(self, table: Name, rows: int, slots: int, first: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
         packs = self.training.packs
         # A planner that knows how few groups there can be counts in an array; one that would be mostly empty
         # costs more than hashing, so the range is hidden from it then.
@@ -72,16 +72,16 @@ class Counter:
             queries = self._queries(table, sparse, some=first > 0, apart=apart)
         if apart:
             for pack, query in zip(packs, queries, strict=True):
-                yield pack, self._counted(query, first)
+                yield pack, self._fetch_counts(query, first)
             return
-        found = self._counted(queries[0], first)
+        found = self._fetch_counts(queries[0], first)
         order = np.argsort(found["ppdm_pack"], kind="stable")
         ends = np.searchsorted(found["ppdm_pack"][order], np.arange(len(packs) + 1))
         for number, pack in enumerate(packs):
             here = order[ends[number] : ends[number + 1]]
             yield pack, {name: values[here] for name, values in found.items()}
 
-    def _counted(self, query: exp.Query, first: int) -> dict[str, Ints]:
+    def _fetch_counts(self, query: exp.Query, first: int) -> dict[str, Ints]:
         arrays = self.engine.arrays(query, first=first)
         found = {name: np.asarray(values).astype(np.int64) for name, values in arrays.items()}
         found["ppdm_s"] -= first
@@ -157,7 +157,7 @@ def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints
         return _moments(found, code, size, slots)
     classes = pack.classes
     cell = (found["ppdm_s"] * size + code) * classes + key % classes
-    summed, cells = _summed(cell, found["ppdm_n"], slots * size * classes)
+    summed, cells = _sum_cells(cell, found["ppdm_n"], slots * size * classes)
     pair, place = _starts(cells // classes)
     counts = np.zeros((len(pair), classes), dtype=np.int64)
     counts[place, cells % classes] = summed
@@ -174,7 +174,7 @@ def _moments(found: dict[str, Ints], code: Ints, size: int, slots: int) -> Tally
     return Tally(pair // size, pair % size, counts)
 
 
-def _summed(cell: Ints, rows: Ints, cells: int) -> tuple[Ints, Ints]:
+def _sum_cells(cell: Ints, rows: Ints, cells: int) -> tuple[Ints, Ints]:
     """Rows per cell that has any, and these cells in rising order."""
     if cells <= min(_DENSE, max(1 << 12, 8 * len(cell))):
         dense = np.bincount(cell, weights=rows, minlength=0)  # exact: far below 2^53 rows

@@ -59,14 +59,14 @@ def _laid_out(value: Any, indent: str = "") -> str:
     """JSON with an object's entries, and a list's objects, on lines of their own, three levels deep."""
     inner = indent + "  "
     if isinstance(value, dict) and value and len(indent) < 4:
-        entries = [f"{inner}{_dumped(key)}: {_laid_out(item, inner)}" for key, item in value.items()]
+        entries = [f"{inner}{_dump(key)}: {_laid_out(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(entries) + f"\n{indent}}}"
     if isinstance(value, list) and value and isinstance(value[0], dict) and len(indent) < 6:
-        return "[\n" + ",\n".join(inner + _dumped(item) for item in value) + f"\n{indent}]"
-    return _dumped(value)
+        return "[\n" + ",\n".join(inner + _dump(item) for item in value) + f"\n{indent}]"
+    return _dump(value)
 
 
-def _dumped(value: Any) -> str:
+def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
@@ -160,11 +160,11 @@ def figure(value: Any, where: str) -> float:
 # -- values of the data ----------------------------------------------------------------------------------------------
 
 
-def typed(value: Value) -> Any:
+def typed_value(value: Value) -> Any:
     """A value so that no reader of JSON can round it: numbers are texts under the name of their type.
 
-    >>> typed("x"), typed(None), typed(True), typed(5), typed(Decimal("1.50")), typed(0.1)
-    ('x', None, True, {'integer': '5'}, {'decimal': '1.50'}, {'float': '0.1'})
+    >>> [typed_value(value) for value in ("x", None, True, 5, Decimal("1.50"), 0.1)]
+    ['x', None, True, {'integer': '5'}, {'decimal': '1.50'}, {'float': '0.1'}]
     """
     if value is None or isinstance(value, str | bool):
         return value
@@ -172,8 +172,8 @@ def typed(value: Value) -> Any:
     return {name: repr(value) if isinstance(value, float) else str(value)}
 
 
-def untyped(value: Any, where: str) -> Value:
-    """The value that `typed` wrote."""
+def read_typed_value(value: Any, where: str) -> Value:
+    """The value that `typed_value` wrote."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

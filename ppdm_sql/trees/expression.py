@@ -19,7 +19,17 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, identifier, lacks
-from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, WORDS, below, category, compared, from_on, known, unknown
+from ppdm_sql.trees.comparing import (
+    MOMENTS,
+    NUMBERS,
+    WORDS,
+    below,
+    category,
+    comparable_value,
+    from_on,
+    is_known,
+    unknown,
+)
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value, attribute_of
 
 NODE, CLASS, SHARE, MEAN = "ppdm_node", "ppdm_class", "ppdm_share", "ppdm_mean"
@@ -56,16 +66,16 @@ def open_expression(engine: Engine, tree: Tree) -> exp.Expr:
 
 
 def unbound(engine: Engine, tree: Tree) -> Tree:
-    """The tree for columns whose types are not known, as `bound` is for those of a relation."""
+    """The tree for columns whose types are not known, as `bind` is for those of a relation."""
 
-    def loosened(attribute: Attribute) -> Attribute:
+    def loosen(attribute: Attribute) -> Attribute:
         if attribute.kind in NUMBERS:
             return replace(attribute, unbound=True)
         if attribute.kind in MOMENTS and engine.reads_any_moment:
             return replace(attribute, kind=Kind.TIMESTAMP, zoned=False, unbound=True)
         return attribute
 
-    return replace(tree, attributes=tuple(map(loosened, tree.attributes)))
+    return replace(tree, attributes=tuple(map(loosen, tree.attributes)))
 
 
 def answer(tree: Tree, node: Node) -> exp.Expr:
@@ -88,13 +98,13 @@ def _expression(engine: Engine, tree: Tree, table: str | None, answer_of: Answer
         if node.split is None:
             parts[node.number] = _Part([], answer_of(node))
             continue
-        value = compared(engine, tree.attributes[node.split.attribute], table)
+        value = comparable_value(engine, tree.attributes[node.split.attribute], table)
         children = [parts.pop(number) for number in node.children]
-        parts[node.number] = _joined(tree, node, value, children, answer_of)
+        parts[node.number] = _case_part(tree, node, value, children, answer_of)
     return parts[0].expression()
 
 
-def _joined(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], answer_of: Answer) -> _Part:
+def _case_part(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], answer_of: Answer) -> _Part:
     """The CASE of a node: the rows that stop, the branches with their conditions, and the branch that goes on."""
     split = node.split
     assert split is not None
@@ -106,7 +116,7 @@ def _joined(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], 
     deepest = max(range(len(children)), key=lambda branch: children[branch].nested)
     if rest != deepest and children[deepest].nested + 1 > _MOST_NESTED:
         rest = deepest
-    named = _named(tree.attributes[split.attribute], split, value)
+    named = _branch_conditions(tree.attributes[split.attribute], split, value)
     ifs = [exp.If(this=found, true=answer_of(node)) for found in _stopping(named, split, value, rest)]
     nested = 0
     for branch, child in enumerate(children):
@@ -120,7 +130,7 @@ def _joined(tree: Tree, node: Node, value: exp.Expr, children: Sequence[_Part], 
     return _Part([*ifs, *going_on.ifs], going_on.default, max(nested, going_on.nested))
 
 
-def _named(attribute: Attribute, split: Split, value: exp.Expr) -> list[exp.Expr | None]:
+def _branch_conditions(attribute: Attribute, split: Split, value: exp.Expr) -> list[exp.Expr | None]:
     """Per branch the rows it names; None: it names none."""
     if isinstance(split, Groups):
         return [_one_of(attribute, group, value) for group in split.groups]
@@ -168,14 +178,14 @@ def _condition(named: Sequence[exp.Expr | None], split: Split, value: exp.Expr, 
 def branch_conditions(tree: Tree, node: Node, value: exp.Expr) -> list[exp.Expr | None]:
     """Per branch of a node the condition that a row takes it; None: no row does."""
     assert node.split is not None
-    named = _named(tree.attributes[node.split.attribute], node.split, value)
+    named = _branch_conditions(tree.attributes[node.split.attribute], node.split, value)
     return [_condition(named, node.split, value, branch) for branch in range(len(node.children))]
 
 
 def _none_of(named: Sequence[exp.Expr | None], value: exp.Expr) -> exp.Expr:
     """Values that none of the conditions takes; unknown, or false, for NULL."""
     taken = [found.copy() for found in named if found is not None]
-    return exp.Not(this=exp.Paren(this=exp.or_(*taken, copy=False))) if taken else known(value)
+    return exp.Not(this=exp.Paren(this=exp.or_(*taken, copy=False))) if taken else is_known(value)
 
 
 def _stopping(named: Sequence[exp.Expr | None], split: Split, value: exp.Expr, rest: int | None) -> list[exp.Expr]:
@@ -193,13 +203,13 @@ def _stopping(named: Sequence[exp.Expr | None], split: Split, value: exp.Expr, r
 # -- statements ------------------------------------------------------------------------------------------------------
 
 
-def bound(engine: Engine, tree: Tree, relation: Name) -> Tree:
+def bind(engine: Engine, tree: Tree, relation: Name) -> Tree:
     """The tree for the columns of a relation: compared as their types ask; refuses what does not fit."""
     return bound_to(tree, engine.columns(relation), str(relation))
 
 
 def bound_to(tree: Tree, columns: Sequence[ColumnInfo], relation: str) -> Tree:
-    return replace(tree, attributes=fitted_attributes(tree.attributes, tree.used(), columns, relation))
+    return replace(tree, attributes=fitted_attributes(tree.attributes, tree.used_attributes(), columns, relation))
 
 
 def fitted_attributes(
@@ -214,12 +224,12 @@ def fitted_attributes(
     if missing:
         raise PolicyError(f"{lacks(relation)} {', '.join(missing)}, which the model asks for")
     return tuple(
-        _fitted(attribute, there[attribute.name]) if number in asked else attribute
+        _fit(attribute, there[attribute.name]) if number in asked else attribute
         for number, attribute in enumerate(attributes)
     )
 
 
-def _fitted(attribute: Attribute, info: ColumnInfo) -> Attribute:
+def _fit(attribute: Attribute, info: ColumnInfo) -> Attribute:
     alike = next((kinds for kinds in (NUMBERS, WORDS) if attribute.kind in kinds), (attribute.kind,))
     if info.kind not in alike:
         asked, found = attribute.kind.value, info.declared.partition("(")[0]
@@ -244,7 +254,7 @@ def kept_columns(engine: Engine, relation: Name, keep: Sequence[str]) -> list[st
 def predict_select(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> exp.Select:
     """The kept columns of every row, its node, and what the node says: one statement that needs nothing but itself."""
     names = kept_columns(engine, relation, keep)
-    fitting = bound(engine, tree, relation)
+    fitting = bind(engine, tree, relation)
     inner = exp.Select(expressions=[column(name, "r") for name in names]).from_(relation.table("r"))
     inner = inner.select(aliased(node_expression(engine, fitting, "r"), NODE), copy=False)
     told = answer_names(tree)
@@ -274,7 +284,7 @@ def _answers(tree: Tree, alias: str) -> exp.Expr:
 
 def create_predict_macro(engine: Engine, name: str, tree: Tree, *, replace_it: bool = False) -> list[str]:
     """A macro predict_<name>(column, ...) that gives the class; returns the columns in the order it takes them."""
-    taken = [tree.attributes[number].name for number in tree.used()]
+    taken = [tree.attributes[number].name for number in tree.used_attributes()]
     create_macro(engine, name, taken, open_expression(engine, tree), replace_it=replace_it)
     return taken
 

@@ -16,7 +16,7 @@ def follow(tree: Tree, row: Row) -> int:
     return follower(tree)(row)
 
 
-def predicted(tree: Tree, row: Row) -> Value:
+def prediction(tree: Tree, row: Row) -> Value:
     """What a row is taken to be."""
     return tree.prediction(tree.nodes[follow(tree, row)])
 

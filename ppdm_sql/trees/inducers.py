@@ -63,7 +63,7 @@ class Settings:
     exact_midpoints: Annotated[bool, Switch()] = False
     rare: Annotated[int, Whole(1, 10**12)] = RARE
 
-    def told(self) -> dict[str, str | int | float | bool]:
+    def as_record(self) -> dict[str, str | int | float | bool]:
         """What was set, for the model's record."""
         return {
             field.name: value
@@ -146,7 +146,7 @@ def induce(
     elif chosen.prune and chosen.inducer in ("cart", "regression"):
         weakest_link(nodes, chosen.complexity, regression=regression)
     declared = {info.name: info.declared for info in attributes}
-    tree = _decoded(engine, training, nodes, chosen, declared)
+    tree = _decode(engine, training, nodes, chosen, declared)
     return Induced(tree, training.rows, training.left_out)
 
 
@@ -203,7 +203,7 @@ def root_of(engine: Engine, training: Training) -> Ints:
 # -- from codes back to values ---------------------------------------------------------------------------
 
 
-def _decoded(
+def _decode(
     engine: Engine, training: Training, grown: list[Grown], chosen: Settings, declared: Mapping[str, str]
 ) -> Tree:
     """The tree over values, its nodes numbered from the top."""
@@ -231,7 +231,7 @@ def _decoded(
         for node in order
     )
     attributes = tuple(one.attribute for one in training.attributes)
-    return Tree(attributes, training.target, training.classes, nodes, chosen.inducer, chosen.told())
+    return Tree(attributes, training.target, training.classes, nodes, chosen.inducer, chosen.as_record())
 
 
 def _reading_order(grown: list[Grown]) -> list[Grown]:

@@ -54,7 +54,7 @@ class Moves:
         self._next += len(targets)
 
     @property
-    def used(self) -> list[int]:
+    def used_attributes(self) -> list[int]:
         return sorted(set(self.left[_ATTRIBUTE]) - {_STAYS})
 
     @property
@@ -99,7 +99,7 @@ def _is_left() -> exp.Expr:
 
 def _is_at(training: Training, moves: Moves) -> exp.Expr:
     """Whether a place is the row's: one branch per attribute, not per slot."""
-    steps = [exp.If(this=exp.Literal.number(number), true=_step(training, number)) for number in moves.used]
+    steps = [exp.If(this=exp.Literal.number(number), true=_step(training, number)) for number in moves.used_attributes]
     step: exp.Expr = exp.Literal.number(0)
     if steps:
         step = exp.Paren(this=exp.Case(this=column(_ATTRIBUTE, "s"), ifs=steps, default=step))
@@ -117,17 +117,17 @@ def _step(training: Training, number: int) -> exp.Expr:
 def _tables(engine: Engine, moves: Moves) -> tuple[exp.Expr, exp.Expr, dict[str, list[int]]]:
     """The slots that are left (s) and the places (b), and what has to be bound for them."""
     if engine.has_list_lookup and moves.size <= _MOST_LISTED:
-        return _listed(moves.left, "s"), _listed(moves.places, "b"), moves.left | moves.places
-    return _loaded(engine, "tree_left", moves.left, "s"), _loaded(engine, "tree_places", moves.places, "b"), {}
+        return _list_subquery(moves.left, "s"), _list_subquery(moves.places, "b"), moves.left | moves.places
+    return _load(engine, "tree_left", moves.left, "s"), _load(engine, "tree_places", moves.places, "b"), {}
 
 
-def _listed(columns: dict[str, list[int]], alias: str) -> exp.Subquery:
+def _list_subquery(columns: dict[str, list[int]], alias: str) -> exp.Subquery:
     kind = exp.DataType(this=exp.DType.ARRAY, expressions=[_INT.copy()], nested=True)
     lists = [exp.Cast(this=exp.Parameter(this=exp.Var(this=name)), to=kind.copy()) for name in columns]
     picked = [aliased(exp.Explode(this=each), name) for each, name in zip(lists, columns, strict=True)]
     return exp.Subquery(this=exp.Select(expressions=picked), alias=exp.TableAlias(this=identifier(alias)))
 
 
-def _loaded(engine: Engine, label: str, columns: dict[str, list[int]], alias: str) -> exp.Table:
+def _load(engine: Engine, label: str, columns: dict[str, list[int]], alias: str) -> exp.Table:
     numbers = {key: np.array(values, dtype=np.int32) for key, values in columns.items()}
     return engine.work.load(label, numbers, analyze=True).table(alias)

@@ -27,7 +27,7 @@ class Nested:
     complete: bool  # no leaf could be split if the limit were higher
 
 
-def nested(
+def grow_nested(
     engine: Engine,
     relation: Name,
     attributes: Sequence[ColumnInfo],
@@ -40,12 +40,12 @@ def nested(
     """Grows at most this many leaves, without pruning, every value looked at."""
 
     def make() -> Nested:
-        return _nested(engine, relation, attributes, target, chosen, limit, progress)
+        return _grow_nested(engine, relation, attributes, target, chosen, limit, progress)
 
     return engine.work.once(relation, ("nested", tuple(attributes), target, chosen, limit), make)
 
 
-def _nested(
+def _grow_nested(
     engine: Engine,
     relation: Name,
     attributes: Sequence[ColumnInfo],

@@ -63,7 +63,7 @@ def grow_nominal(
         query = query.select(aliased(exp.Cast(this=packed, to=engine.code_type(pack.cells)), pack.name))
     query = query.select(aliased(exp.Cast(this=exp.Literal.number(1), to=slot_type.copy()), SLOT))
     table = engine.work.table("tree", query, analyze=True)
-    coded = tuple(map(_coded, attributes))
+    coded = tuple(map(_code, attributes))
     classes = tuple(range(target.size))
     attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)
     training = Training(table, coded, attribute, classes, packs, rows, 0, slot_type)
@@ -91,7 +91,7 @@ def mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
     return key
 
 
-def _coded(one: Nominal) -> CodedAttribute:
+def _code(one: Nominal) -> CodedAttribute:
     places = np.arange(one.size)
     attribute = Attribute(one.lookup.column.name, one.lookup.column.kind, ordered=False)
     none = np.zeros(one.size, dtype=bool)

@@ -57,13 +57,13 @@ def as_svg(tree: Tree, *, title: str | None = None, most_nodes: int = _MOST_NODE
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:g}" height="{height:g}" '
         f'viewBox="0 0 {width:g} {height:g}">',
         f"<title>{_safe(head)}</title>",
-        f"<desc>{_safe(_described(tree, cut))}</desc>",
+        f"<desc>{_safe(_description(tree, cut))}</desc>",
         f"<style>{_STYLE}</style>",
         f'<rect class="ppdm-p" width="{width:g}" height="{height:g}"/>',
         f'<text class="ppdm-h" x="{_MARGIN}" y="26">{_safe(head)}</text>',
         *_legend(tree, width),
-        *(line for node in _drawn(tree, cut) for line in _edge(tree, node, places)),
-        *(line for node in _drawn(tree, cut) for line in _box(tree, node, places[node.number], cut)),
+        *(line for node in _drawn_nodes(tree, cut) for line in _edge(tree, node, places)),
+        *(line for node in _drawn_nodes(tree, cut) for line in _box(tree, node, places[node.number], cut)),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
@@ -74,7 +74,7 @@ def _safe(text: str) -> str:
     return escape(text, {'"': "&quot;"})
 
 
-def _described(tree: Tree, cut: int) -> str:
+def _description(tree: Tree, cut: int) -> str:
     what = "regression" if tree.is_regression else "decision"
     words = f"A {what} tree for {visible(tree.target.name)}: {len(tree.nodes):,} nodes, {len(tree.leaves):,} leaves, "
     words += f"{tree.depth} levels, learned from {rows_text(tree.root.rows)}."
@@ -98,13 +98,13 @@ def _cut_depth(tree: Tree, most: int) -> int:
     return depth
 
 
-def _drawn(tree: Tree, cut: int) -> Iterator[Node]:
+def _drawn_nodes(tree: Tree, cut: int) -> Iterator[Node]:
     return (node for node in tree.walk() if node.depth <= cut)
 
 
 def _places(tree: Tree, cut: int) -> dict[int, _Place]:
     lines: dict[int, float] = {}
-    drawn = list(_drawn(tree, cut))
+    drawn = list(_drawn_nodes(tree, cut))
     ends = [node for node in drawn if node.is_leaf or node.depth == cut]
     for line, node in enumerate(ends):
         lines[node.number] = line

@@ -22,7 +22,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import Workspace
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.axes import Axes, Axis, axes_of, axis_of, coded
+from ppdm_sql.trees.axes import Axes, Axis, add_codes, axes_of, axis_of
 from ppdm_sql.trees.expression import (
     CLASS,
     MEAN,
@@ -30,7 +30,7 @@ from ppdm_sql.trees.expression import (
     SHARE,
     answer,
     answer_names,
-    bound,
+    bind,
     kept_columns,
     predict_select,
     share,
@@ -46,7 +46,7 @@ _WHOLE_NUMBERS = exp.DataType.build("INT[]", dialect="duckdb")
 _LONGEST_LIST = 50_000  # elements; a table is quicker than a longer list in a statement
 
 
-def predicted(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> exp.Select:
+def prediction_query(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> exp.Select:
     """What `predict` gives, made in the way that is quicker for a tree of this size."""
     quicker = predict_select if len(tree.nodes) <= SMALL_TREE else predict
     return quicker(engine, tree, relation, keep)
@@ -58,36 +58,38 @@ def predict(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str]) -> 
     The result lies in working tables: read the query before the workspace ends.
     """
     names = kept_columns(engine, relation, keep)
-    fitting = bound(engine, tree, relation)
+    fitting = bind(engine, tree, relation)
     axes = axes_of(fitting)
     rows = _code(engine, fitting, relation, names, axes)
     levels = _levels(fitting, axes)
     listed = engine.has_list_lookup and all(_list_length(level) <= _LONGEST_LIST for level in levels)
     ended = (_by_lists if listed else _by_joins)(engine, rows, axes, levels)
-    return _told(tree, names, rows, ended, _load_answers(engine, tree))
+    return _join_answers(tree, names, rows, ended, _load_answers(engine, tree))
 
 
 def _code(engine: Engine, tree: Tree, relation: Name, keep: Sequence[str], axes: Axes) -> Name:
     """One pass over the source."""
     picked = [
         aliased(exp.Window(this=exp.RowNumber()), _ROW),
-        *(aliased(column(name, "r"), _kept(number)) for number, name in enumerate(keep)),
+        *(aliased(column(name, "r"), _kept_name(number)) for number, name in enumerate(keep)),
         aliased(exp.cast(exp.Literal.number(-1 if tree.root.is_leaf else 0), "INT"), _AT),
     ]
-    query = coded(engine, exp.Select(expressions=picked).from_(relation.table("r")), axes, "r")
+    query = add_codes(engine, exp.Select(expressions=picked).from_(relation.table("r")), axes, "r")
     return engine.work.table("predict_rows", query, analyze=True)
 
 
-def _kept(number: int) -> str:
+def _kept_name(number: int) -> str:
     return f"ppdm_p{number}"
 
 
-def _told(tree: Tree, names: Sequence[str], rows: Name, ended: Sequence[exp.Select], answers: Name) -> exp.Select:
+def _join_answers(
+    tree: Tree, names: Sequence[str], rows: Name, ended: Sequence[exp.Select], answers: Name
+) -> exp.Select:
     """The rows with what their nodes say; `ended` gives the node of each row number, piece by piece."""
     found: exp.Query = ended[0]
     for piece in ended[1:]:
         found = exp.Union(this=found, expression=piece, distinct=False)
-    kept = [aliased(column(_kept(number), "r"), name) for number, name in enumerate(names)]
+    kept = [aliased(column(_kept_name(number), "r"), name) for number, name in enumerate(names)]
     told = [column(name, "a") for name in answer_names(tree)]
     query = exp.Select(expressions=[*kept, column(NODE, "a"), *told]).from_(rows.table("r"))
     alone = len(ended) == 1  # the rows themselves know where they ended
@@ -237,7 +239,7 @@ def _by_joins(engine: Engine, rows: Name, axes: Axes, levels: Sequence[Sequence[
     steps, work = [rows], engine.work
     for level in levels:
         with engine.workspace() as tables:
-            moved = _moved(axes, steps[-1], *_load_level(tables, level))
+            moved = _move_rows(axes, steps[-1], *_load_level(tables, level))
             steps.append(work.table("predict_step", moved, analyze=True))
     at_an_end = exp.LT(this=column(_AT), expression=exp.Literal.number(0))
     return [exp.Select(expressions=[column(_ROW), column(_AT)]).from_(step.table()).where(at_an_end) for step in steps]
@@ -264,7 +266,7 @@ def _load(tables: Workspace, label: str, columns: dict[str, list[int]]) -> Name:
     return tables.load(label, {key: pa.array(values, pa.int32()) for key, values in columns.items()}, analyze=True)
 
 
-def _moved(axes: Axes, step: Name, splits: Name, branches: Name) -> exp.Select:
+def _move_rows(axes: Axes, step: Name, splits: Name, branches: Name) -> exp.Select:
     """The rows of a step one level on; the join leaves behind those that have ended."""
     code = _code_at(axes, column(_AXIS, "s"), "w")
     missing = exp.If(this=exp.LT(this=code.copy(), expression=exp.Literal.number(0)), true=column(_NULLS, "s"))

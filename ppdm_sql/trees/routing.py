@@ -60,7 +60,7 @@ class Routes:
         return all(len(kids) <= most_codes and len(set(kids)) <= 2 for kids in self.children.values())
 
     @property
-    def used(self) -> list[int]:
+    def used_attributes(self) -> list[int]:
         return sorted({number for number in self.attribute if number != _NEVER})
 
 
@@ -72,7 +72,7 @@ def route(engine: Engine, training: Training, table: Name, routes: Routes, *, li
     """
     short = sum(map(len, routes.children.values())) <= _MOST_LISTED
     if engine.has_list_lookup and short:
-        target, lists = _listed(routes, training)
+        target, lists = _slot_by_lists(routes, training)
         if engine.updates_in_place and live * 2 >= rows:
             changed = [exp.EQ(this=column(SLOT), expression=target)]
             engine.execute(exp.Update(this=table.table(), expressions=changed), **lists)
@@ -88,7 +88,7 @@ def route(engine: Engine, training: Training, table: Name, routes: Routes, *, li
     return following, live
 
 
-def _kept(training: Training) -> list[str]:
+def _kept_columns(training: Training) -> list[str]:
     names = [pack.name for pack in training.packs]
     return [*names, RESPONSE] if training.is_regression else names
 
@@ -96,17 +96,17 @@ def _kept(training: Training) -> list[str]:
 # -- by constant lists -----------------------------------------------------------------------------------
 
 
-def _listed(routes: Routes, training: Training) -> tuple[exp.Expr, dict[str, list[int]]]:
+def _slot_by_lists(routes: Routes, training: Training) -> tuple[exp.Expr, dict[str, list[int]]]:
     """The new slot of a row by look-ups in lists that have one entry per slot, and the lists: they are bound.
 
     A look-up that is saved here is saved for every row: a cut of the first attribute of a pack is a cut of the
     packed number, and two groups of few values are the bits of one number.
     """
-    whole = {number for number in routes.used if _is_packed_first(training, number)}
+    whole = {number for number in routes.used_attributes if _is_packed_first(training, number)}
     lists = _lists(routes, training, whole)
     masked = {routes.attribute[slot] for slot in routes.children} if routes.is_binary(_BITS) else set()
     slot, kind = column(SLOT), training.slot_type
-    value = _value_by_lists(training, routes.used, whole, masked)
+    value = _value_by_lists(training, routes.used_attributes, whole, masked)
     unsplit = exp.EQ(this=_at("attribute", slot, _SMALL), expression=exp.Literal.number(0))
     case = exp.Case(ifs=[exp.If(this=unsplit, true=_at("low", slot, kind))])
     if routes.children and not masked:
@@ -141,7 +141,7 @@ def _lists(routes: Routes, training: Training, whole: set[int]) -> dict[str, lis
         "high": list(routes.high),
     }
     if not routes.is_binary(_BITS):
-        offsets, flat = _flattened(routes)
+        offsets, flat = _flatten(routes)
         return lists | {"offset": offsets, "target": flat}
     masks = [0] * routes.slots
     for slot, children in routes.children.items():
@@ -167,7 +167,7 @@ def _value_by_lists(training: Training, used: Sequence[int], whole: set[int], ma
     return exp.Case(this=_at("attribute", column(SLOT), _SMALL), ifs=branches)
 
 
-def _flattened(routes: Routes) -> tuple[list[int], list[int]]:
+def _flatten(routes: Routes) -> tuple[list[int], list[int]]:
     offsets: list[int] = [_NEVER] * routes.slots
     flat: list[int] = []
     for slot, children in routes.children.items():
@@ -186,8 +186,8 @@ def _at(name: str, place: exp.Expr, kind: exp.DataType) -> exp.Expr:
 
 def _rewritten_by_lists(training: Training, table: Name, target: exp.Expr) -> exp.Select:
     sent = aliased(exp.Cast(this=target, to=training.slot_type.copy()), SLOT)
-    inner = exp.Select(expressions=[*map(column, _kept(training)), sent]).from_(table.table())
-    kept = [column(name, "w") for name in (*_kept(training), SLOT)]
+    inner = exp.Select(expressions=[*map(column, _kept_columns(training)), sent]).from_(table.table())
+    kept = [column(name, "w") for name in (*_kept_columns(training), SLOT)]
     going_on = exp.GT(this=column(SLOT, "w"), expression=exp.Literal.number(0))
     return exp.Select(expressions=kept).from_(inner.subquery("w")).where(going_on)
 
@@ -199,7 +199,7 @@ def _rewritten_by_join(
     training: Training, table: Name, routes: Routes, splits: Name, branches: Name | None
 ) -> exp.Select:
     """The rows that go on, with their new slots; rows of finished nodes are left behind."""
-    codes = [(number, exp.Cast(this=training.code(number, "w"), to=_INT.copy())) for number in routes.used]
+    codes = [(number, exp.Cast(this=training.code(number, "w"), to=_INT.copy())) for number in routes.used_attributes]
     ifs = [exp.If(this=exp.Literal.number(number), true=code) for number, code in codes]
     value = exp.Case(this=column("ppdm_a", "s"), ifs=ifs)  # one branch per attribute, not per node
     below = exp.Or(
@@ -209,7 +209,7 @@ def _rewritten_by_join(
     sides = exp.Case(ifs=[exp.If(this=below, true=column("ppdm_low", "s"))], default=column("ppdm_high", "s"))
     is_split = exp.GTE(this=column("ppdm_a", "s"), expression=exp.Literal.number(0))
     target: exp.Expr = exp.Case(ifs=[exp.If(this=is_split, true=sides)], default=column("ppdm_low", "s"))
-    query = exp.Select(expressions=[column(name, "w") for name in _kept(training)]).from_(table.table("w"))
+    query = exp.Select(expressions=[column(name, "w") for name in _kept_columns(training)]).from_(table.table("w"))
     query = query.join(splits.table("s"), on=exp.EQ(this=column(SLOT, "s"), expression=column(SLOT, "w")))
     if branches is not None:
         target = exp.Coalesce(this=column("ppdm_child", "b"), expressions=[target])

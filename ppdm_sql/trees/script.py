@@ -46,12 +46,12 @@ def _predictor(name: str) -> exp.Table:
 
 def _has_macro(tree: Tree) -> bool:
     """The parameters of a macro have no case: columns that differ in nothing else cannot both be taken."""
-    names = [tree.attributes[number].name.casefold() for number in tree.used()]
+    names = [tree.attributes[number].name.casefold() for number in tree.used_attributes()]
     return len(set(names)) == len(names)
 
 
-def _taken(tree: Tree) -> list[exp.Identifier]:
-    return [identifier(tree.attributes[number].name) for number in tree.used()]
+def _used_columns(tree: Tree) -> list[exp.Identifier]:
+    return [identifier(tree.attributes[number].name) for number in tree.used_attributes()]
 
 
 # -- the head --------------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def _head(tree: Tree, name: str, file: str) -> str:
     ]
     drops = [exp.Drop(tables=[_nodes(name)], kind="TABLE")]
     if _has_macro(tree):
-        call = exp.Anonymous(this=_predictor(name).this, expressions=_taken(tree))
+        call = exp.Anonymous(this=_predictor(name).this, expressions=_used_columns(tree))
         used = exp.Select(expressions=[exp.Star(), call]).from_(Name("my_table").table())
         lines += [
             f"    {used.sql('duckdb', normalize_functions=False)};        -- what each row is taken to be",
@@ -81,7 +81,7 @@ def _head(tree: Tree, name: str, file: str) -> str:
 
 def _arguments(tree: Tree) -> Sequence[str]:
     """What the macro takes, in its order."""
-    used = [tree.attributes[number] for number in tree.used()]
+    used = [tree.attributes[number] for number in tree.used_attributes()]
     if not used:
         return ["The model asks for no column: it says the same of every row."]
     return ["Its arguments, in this order:", *(f"    {one.name} ({one.kind.value})" for one in used)]
@@ -91,7 +91,7 @@ def _arguments(tree: Tree) -> Sequence[str]:
 
 
 def _macro(engine: Engine, tree: Tree, name: str) -> exp.Create:
-    head = exp.UserDefinedFunction(this=_predictor(name), expressions=_taken(tree), wrapped=True)
+    head = exp.UserDefinedFunction(this=_predictor(name), expressions=_used_columns(tree), wrapped=True)
     return exp.Create(this=head, kind="MACRO", expression=open_expression(engine, tree))
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.policy.words import many
-from ppdm_sql.statements.handed_over import escaped, is_hidden
+from ppdm_sql.statements.handed_over import escape_character, is_hidden
 from ppdm_sql.trees.comparing import position
 from ppdm_sql.trees.expression import open_expression, share
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
@@ -34,7 +34,7 @@ def visible(text: str, most: int = LONGEST) -> str:
     shown: list[str] = []
     width = 0
     for place, character in enumerate(text):
-        written = escaped(character) if is_hidden(character) else character
+        written = escape_character(character) if is_hidden(character) else character
         wide = 2 if unicodedata.east_asian_width(character) in "WF" else len(written)
         if width + wide > most - (place < len(text) - 1):
             return "".join(shown) + "…"

@@ -17,7 +17,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.trees.comparing import MOMENTS
-from ppdm_sql.trees.exchange import fields, typed, untyped
+from ppdm_sql.trees.exchange import fields, read_typed_value, typed_value
 from ppdm_sql.trees.show import branch_text
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Moments, Node, Split, Tree, Value
@@ -41,7 +41,7 @@ def record_of(
         dict(tree.options),
         attribute_to_dict(tree.target),
         [attribute_to_dict(attribute) for attribute in tree.attributes],
-        [typed(value) for value in tree.classes],
+        [typed_value(value) for value in tree.classes],
         rows,
         left_out,
         rare,
@@ -121,7 +121,7 @@ def _count_rows(tree: Tree, node: Node) -> list[dict[str, Any]]:
 
 
 def _json(value: Value) -> str:
-    return json.dumps(typed(value), ensure_ascii=False)
+    return json.dumps(typed_value(value), ensure_ascii=False)
 
 
 def differing_tables(engine: Engine, model: ModelRecord, tree: Tree) -> list[str]:
@@ -161,7 +161,7 @@ def tree_of(engine: Engine, model: ModelRecord) -> Tree:
 def _read(model: ModelRecord, saved: models.Stored) -> Tree:
     attributes = tuple(attribute_from_dict(item, f"attribute {n}") for n, item in enumerate(model.attributes))
     target = attribute_from_dict(model.target, "target")
-    classes = tuple(untyped(item, "a class") for item in model.classes)
+    classes = tuple(read_typed_value(item, "a class") for item in model.classes)
     branches: dict[int, list[Any]] = {}
     for row in saved["model_branch"]:
         branches.setdefault(row["node"], []).append(row)
@@ -200,7 +200,7 @@ def _split(
     named = [(row["branch"], values.get((node, row["branch"]), [])) for row in branches]
     if attribute.ordered:
         return _bands(place, [(band, branch) for branch, bands in named for band in bands], nulls)
-    groups = tuple(tuple(untyped(item, "a value") for item in items) for _, items in named)
+    groups = tuple(tuple(read_typed_value(item, "a value") for item in items) for _, items in named)
     others = next((row["branch"] for row in branches if row["takes_others"]), None)
     labels = tuple(row["label"] for row in branches) if branches and branches[0]["label"] is not None else None
     return Groups(place, groups, others, labels)

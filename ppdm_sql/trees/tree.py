@@ -166,7 +166,7 @@ class Tree:
             node = parent
         return tuple(reversed(steps))
 
-    def used(self) -> tuple[int, ...]:
+    def used_attributes(self) -> tuple[int, ...]:
         """The attributes that some node asks for, in their order."""
         return tuple(sorted({node.split.attribute for node in self.nodes if node.split is not None}))
 

@@ -17,10 +17,10 @@ from ppdm_sql.trees.exchange import (
     items,
     name_of,
     read,
+    read_typed_value,
     refuse,
     text_of,
-    typed,
-    untyped,
+    typed_value,
     whole,
     write,
 )
@@ -59,7 +59,7 @@ def tree_to_dict(tree: Tree) -> dict[str, Any]:
         "inducer": tree.inducer,
         "options": dict(tree.options),
         "target": attribute_to_dict(tree.target),
-        "classes": [typed(value) for value in tree.classes],
+        "classes": [typed_value(value) for value in tree.classes],
         "attributes": [attribute_to_dict(attribute) for attribute in tree.attributes],
         "nodes": [_node_to_dict(node) for node in tree.nodes],
     }
@@ -94,7 +94,7 @@ def split_to_dict(split: Split) -> dict[str, Any]:
         at = [at_to_dict(one) for one in split.at]
         return {"bands": split.attribute, "at": at, "branches": list(split.branches), "nulls": split.nulls}
     told: dict[str, Any] = {"group": split.attribute}
-    told["groups"] = [[typed(value) for value in group] for group in split.groups]
+    told["groups"] = [[typed_value(value) for value in group] for group in split.groups]
     told["others"] = split.others
     if split.labels is not None:
         told["labels"] = list(split.labels)
@@ -120,7 +120,7 @@ def tree_from_dict(value: Any) -> Tree:
     tree = Tree(
         tuple(attribute_from_dict(item, f"attribute {number}") for number, item in enumerate(attributes)),
         attribute_from_dict(model["target"], "target"),
-        tuple(untyped(item, f"class {number}") for number, item in enumerate(classes)),
+        tuple(read_typed_value(item, f"class {number}") for number, item in enumerate(classes)),
         tuple(_node_from_dict(item, number) for number, item in enumerate(listed)),
         name_of(model["inducer"], "inducer"),
         options_from_dict(model["options"]),
@@ -191,7 +191,7 @@ def split_from_dict(value: Any, where: str) -> Split:
         )
     told = fields(value, f"{where}, split", {"group", "groups", "others"}, {"labels"})
     groups = tuple(
-        tuple(untyped(item, f"{where}, a value") for item in items(group, f"{where}, groups"))
+        tuple(read_typed_value(item, f"{where}, a value") for item in items(group, f"{where}, groups"))
         for group in items(told["groups"], f"{where}, groups")
     )
     labels = None

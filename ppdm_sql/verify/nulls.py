@@ -41,10 +41,10 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
     agreeing = _all_of([_agreeing(both, printed.quasi) for both in shared])
     keys = [column(name) for name in printed.quasi]
     summed = exp.Select(expressions=[aliased(exp.Sum(this=column(_SIZE)), _SIZE)])
-    summed = summed.from_(exp.Subquery(this=agreeing, alias=_named(_OTHER))).group_by(*keys)
+    summed = summed.from_(exp.Subquery(this=agreeing, alias=_table_alias(_OTHER))).group_by(*keys)
     least = exp.Select(expressions=[exp.Min(this=column(_SIZE))])
-    least = least.from_(exp.Subquery(this=summed, alias=_named(_OWN)))
-    least.set("with_", exp.With(expressions=[exp.CTE(this=_classes(printed), alias=_named(_CLASS))]))
+    least = least.from_(exp.Subquery(this=summed, alias=_table_alias(_OWN)))
+    least.set("with_", exp.With(expressions=[exp.CTE(this=_classes(printed), alias=_table_alias(_CLASS))]))
     return int(engine.fetch_one(least)[0])
 
 
@@ -66,7 +66,9 @@ def _pattern(printed: Printed) -> exp.Alias:
 def _classes(printed: Printed) -> exp.Select:
     """The classes with their sizes and patterns."""
     columns = [*map(column, printed.quasi), column(_SIZE), _pattern(printed)]
-    return exp.Select(expressions=columns).from_(exp.Subquery(this=printed.statement("classes"), alias=_named(_SIZE)))
+    return exp.Select(expressions=columns).from_(
+        exp.Subquery(this=printed.statement("classes"), alias=_table_alias(_SIZE))
+    )
 
 
 def _agreeing(both: int, names: Sequence[str]) -> exp.Select:
@@ -82,11 +84,11 @@ def _agreeing(both: int, names: Sequence[str]) -> exp.Select:
     agree = [exp.EQ(this=column(name, _OWN), expression=column(name, _OTHER)) for name in known]
     agree.append(exp.EQ(this=exp.Paren(this=shared), expression=exp.Literal.number(both)))
     own = exp.Select(expressions=[*(column(name, _OWN) for name in names), column(_SIZE, _OTHER)])
-    own = own.from_(exp.Table(this=identifier(_CLASS), alias=_named(_OWN)))
-    return own.join(exp.Subquery(this=others, alias=_named(_OTHER)), on=exp.and_(*agree))
+    own = own.from_(exp.Table(this=identifier(_CLASS), alias=_table_alias(_OWN)))
+    return own.join(exp.Subquery(this=others, alias=_table_alias(_OTHER)), on=exp.and_(*agree))
 
 
-def _named(alias: str) -> exp.TableAlias:
+def _table_alias(alias: str) -> exp.TableAlias:
     return exp.TableAlias(this=identifier(alias))
 
 

@@ -56,7 +56,7 @@ def tree_differences(engine: Engine, relation: Name, patterns: Sequence[Mapping[
     found = []
     for number, pattern in enumerate(patterns, start=1):
         try:
-            used = {name for one in patterns for name in (*_used(one["root"]), one["target"])}
+            used = {name for one in patterns for name in (*_used_columns(one["root"]), one["target"])}
             found += [f"tree {number}: {told}" for told in _differences(engine, relation, pattern, used)]
         except PolicyError as error:
             found.append(f"tree {number}: {error}")
@@ -75,15 +75,15 @@ def _differences(engine: Engine, relation: Name, pattern: Mapping[str, Any], use
     unfit = [*_unknown_labels(cells, pattern), *_unfit_columns(cells, names, used)]
     if unfit:
         return unfit
-    root = _Grower(cells, pattern).grow(sum(1 for _ in _used(pattern["root"])))
-    return _compared(root, pattern["root"], pattern, infos, "the root")
+    root = _Grower(cells, pattern).grow(sum(1 for _ in _used_columns(pattern["root"])))
+    return _compare(root, pattern["root"], pattern, infos, "the root")
 
 
-def _used(node: Mapping[str, Any]) -> Iterator[str]:
+def _used_columns(node: Mapping[str, Any]) -> Iterator[str]:
     if "branches" in node:
         yield node["column"]
         for child in node["branches"]:
-            yield from _used(child)
+            yield from _used_columns(child)
 
 
 # -- reading the release ---------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class _Grower:
             None if item["ordered"] else {label: tuple(places) for label, places in item["groups"]}
             for item in pattern["attributes"]
         ]
-        self.root = _Node(cells, _added(cell.counts for cell in cells), ())
+        self.root = _Node(cells, _add(cell.counts for cell in cells), ())
 
     def grow(self, expansions: int) -> _Node:
         waiting = [(self.root, self.best(self.root))]
@@ -256,7 +256,7 @@ class _Grower:
             node.split = split
             for number, side in enumerate(split.sides):
                 inside = [cell for cell in node.cells if cell.values[split.attribute] in side]
-                node.branches.append(_Node(inside, _added(cell.counts for cell in inside), (*node.way, number)))
+                node.branches.append(_Node(inside, _add(cell.counts for cell in inside), (*node.way, number)))
             waiting = [pair for pair in waiting if pair[0] is not node]
             waiting += [(child, self.best(child)) for child in node.branches]
         return self.root
@@ -282,13 +282,13 @@ class _Grower:
         counts: dict[Value, Counts] = {}
         for cell in node.cells:
             value = cell.values[number]
-            counts[value] = _added([counts[value], cell.counts]) if value in counts else cell.counts
+            counts[value] = _add([counts[value], cell.counts]) if value in counts else cell.counts
         if len(counts) < 2:
             return None
         candidates = list(self._candidates(number, counts))
         whole = self.impurity(node.total)
         gains = [
-            whole - sum(self.impurity(_added(counts[one] for one in side)) for side in sides) for sides in candidates
+            whole - sum(self.impurity(_add(counts[one] for one in side)) for side in sides) for sides in candidates
         ]
         if not gains:
             return None
@@ -354,14 +354,14 @@ class _Grower:
         return math.fsum(count * math.log2(rows / count) for count in sorted(counts) if count)
 
 
-def _added(counts: Any) -> Counts:
+def _add(counts: Any) -> Counts:
     return tuple(map(sum, zip(*counts, strict=True)))
 
 
 # -- comparing -------------------------------------------------------------------------------------------
 
 
-def _compared(
+def _compare(
     found: _Node, promised: Mapping[str, Any], pattern: Mapping[str, Any], infos: Mapping[str, ColumnInfo], where: str
 ) -> list[str]:
     rows = found.total[0] if pattern["inducer"] == "regression" else sum(found.total)
@@ -379,7 +379,7 @@ def _compared(
         return [f"{where} has {len(found.branches)} branches, promised were {len(promised['branches'])}"]
     told = []
     for number, (child, wanted) in enumerate(zip(found.branches, promised["branches"], strict=True), start=1):
-        told += _compared(child, wanted, pattern, infos, f"branch {number} of {where}")
+        told += _compare(child, wanted, pattern, infos, f"branch {number} of {where}")
     return told
 
 

@@ -20,7 +20,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.among import among
 from ppdm_sql.statements.names import column
-from ppdm_sql.statements.steps import Part, Steps, pieced
+from ppdm_sql.statements.steps import Part, Steps, concatenation
 
 _ZONELESS = re.compile(
     r"(?P<day>[+-]?\d{4,6}-\d\d-\d\d)(?P<clock>[ T]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?(?P<era> \(?BC\)?)?", re.ASCII
@@ -43,11 +43,13 @@ def reached_nodes(engine: Engine, model: Document, public: Collection[str], step
         asked = next(split[word] for word in ("cut", "bands", "group") if word in split)
         attribute = model["attributes"][asked]
         if attribute["name"] not in public:
-            texts[node["number"]] = steps.around(pieced([own, *(child.expression for child in children)]), children)
+            texts[node["number"]] = steps.around(
+                concatenation([own, *(child.expression for child in children)]), children
+            )
             continue
         value = _value(engine, attribute, steps.table)
         branches = [
-            exp.If(this=condition, true=pieced([own, child.expression]))
+            exp.If(this=condition, true=concatenation([own, child.expression]))
             for condition, child in zip(_conditions(attribute, split, value), children, strict=True)
             if condition is not None
         ]

@@ -232,4 +232,4 @@ def test_what_nobody_else_could_read_is_gone_with_its_drop(clinic):
     clinic.execute(A)
     assert clinic.run("DROP RELEASE a").still_counts is None
     assert clinic.execute(B)[0].rows == 600
-    assert releases.listed(clinic.engine)[0].readers == ()
+    assert releases.list_releases(clinic.engine)[0].readers == ()

@@ -44,7 +44,7 @@ def load(session, columns: dict[str, list], name: str = "t") -> list[dict]:
 
 def enumerated(tree: Tree, rows: list[dict], public: set[str]) -> dict[frozenset[int], list[int]]:
     """Definition 5 as it stands: all ends that some combination of private values can lead a person to."""
-    unknown = [tree.attributes[number].name for number in tree.used()]
+    unknown = [tree.attributes[number].name for number in tree.used_attributes()]
     unknown = [name for name in unknown if name not in public]
     domains = [sorted({row[name] for row in rows}) for name in unknown]
     spans = defaultdict(list)

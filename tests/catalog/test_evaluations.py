@@ -37,7 +37,7 @@ def test_every_field_comes_back(catalog):
         evaluations.add_point(catalog, started.evaluation_id, point)
     found = evaluations.find_same(catalog, "f1")
     assert found == replace(started, baseline=BASELINE, points=(FULL, REFUSED))
-    assert found.done == {0, 1, 2}
+    assert found.measured_positions == {0, 1, 2}
     assert evaluations.points(catalog, started.evaluation_id) == [BASELINE, FULL, REFUSED]
 
 

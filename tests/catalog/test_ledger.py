@@ -109,7 +109,7 @@ def test_a_catalog_of_the_version_before_is_sealed_with_what_it_has(engine, file
     """Its rows have no entries of their own; the seal covers them from now on."""
     release_id = a_former_release(engine, files)
     assert ledger.state(engine) == ledger.ChainState(0, None, None, ())
-    assert releases.listed(engine)[0].readers == ()
+    assert releases.list_releases(engine)[0].readers == ()
     releases.add_event(engine, release_id, "verified")
     state = ledger.state(engine)
     assert (state.problems, state.reason, state.entries) == ((), "the chain begins", 2)

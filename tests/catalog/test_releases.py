@@ -34,7 +34,7 @@ def publish(catalog, a_release):
 
     def publish(*checks: Check, **changes: object) -> ReleaseRecord:
         release = a_release(**changes)
-        with ledger.locked(catalog):
+        with ledger.lock_ledger(catalog):
             releases.record(catalog, release, checks)
         return release
 
@@ -76,7 +76,7 @@ def test_every_text_comes_back_to_the_letter(catalog, publish, hostile):
         assert releases.by_id(catalog, text) == release
         assert releases.current(catalog, Name(text, text)) == release
         assert releases.live_from(catalog, [text]) == [release]
-        assert releases.listed(catalog)[0].name == Name(text, text)
+        assert releases.list_releases(catalog)[0].name == Name(text, text)
         assert releases.checks(catalog, text)[0].checks == (check,)
         assert [event.detail for event in releases.events(catalog, text)] == [None, text]
 
@@ -95,7 +95,7 @@ def test_nul_is_refused_by_the_name_of_its_place(catalog, publish):
         assert "secret" not in str(refusal.value)
     with pytest.raises(PolicyError, match=r"ppdm\.release_source\.source cannot"):
         publish(sources=("secret\0",))
-    assert releases.listed(catalog, include_gone=True) == []
+    assert releases.list_releases(catalog, include_gone=True) == []
 
 
 def test_nul_in_a_column_name_is_kept_escaped(catalog, publish):
@@ -213,10 +213,10 @@ def test_a_release_is_shown_and_is_out_by_what_happened_to_it(catalog, publish):
     still_out = [release for release, is_out in zip(made, out, strict=True) if is_out]
     assert releases.live_from(catalog, ["clinic.patients"]) == still_out
     assert releases.live_from(catalog, ["clinic.patients"], include_gone=True) == made
-    lines = releases.listed(catalog, include_gone=True)
+    lines = releases.list_releases(catalog, include_gone=True)
     assert [(line.release_id, line.state) for line in lines] == [(made.release_id, made.state) for made in made]
     assert [line.is_out for line in lines] == out
-    assert releases.listed(catalog) == [line for line in lines if line.state == "live"]
+    assert releases.list_releases(catalog) == [line for line in lines if line.state == "live"]
 
 
 def test_columns_keep_their_order(catalog, publish):
@@ -240,7 +240,7 @@ def test_a_release_that_was_never_finished_never_happened(catalog, a_release, mo
     assert releases.by_id(catalog, release.release_id) is None
     assert releases.current(catalog, OPEN) is None
     assert releases.live_from(catalog, ["clinic.patients"], include_gone=True) == []
-    assert releases.listed(catalog, include_gone=True) == []
+    assert releases.list_releases(catalog, include_gone=True) == []
 
 
 @pytest.mark.parametrize("former", [True, False])
@@ -250,7 +250,7 @@ def test_of_two_runs_that_publish_one_name_at_once_one_wins(catalog, second, pub
         publish()
     winner, loser = a_release(), a_release()
     shorten_the_wait(second)
-    with ledger.locked(catalog):
+    with ledger.lock_ledger(catalog):
         releases.record(catalog, winner)
         with pytest.raises(DatabaseUnavailable, match=r"gave up after 0\.1 s \(--lock-timeout\)\. Nothing was changed"):
             releases.record(second, loser)
@@ -272,12 +272,12 @@ def test_who_waits_for_the_lock_sees_what_was_written_meanwhile(catalog, second,
     seen: list[str] = []
 
     def wait() -> None:
-        with ledger.locked(second):
+        with ledger.lock_ledger(second):
             seen.extend(record.release_id for record in releases.live_from(second, ["clinic.patients"]))
             releases.record(second, other)
 
     waiting = threading.Thread(target=wait)
-    with ledger.locked(catalog):
+    with ledger.lock_ledger(catalog):
         waiting.start()
         releases.record(catalog, one)
     waiting.join(30)
@@ -309,7 +309,7 @@ def test_events_are_in_the_order_they_happened_though_the_clock_went_back(catalo
     assert found[0].happened_at > found[1].happened_at > found[2].happened_at
     assert [event.seq for event in found] == [1, 2, 3]
     assert releases.current(catalog, OPEN) == second
-    assert releases.listed(catalog)[1].verdict == "verified"
+    assert releases.list_releases(catalog)[1].verdict == "verified"
 
 
 def test_the_list_shows_the_newest_verdict_and_the_copies(catalog, publish):
@@ -322,7 +322,7 @@ def test_the_list_shows_the_newest_verdict_and_the_copies(catalog, publish):
         release = publish(HOLDS)
         for event in happened:
             releases.add_event(catalog, release.release_id, event)
-        line = releases.listed(catalog)[0]
+        line = releases.list_releases(catalog)[0]
         assert (line.verdict, line.exports, line.state) == (verdict, exports, "live"), happened
         assert (line.name, line.requirements, line.k_promised) == (release.name, release.requirements, 10)
         assert (line.rows, line.classes, line.suppressed_rows) == (1200, 40, 3)
@@ -354,13 +354,13 @@ def test_the_database_refuses_what_cannot_be(catalog, publish):
     for change in ({"run_id": "nobody"}, {"rows": -1}, {"k_promised": 0}, {"kind": None}):
         with pytest.raises(EngineError):
             publish(**change)
-    assert releases.listed(catalog) == []
+    assert releases.list_releases(catalog) == []
 
 
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_a_release_is_there_with_its_transaction_or_not_at_all(catalog, a_release):
     release = a_release()
-    with contextlib.suppress(ZeroDivisionError), ledger.locked(catalog):
+    with contextlib.suppress(ZeroDivisionError), ledger.lock_ledger(catalog):
         releases.record(catalog, release, [HOLDS])
         assert releases.current(catalog, OPEN) == release
         raise ZeroDivisionError
@@ -376,7 +376,7 @@ def test_reading_costs_one_statement_however_much_there_is(catalog, publish, sta
     for number in range(5):
         publish(relation_name=f"r{number}", sources=("clinic.patients", "clinic.wards"))
     for read in (
-        lambda: releases.listed(catalog, include_gone=True),
+        lambda: releases.list_releases(catalog, include_gone=True),
         lambda: releases.current(catalog, Name("clinic", "r3")),
         lambda: releases.history(catalog, OPEN),
         lambda: releases.live_from(catalog, ["clinic.patients", "clinic.wards"]),
@@ -393,7 +393,7 @@ def test_rows_are_added_and_never_changed(catalog, publish, statements):
     releases.add_event(catalog, release.release_id, "dropped")
     runs.finish_run(catalog, release.run_id, "published", 0)
     releases.salt(catalog)
-    releases.listed(catalog)
+    releases.list_releases(catalog)
     assert len(statements) > 8
     others = [said for said in statements if '"ppdm"."ledger"' not in said]  # the lock has the one row that changes
     assert {said.split()[0] for said in others} <= {"INSERT", "SELECT", "WITH"}

@@ -42,11 +42,11 @@ def test_only_a_run_that_started_can_end(catalog):
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_the_record_outlives_the_work_that_was_rolled_back(catalog, a_release):
     run_id = runs.start_run(catalog, "CREATE TABLE ...")
-    with contextlib.suppress(ZeroDivisionError), ledger.locked(catalog):
+    with contextlib.suppress(ZeroDivisionError), ledger.lock_ledger(catalog):
         releases.record(catalog, a_release(run_id=run_id))
         raise ZeroDivisionError
     runs.finish_run(catalog, run_id, "refused", 1, "k")
-    assert releases.listed(catalog, include_gone=True) == []
+    assert releases.list_releases(catalog, include_gone=True) == []
     assert runs.recent(catalog)[0].state == "refused"
 
 

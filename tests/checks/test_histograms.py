@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ppdm_sql.checks.closeness import carried
+from ppdm_sql.checks.closeness import carried_rows
 from ppdm_sql.checks.exact_compare import at_most, below, entropy_reaches, largest, signs, smallest
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError
@@ -182,7 +182,7 @@ def test_what_is_carried_between_values(totals, drawn, kind):
     cells = [(sum(row), code, count) for row in rows for code, count in enumerate(row) if count]
     size, code, count = (np.array(part) for part in zip(*cells, strict=True))
     first = np.cumsum([0, *(sum(map(bool, row)) for row in rows)])[:-1]
-    far = carried(size.astype(kind), code, count.astype(kind), first, np.array(totals))
+    far = carried_rows(size.astype(kind), code, count.astype(kind), first, np.array(totals))
     everywhere = sum(totals)
     for row, found in zip(rows, far.tolist(), strict=True):
         wanted = oracles.ordered_distance(row, totals) * max(1, len(totals) - 1) * sum(row) * everywhere

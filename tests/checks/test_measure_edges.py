@@ -279,7 +279,7 @@ def test_quasi_identifiers_that_need_more_than_one_key(engine, make_table):
 
 @pytest.mark.parametrize("limit", [1, 4, 30])
 def test_keys_may_be_cut_anywhere(duckdb_engine, make_table, monkeypatch, limit):
-    monkeypatch.setattr(class_table, "packed", functools.partial(class_table.packed, limit=limit))
+    monkeypatch.setattr(class_table, "pack_key", functools.partial(class_table.pack_key, limit=limit))
     for seed in range(2000, 2008):
         data = random_data(seed)
         relation = make_table(duckdb_engine, f"t{seed}", data.columns, data.rows)

@@ -29,7 +29,7 @@ def test_what_is_not_there(engine):
         assert engine.relation_kind(name) is None
         assert engine.columns(name) == []
         assert engine.view_query(name) is None
-        assert engine.qualified(name) == str(name)
+        assert engine.qualified_name(name) == str(name)
     assert engine.relations("no_schema") == []
 
 
@@ -44,7 +44,7 @@ def test_tables_views_and_working_tables_are_told_apart(engine, make_table):
     assert engine.relation_kind(Name("ppdm_w")) == "table"
     assert engine.relation_kind(Name("ppdm_q")) == "view"
     assert engine.relations("s") == ["t", "v"]  # and no working table
-    assert engine.qualified(Name("s", "t")) == "s.t"
+    assert engine.qualified_name(Name("s", "t")) == "s.t"
 
 
 def test_a_working_table_stands_before_a_stored_one_of_its_name(engine, make_table):
@@ -221,7 +221,7 @@ def test_schemas_comments_and_statistics(engine):
 
 def test_roles_are_only_where_they_are(engine):
     engine.create_table(Name("t"), one(1))
-    assert engine.granted(Name("t")) == []
+    assert engine.grantees(Name("t")) == []
     if not engine.has_grants:
         with pytest.raises(EngineError, match="no roles"):
             engine.grant_select(Name("t"), ["x"])

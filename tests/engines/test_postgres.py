@@ -98,10 +98,10 @@ def test_names_without_a_schema_are_found_along_the_users_path(postgres_engine, 
         postgres_admin.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
         postgres_admin.execute(f"CREATE TABLE {schema}.t AS SELECT {value} AS a")
     assert rows(postgres_engine, Name("t")) == [(1,)]
-    assert postgres_engine.qualified(Name("t")) == "public.t"
+    assert postgres_engine.qualified_name(Name("t")) == "public.t"
     postgres_engine.pass_through("SET search_path = clinic, public")
     assert rows(postgres_engine, Name("t")) == [(2,)]
-    assert postgres_engine.qualified(Name("t")) == "clinic.t"
+    assert postgres_engine.qualified_name(Name("t")) == "clinic.t"
     postgres_engine.create_table(Name("new"), one(3))
     assert postgres_engine.relations("clinic") == ["new", "t"]
     assert postgres_engine.fetch_one(query("SELECT CURRENT_SCHEMA() AS s")) == ("clinic",)
@@ -166,20 +166,20 @@ def roles(postgres_admin):
 def test_select_is_granted_to_the_named_roles_and_nobody_else(postgres_engine, opened, roles):
     postgres_engine.create_table(Name("t"), one(1))
     postgres_engine.pass_through("GRANT ALL ON t TO PUBLIC")
-    assert postgres_engine.granted(Name("t")) == ["public"]
+    assert postgres_engine.grantees(Name("t")) == ["public"]
     postgres_engine.grant_select(Name("t"), roles)
-    assert postgres_engine.granted(Name("t")) == sorted(roles)
+    assert postgres_engine.grantees(Name("t")) == sorted(roles)
     assert rows(opened(user=roles[0]), Name("t")) == [(1,)]
     with pytest.raises(EngineError, match=r"not allowed to do this: permission denied for table t"):
         opened(user=roles[0]).pass_through("DELETE FROM t")
-    assert postgres_engine.granted(Name("nothing")) == []
+    assert postgres_engine.grantees(Name("nothing")) == []
 
 
 def test_a_missing_role_is_named_and_nothing_changes(postgres_engine, roles):
     postgres_engine.create_table(Name("t"), one(1))
     with pytest.raises(PolicyError, match="no role nobody, no one"):
         postgres_engine.grant_select(Name("t"), ["nobody", roles[0], "no one"])
-    assert postgres_engine.granted(Name("t")) == []
+    assert postgres_engine.grantees(Name("t")) == []
 
 
 def test_a_view_has_a_security_barrier(postgres_engine, roles, opened):
@@ -203,9 +203,9 @@ def test_a_view_whose_columns_change_keeps_its_readers(postgres_engine, roles):
     postgres_engine.create_view(Name("v"), one(1))
     postgres_engine.grant_select(Name("v"), roles)
     postgres_engine.create_view(Name("v"), one(2), replace=True)
-    assert postgres_engine.granted(Name("v")) == sorted(roles)
+    assert postgres_engine.grantees(Name("v")) == sorted(roles)
     postgres_engine.create_view(Name("v"), one(3, "other"), replace=True)
-    assert postgres_engine.granted(Name("v")) == sorted(roles)
+    assert postgres_engine.grantees(Name("v")) == sorted(roles)
     with postgres_engine.transaction():
         postgres_engine.create_view(Name("v"), one(4, "third"), replace=True)
         postgres_engine.create_table(Name("t"), one(1))

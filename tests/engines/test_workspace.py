@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from ppdm_sql.errors import EngineError
-from ppdm_sql.source.encode import encode, make_lookup, recoded
+from ppdm_sql.source.encode import encode, make_lookup, recode
 from ppdm_sql.statements.names import Name, column
 
 ROWS = [(1, "a"), (2, None), (2, "b"), (None, "a")]
@@ -187,7 +187,7 @@ def test_codes_that_a_plan_changed_are_its_own(duckdb_engine, make_table):
     info = duckdb_engine.columns(relation)[0]
     with duckdb_engine.workspace({relation}):
         with duckdb_engine.workspace():
-            lookup = recoded(duckdb_engine, make_lookup(duckdb_engine, relation, info), [1, 0])
+            lookup = recode(duckdb_engine, make_lookup(duckdb_engine, relation, info), [1, 0])
             first = encode(duckdb_engine, relation, {"n": lookup}, [])
             codes = exp.Select(expressions=[column(first.codes["n"])]).from_(first.table.table())
             assert sorted(duckdb_engine.fetch(codes)) == [(0,), (0,), (1,), (2,)]

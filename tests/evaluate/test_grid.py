@@ -201,7 +201,7 @@ def test_nothing_is_published_and_no_working_table_is_left(clinic):
     found = grid(clinic, grid=("k=4",))
     stored = "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT temporary"
     assert [name for schema, name in clinic.fetch(clinic_query(stored)) if schema != SCHEMA] == ["people"]
-    assert releases.listed(clinic) == []
+    assert releases.list_releases(clinic) == []
     left = clinic.fetch(clinic_query("SELECT table_name FROM duckdb_tables() WHERE temporary"))
     assert not [name for (name,) in left if "bench_train" in name or "kept" in name or name == "ppdm_bench"]
     kept = evaluations.latest_for(clinic, Name("people_open"))

@@ -105,7 +105,7 @@ def test_leaves_of_k_rows_do_not_make_spans_of_k(duckdb_engine, make_table):
     ]
     case = case_of(["q", "p1", "p2", "cls"], rows, ["p1", "p2"], "k = 3", options={"form": "id3"})
     plan = case.run(duckdb_engine, make_table)[0]
-    assert {plan.tree.attributes[number].name for number in plan.tree.used()} == {"q", "p1"}
+    assert {plan.tree.attributes[number].name for number in plan.tree.used_attributes()} == {"q", "p1"}
     assert plan.figures["k of the model"] >= 3
 
 

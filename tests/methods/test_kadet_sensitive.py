@@ -51,7 +51,7 @@ def one_table(engine, make_table, seed: int) -> str:
     assert groups == naive.partition()
     assert all(is_fine(case, group) for group in groups)
     assert all(is_fine(case, group) for group in spans_by_definition(plan.tree, case))
-    asked = {plan.tree.attributes[number].name for number in plan.tree.used()}
+    asked = {plan.tree.attributes[number].name for number in plan.tree.used_attributes()}
     risks = {risk.name for risk in plan.risks}
     assert ("private tests" in risks) == bool(asked - set(case.public) - set(case.hidden))
     assert ("homogeneity" in risks) == (TARGET not in case.sensitive)
@@ -78,9 +78,9 @@ def test_a_sensitive_column_forbids_what_the_class_allows(duckdb_engine, make_ta
             ("b", "gout", "yes")] * 3  # fmt: skip
     case = case_of(["ward", "ill", "cls"], rows, ["ward"], "k = 3, confidence = 80 %", options={"prune": "false"})
     free = case.run(duckdb_engine, make_table)[0]
-    assert any(free.tree.attributes[number].name == "ward" for number in free.tree.used())
+    assert any(free.tree.attributes[number].name == "ward" for number in free.tree.used_attributes())
     held = replace(case, hidden=["ill"], table="again").run(duckdb_engine, make_table)[0]
-    assert not any(held.tree.attributes[number].name == "ward" for number in held.tree.used())
+    assert not any(held.tree.attributes[number].name == "ward" for number in held.tree.used_attributes())
     assert held.figures["spans"] == 1
 
 

@@ -137,7 +137,7 @@ def check(found: Published) -> None:
     assert {frozenset(group) for group in parts.values()} == found.groups
     assert (plan.classes, plan.rows) == (len(found.groups), len(case.rows))
     assert plan.figures["smallest class"] == min(map(len, found.groups))
-    asked = {found.tree.attributes[number].name for number in found.tree.used()}
+    asked = {found.tree.attributes[number].name for number in found.tree.used_attributes()}
     for raw, row in zip(case.rows, found.rows, strict=True):
         for name in set(case.attributes) - set(case.public):
             assert row[name] == (raw[name] if name in asked or name in case.sensitive else None)

@@ -22,7 +22,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.trees.inducers import settings
-from ppdm_sql.trees.nested import nested
+from ppdm_sql.trees.nested import grow_nested
 from ppdm_sql.verify.same_model import tree_differences
 from tests.sizes import each_seed, seeds
 
@@ -137,7 +137,7 @@ def test_the_gain_of_a_response(duckdb_engine):
     planned(duckdb_engine, case)
     infos = {info.name: info for info in duckdb_engine.columns(SOURCE)}
     chosen = settings("regression", {"min_leaf": 1})
-    growth = nested(duckdb_engine, SOURCE, [infos["n"]], infos["y"], chosen, limit=2)
+    growth = grow_nested(duckdb_engine, SOURCE, [infos["n"]], infos["y"], chosen, limit=2)
     assert growth.nodes[0].split.gain / 6 == pytest.approx(196 / 9)
     assert (growth.nodes[0].split.cut, growth.nodes[0].split.above) == (2, 3)
     assert growth.order == (0,)
@@ -160,9 +160,9 @@ def test_a_nested_sequence_is_what_lower_limits_give(duckdb_engine):
     attributes = [infos[name] for name in case.quasi]
     inducer = "regression" if case.columns["y"] == "integer" else "cart"
     chosen = settings(inducer, {"min_leaf": 1})
-    whole = nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=9)
+    whole = grow_nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=9)
     for limit in range(2, 9):
-        less = nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=limit)
+        less = grow_nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=limit)
         assert less.order == whole.order[: limit - 1]
         assert [(node.split.attribute, node.split.cut) for node in map(less.nodes.__getitem__, less.order)] == [
             (whole.nodes[n].split.attribute, whole.nodes[n].split.cut) for n in less.order

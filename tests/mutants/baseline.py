@@ -46,13 +46,13 @@ class Recorder:
         """Statements are parsed once in a process, so their file is not opened by every test that needs it."""
         from ppdm_sql.statements import load
 
-        parse = load._parsed
+        parse = load._parse
 
         def parsed(name: str) -> object:
             self.now.statements.append(f"sql/{name}.sql")
             return parse(name)
 
-        load._parsed = parsed  # type: ignore[assignment]
+        load._parse = parsed  # type: ignore[assignment]
 
     def record(self, test: str, run: Callable[[], object]) -> None:
         self.now = self.found[test] = Footprint(0)

@@ -118,7 +118,7 @@ def test_of_publications_at_once_on_postgres_one_gets_out(postgres_engine, postg
     ends = [process.communicate(timeout=120)[0].strip() for process in processes]
     assert ends.count("published") == 1
     assert set(ends) <= {"published", "RequirementBreached", "DatabaseUnavailable"}
-    assert len(releases.listed(postgres_engine)) == 1
+    assert len(releases.list_releases(postgres_engine)) == 1
     assert ledger.problems(postgres_engine) == ()
 
 
@@ -210,6 +210,6 @@ def test_an_export_of_what_was_dropped_meanwhile_leaves_no_file(shared, tmp_path
 def test_who_does_not_get_the_lock_says_so(shared):
     one, other = ppdm_sql.connect(shared.cursor()), ppdm_sql.connect(shared.cursor())
     other.engine.lock_timeout = 0.1
-    with ledger.locked(one.engine), pytest.raises(DatabaseUnavailable, match=r"gave up after 0\.1 s"):
+    with ledger.lock_ledger(one.engine), pytest.raises(DatabaseUnavailable, match=r"gave up after 0\.1 s"):
         other.execute(table("a", "age"))
     assert other.execute(table("a", "age"))[0].rows == 600

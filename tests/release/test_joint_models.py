@@ -62,7 +62,7 @@ def opened(make_table, open_session):
 def spans(tree, rows, public: str) -> list[frozenset[int]]:
     """Everybody's span, row by row, by trying all that the attacker does not know."""
     names = list(COLUMNS)
-    asked = [tree.attributes[number].name for number in tree.used()]
+    asked = [tree.attributes[number].name for number in tree.used_attributes()]
     unknown = [name for name in asked if name not in public.split(", ")]
     domains = [sorted({row[names.index(name)] for row in rows}) for name in unknown]
     found = []

@@ -201,9 +201,9 @@ def test_grants_are_given_and_carried_over(postgres_engine, make_table, open_ses
     session.execute("CREATE ROLE ppdm_test_analyst")
     for _ in range(2):  # replaced: the second one has them, too
         session.publish(policy("GRANT SELECT TO ppdm_test_analyst"))
-        assert session.engine.granted(Name("people_open")) == ["ppdm_test_analyst"]
+        assert session.engine.grantees(Name("people_open")) == ["ppdm_test_analyst"]
     session.publish(policy("SUPERSEDES"))
-    assert session.engine.granted(Name("people_open")) == ["ppdm_test_analyst"]
+    assert session.engine.grantees(Name("people_open")) == ["ppdm_test_analyst"]
 
 
 def test_kinds_of_what_is_published(session):

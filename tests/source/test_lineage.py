@@ -17,7 +17,7 @@ def made_of(engine, make_table):
     """Columns of a query as {name: the columns behind it}."""
     make_table(engine, "people", PEOPLE, [(1, 2, "3")])
     make_table(engine, "visits", VISITS, [(1, "a", 2)])
-    home = engine.qualified(Name("people")).rsplit(".", 1)[0]
+    home = engine.qualified_name(Name("people")).rsplit(".", 1)[0]
 
     def of(query: str, *views: str) -> dict[str, str]:
         for view in views:

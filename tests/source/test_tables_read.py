@@ -46,7 +46,7 @@ def filled(make_table):
     def with_tables(engine):
         for name in ("people", "others"):
             make_table(engine, name, PEOPLE, [(number, number % 2, "flu") for number in range(6)])
-        return engine.qualified(Name("people"))
+        return engine.qualified_name(Name("people"))
 
     return with_tables
 

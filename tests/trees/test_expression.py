@@ -105,7 +105,7 @@ def test_a_macro_where_there_are_macros(engine, make_table):
         return
     table = make_table(engine, "people", hand.SCHEMA, rows, temporary=True)
     taken = create_predict_macro(engine, 'my "model', tree)
-    assert taken == [tree.attributes[number].name for number in tree.used()]
+    assert taken == [tree.attributes[number].name for number in tree.used_attributes()]
     call = exp.Anonymous(
         this=exp.to_identifier('predict_my "model', quoted=True), expressions=[column(name) for name in taken]
     )

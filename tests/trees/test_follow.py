@@ -13,7 +13,7 @@ import pytest
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.comparing import read_moment, rounded_up
-from ppdm_sql.trees.follow import follow, follower, predicted
+from ppdm_sql.trees.follow import follow, follower, prediction
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Node, Tree
 
 NAN, INF = float("nan"), float("inf")
@@ -136,7 +136,7 @@ def test_what_a_tree_cannot_be_asked_is_told_by_column_and_not_by_value():
 
 def test_the_answer_is_that_of_the_node_where_the_row_stops():
     tree = tree_of(Kind.TEXT, Groups(0, (("a",), ("b",))))
-    assert [predicted(tree, {"x": value}) for value in ("a", "b", "c")] == ["no", "yes", "yes"]
+    assert [prediction(tree, {"x": value}) for value in ("a", "b", "c")] == ["no", "yes", "yes"]
     assert follower(tree)({"x": "b", "more": 1}) == 2
 
 

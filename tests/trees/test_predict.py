@@ -12,7 +12,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import Name, aliased
 from ppdm_sql.statements.names import column as own_column
 from ppdm_sql.trees import predict as module
-from ppdm_sql.trees.expression import bound, node_expression, predict_select
+from ppdm_sql.trees.expression import bind, node_expression, predict_select
 from ppdm_sql.trees.follow import follower
 from ppdm_sql.trees.predict import predict
 
@@ -56,7 +56,7 @@ def test_every_kind_of_column_alone(engine, make_table):
     table = make_table(engine, "every", hand.SCHEMA, rows, temporary=True)
     for number in range(len(hand.COLUMNS)):
         trees = hand.one_split_trees(number)
-        fitting = [bound(engine, tree, table) for tree in trees[:1]]
+        fitting = [bind(engine, tree, table) for tree in trees[:1]]
         asked = [replace(tree, attributes=fitting[0].attributes) for tree in trees]
         columns = [aliased(node_expression(engine, tree), f"t{place}") for place, tree in enumerate(asked)]
         found = engine.fetch(exp.Select(expressions=[own_column("id"), *columns]).from_(table.table()))

@@ -61,7 +61,7 @@ def test_the_macro_says_what_the_tree_says(con, seed):
     rows, tree = hand.rows(seed, 30), hand.a_tree(seed, nodes=40)
     end = follower(tree)
     con.execute(as_script(tree, 'my "model', "m.json.sql"))
-    used = [tree.attributes[number].name for number in tree.used()]
+    used = [tree.attributes[number].name for number in tree.used_attributes()]
     declared = {column.attribute.name: column.declared for column in hand.COLUMNS}
     holes = ", ".join(f"CAST(? AS {declared[name]})" for name in used)
     for row in rows:

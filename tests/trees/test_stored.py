@@ -30,7 +30,7 @@ def test_what_is_loaded_is_what_was_saved(catalog):
         tree = hand.a_tree(seed, nodes=(1, 60)[seed > 0], depth=9, regression=seed % 3 == 2)
         saved(catalog, f"model {seed} é", tree)
         assert repr(loaded(catalog, f"model {seed} é")) == repr(tree)  # repr: NaN equals nothing
-    assert [found.name for found in models.listed(catalog)] == [f"model {seed} é" for seed in range(6)]
+    assert [found.name for found in models.list_models(catalog)] == [f"model {seed} é" for seed in range(6)]
 
 
 def test_a_name_is_taken_until_it_is_replaced_or_dropped(catalog):
@@ -45,7 +45,7 @@ def test_a_name_is_taken_until_it_is_replaced_or_dropped(catalog):
     assert models.find(catalog, "m") is None
     saved(catalog, "m", first)
     assert loaded(catalog, "m") == first
-    assert len(models.listed(catalog)) == 1
+    assert len(models.list_models(catalog)) == 1
 
 
 def test_a_dba_can_read_what_a_tree_says(catalog):
@@ -98,7 +98,7 @@ def test_rows_that_make_no_tree_are_damaged(duckdb_engine, change):
     duckdb_engine.pass_through(change)
     with pytest.raises(Tampered, match='model "m": its rows in the catalog are damaged'):
         loaded(duckdb_engine, "m")
-    assert [found.name for found in models.listed(duckdb_engine)] == ["m"]
+    assert [found.name for found in models.list_models(duckdb_engine)] == ["m"]
 
 
 @pytest.mark.duckdb

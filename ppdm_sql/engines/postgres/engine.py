@@ -17,7 +17,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, te
 from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
-from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, connected, differing_settings, explanation
+from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, Word, identifier
 
@@ -56,7 +56,7 @@ class PostgresEngine(Engine):
     ) -> PostgresEngine:
         """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
         wanted = {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms"} | dict(settings or {})
-        connection = connected(url)
+        connection = open_connection(url)
         try:
             engine = cls(connection, owned=True)
             engine.lock_timeout = lock_timeout
@@ -118,7 +118,7 @@ class PostgresEngine(Engine):
     def _places(self, names: set[str]) -> dict[str, str | None]:
         """The schema of each relation that exists; None for a temporary one."""
         places: dict[str, str | None] = {}
-        for name, _, schema, _ in self._listed(None, sorted(names)) if names else []:
+        for name, _, schema, _ in self._list_relations(None, sorted(names)) if names else []:
             places.setdefault(name, schema)
         return places
 
@@ -189,12 +189,12 @@ class PostgresEngine(Engine):
         if not binds:
             return
         sql = f"PREPARE {_CHECKED} AS {text}"
-        with self._explained(sql), self._as_the_user_names_things():
+        with self._explain_errors(sql), self._as_the_user_names_things():
             self._connection.execute(statements.driver_text(sql, {}))
             self._connection.execute(f"DEALLOCATE {_CHECKED}".encode())
 
     @contextlib.contextmanager
-    def _explained(self, sql: str) -> Iterator[None]:
+    def _explain_errors(self, sql: str) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as cause:
@@ -207,12 +207,12 @@ class PostgresEngine(Engine):
         """One REPEATABLE READ transaction: what was measured is what is published."""
         if self.in_transaction:
             raise EngineError("a transaction is open already")
-        with self._explained("BEGIN"):
+        with self._explain_errors("BEGIN"):
             self._pin()
             self._connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
         try:
             yield
-            with self._explained("COMMIT"):
+            with self._explain_errors("COMMIT"):
                 self._commit()
         except BaseException:
             with contextlib.suppress(psycopg.Error):  # the connection may be gone, and with it the transaction
@@ -220,7 +220,7 @@ class PostgresEngine(Engine):
             raise
 
     @contextlib.contextmanager
-    def _locked(self, relation: Name) -> Iterator[None]:
+    def _begin_locked(self, relation: Name) -> Iterator[None]:
         """LOCK TABLE takes no snapshot, so the one of the transaction is taken when the lock is there."""
         with self.transaction():
             sql = f"LOCK TABLE {super().render(relation.table())} IN EXCLUSIVE MODE"
@@ -258,11 +258,11 @@ class PostgresEngine(Engine):
         return [ColumnInfo(row[0], postgres_types.kind_of(*row[2:]), row[1]) for row in rows]
 
     def relation_kind(self, name: Name) -> str | None:
-        rows = self._listed(name.schema, [name.last])
+        rows = self._list_relations(name.schema, [name.last])
         return rows[0][1] if rows else None
 
     def relations(self, schema: str | None) -> list[str]:
-        return [row[0] for row in self._listed(schema, None)]
+        return [row[0] for row in self._list_relations(schema, None)]
 
     def view_query(self, name: Name) -> str | None:
         oid = self._oid(name)
@@ -289,8 +289,8 @@ class PostgresEngine(Engine):
         oid = self._oid(name)
         return None if oid is None else self._looked_up("catalog/comment_postgres", relation=oid)[0][0]
 
-    def qualified(self, name: Name) -> str:
-        rows = self._listed(name.schema, [name.last])
+    def qualified_name(self, name: Name) -> str:
+        rows = self._list_relations(name.schema, [name.last])
         return f"{rows[0][2] or 'pg_temp'}.{rows[0][0]}" if rows else str(name)
 
     def family(self, tables: Sequence[str], *, ancestors: bool = True) -> list[str]:
@@ -298,15 +298,15 @@ class PostgresEngine(Engine):
         return list(dict.fromkeys([*tables, *(row[0] for row in rows)]))
 
     def _oid(self, name: Name) -> int | None:
-        rows = self._listed(name.schema, [name.last])
+        rows = self._list_relations(name.schema, [name.last])
         return rows[0][3] if rows else None
 
-    def _listed(self, schema: str | None, names: list[str] | None) -> Rows:
+    def _list_relations(self, schema: str | None, names: list[str] | None) -> Rows:
         self._check_names([*([schema] if schema else []), *(names or [])])
         return self._looked_up("catalog/relations_postgres", schema=schema, names=names, path=self._path)
 
     def _looked_up(self, file: str, /, **params: Any) -> Rows:
-        with self._explained(file):
+        with self._explain_errors(file):
             return self._quietly(file, **params)
 
     def _quietly(self, file: str, /, **params: Any) -> Rows:
@@ -323,7 +323,7 @@ class PostgresEngine(Engine):
             self.execute(postgres_types.table_definition(name, table.schema, temporary=temporary))
             copy = self._announce(statements.copy_into(name, table.column_names))
             with (
-                self._explained(copy),
+                self._explain_errors(copy),
                 self._connection.cursor() as cursor,
                 cursor.copy(statements.driver_text(copy, {})) as rows,
             ):
@@ -337,7 +337,7 @@ class PostgresEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
-        with self._explained(sql), self._as_the_user_names_things():
+        with self._explain_errors(sql), self._as_the_user_names_things():
             self._connection.execute(statements.driver_text(sql, {}))
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
@@ -358,7 +358,7 @@ class PostgresEngine(Engine):
             self.execute(statements.secure_view(name, query, replace=replace))
 
     def _replace_view(self, name: Name, query: exp.Query) -> None:
-        readers = self.granted(name)
+        readers = self.grantees(name)
         with self._all_or_nothing():
             self.drop_view(name)
             self.execute(statements.secure_view(name, query, replace=False))
@@ -370,7 +370,7 @@ class PostgresEngine(Engine):
     def create_wall(self, name: Name) -> exp.Table:
         ((text,),) = self._looked_up("catalog/wall_postgres", schema=name.schema, name=name.last)
         self._tell(text)
-        with self._explained(text):
+        with self._explain_errors(text):
             self._execute(text, {})
         self.execute(statements.grant(exp.Revoke, "ALL", wall_call(name), ["public"], kind="FUNCTION"))
         return wall_call(name)
@@ -390,7 +390,7 @@ class PostgresEngine(Engine):
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A savepoint in the open transaction, or a transaction of its own."""
-        with self._explained("SAVEPOINT"), self._connection.transaction():
+        with self._explain_errors("SAVEPOINT"), self._connection.transaction():
             yield
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
@@ -414,7 +414,7 @@ class PostgresEngine(Engine):
             if roles:
                 self.execute(statements.grant(exp.Grant, "SELECT", name.table(), roles))
 
-    def granted(self, name: Name) -> list[str]:
+    def grantees(self, name: Name) -> list[str]:
         oid = self._oid(name)
         return [] if oid is None else [row[0] for row in self._looked_up("catalog/grants_postgres", relation=oid)]
 

@@ -181,7 +181,7 @@ def _speaks_of_the_statement(cause: psycopg.Error, said: str, sql: str) -> bool:
 # -- connecting ------------------------------------------------------------------------------------------
 
 
-def connected(url: str) -> psycopg.Connection[Row]:
+def open_connection(url: str) -> psycopg.Connection[Row]:
     try:
         wanted = psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:

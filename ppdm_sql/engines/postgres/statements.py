@@ -67,10 +67,10 @@ def driver_text(sql: str, params: Mapping[str, Any]) -> bytes:
     """
     if "\0" in sql:
         raise EngineError("a statement holds a NUL character: PostgreSQL would cut it there")
-    return (_HOLE.sub(_doubled, sql) if params else sql).encode()
+    return (_HOLE.sub(_double_percent, sql) if params else sql).encode()
 
 
-def _doubled(found: re.Match[str]) -> str:
+def _double_percent(found: re.Match[str]) -> str:
     quoted, hole = found.groups()
     return hole or (quoted.replace("%", "%%") if quoted else "%%")
 

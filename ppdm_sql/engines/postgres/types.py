@@ -156,7 +156,7 @@ def _plain(value: Decimal) -> str:
 
 def table_definition(name: Name, schema: pa.Schema, *, temporary: bool) -> exp.Create:
     """CREATE TABLE with the exact types of an Arrow table."""
-    columns = [exp.ColumnDef(this=identifier(field.name), kind=_declared(field)) for field in schema]
+    columns = [exp.ColumnDef(this=identifier(field.name), kind=_declared_type(field)) for field in schema]
     return exp.Create(
         this=exp.Schema(this=name.table(), expressions=columns),
         kind="TABLE",
@@ -164,7 +164,7 @@ def table_definition(name: Name, schema: pa.Schema, *, temporary: bool) -> exp.C
     )
 
 
-def _declared(field: pa.Field) -> exp.DataType:
+def _declared_type(field: pa.Field) -> exp.DataType:
     kind = field.type
     for fits, words in _DECLARED:
         if fits(kind):

@@ -116,7 +116,7 @@ class SparkEngine(Engine):
         return Table(tuple(frame.columns), rows_of(frame.limit(limit).toArrow()))
 
     @contextlib.contextmanager
-    def _explained(self, sql: str) -> Iterator[None]:
+    def _explain_errors(self, sql: str) -> Iterator[None]:
         try:
             yield
         except FAILURES as cause:
@@ -129,7 +129,7 @@ class SparkEngine(Engine):
         yield
 
     @contextlib.contextmanager
-    def _locked(self, relation: Name) -> Iterator[None]:
+    def _begin_locked(self, relation: Name) -> Iterator[None]:
         """The threads of this process wait for each other; another process is not noticed (docs/engines.md)."""
         if not _ONE_AT_A_TIME.acquire(timeout=self.lock_timeout):
             raise self.lock_refusal()
@@ -141,14 +141,14 @@ class SparkEngine(Engine):
     # -- looking -----------------------------------------------------------------------------------
 
     def columns(self, name: Name) -> list[ColumnInfo]:
-        if self._listed(name) is None:
+        if self._find_table(name) is None:
             return []
-        with self._explained("columns"):
-            fields = self._session.table(_quoted(name)).schema.fields
+        with self._explain_errors("columns"):
+            fields = self._session.table(_quote(name)).schema.fields
         return [ColumnInfo(f.name, kind_of(f.dataType.simpleString()), f.dataType.simpleString()) for f in fields]
 
     def relation_kind(self, name: Name) -> str | None:
-        found = self._listed(name)
+        found = self._find_table(name)
         if found is None:
             return None
         if found.isTemporary:
@@ -156,7 +156,7 @@ class SparkEngine(Engine):
         return "view" if found.tableType == "VIEW" else "table"
 
     def relations(self, schema: str | None) -> list[str]:
-        with self._explained("relations"):
+        with self._explain_errors("relations"):
             schema = schema or self._session.catalog.currentDatabase()
             if not self._session.catalog.databaseExists(_word(schema)):
                 return []
@@ -174,11 +174,11 @@ class SparkEngine(Engine):
         return super().unsteady_names() | {"_metadata"}
 
     def comment_on(self, name: Name) -> str | None:
-        found = self._listed(name)
+        found = self._find_table(name)
         return None if found is None else found.description
 
-    def qualified(self, name: Name) -> str:
-        found = self._listed(name)
+    def qualified_name(self, name: Name) -> str:
+        found = self._find_table(name)
         if found is None:
             return str(name)
         return ".".join([*(found.namespace or ["session"]), found.name]).casefold()
@@ -186,10 +186,10 @@ class SparkEngine(Engine):
     def path_schemas(self) -> list[str]:
         return [self._session.catalog.currentDatabase()]
 
-    def _listed(self, name: Name) -> Listed | None:
-        with self._explained("relation"):
+    def _find_table(self, name: Name) -> Listed | None:
+        with self._explain_errors("relation"):
             try:
-                return self._session.catalog.getTable(_quoted(name))
+                return self._session.catalog.getTable(_quote(name))
             except PySparkException as error:
                 if error.getCondition() in ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"):
                     return None
@@ -207,13 +207,13 @@ class SparkEngine(Engine):
         sql = self._announce(
             exp.Create(this=name.table(), kind="TABLE", expression=query, properties=temporary_property())
         )
-        with self._explained(sql):
+        with self._explain_errors(sql):
             # Kept, not cached: a view would be computed again, and rand() would give other rows.
             frame = self._sql(self.render(query), used_params(query, params)).localCheckpoint()
             self._register(name, frame)
 
     def _register(self, name: Name, frame: DataFrame) -> None:
-        frame.createOrReplaceTempView(_quoted(name))
+        frame.createOrReplaceTempView(_quote(name))
         self.unmade.discard(name)
         self._working.add(name)
 
@@ -224,19 +224,19 @@ class SparkEngine(Engine):
             return
         schema = name.schema or self._session.catalog.currentDatabase()
         folder = self._place.data / ("" if schema == "default" else f"{schema.lower()}.db") / name.last.lower()
-        if folder.is_dir() and self._listed(Name(schema, name.last)) is None:
+        if folder.is_dir() and self._find_table(Name(schema, name.last)) is None:
             shutil.rmtree(folder)
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         table = plain_table(table)
         schema = types.StructType([types.StructField(field.name, spark_type(field)) for field in table.schema])
         self._check_names((*name.parts, *table.column_names))
-        with self._explained("load"):
+        with self._explain_errors("load"):
             frame = self._session.createDataFrame(table, schema=schema)
             if temporary:
                 self._register(name, frame)
                 return
-        with self.workspace() as work, self._explained("load"):
+        with self.workspace() as work, self._explain_errors("load"):
             loaded = work.name("loaded")
             self._register(loaded, frame)
             self.create_table(name, exp.select("*").from_(loaded.table()))
@@ -245,7 +245,7 @@ class SparkEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
-        with self._explained(sql):
+        with self._explain_errors(sql):
             self._session.sql(sql)
         self._working.discard(name)
 
@@ -259,7 +259,7 @@ class SparkEngine(Engine):
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         """Spark's DROP TABLE takes views along: here it is an error, as in every other engine."""
-        found = self._listed(name)
+        found = self._find_table(name)
         if found is None or (temporary and not found.isTemporary):
             return
         if self.relation_kind(name) != "table":
@@ -272,7 +272,7 @@ class SparkEngine(Engine):
 
     def drop_working(self, tables: Sequence[Name], views: Sequence[Name]) -> None:
         """Without a look into the catalog: only temporary views are dropped here, and only those that there are."""
-        with self._explained("drop"):
+        with self._explain_errors("drop"):
             for name in (*views, *tables):
                 if not self._is_new(name):
                     self._session.catalog.dropTempView(name.last)
@@ -318,5 +318,5 @@ def _word(text: str) -> str:
     return identifier(text).sql("spark")
 
 
-def _quoted(name: Name) -> str:
+def _quote(name: Name) -> str:
     return ".".join(_word(part) for part in name.parts)

@@ -67,15 +67,15 @@ def start(url: str, lock_timeout: float, memory_limit: str | None) -> tuple[Spar
     if found is None:
         raise PolicyError("a Spark url is spark:local[2], spark:local[2]?warehouse=/path or spark:sc://host:port")
     if found["remote"] is not None:
-        return _connected(found["remote"]), SparkPlace()
+        return _connect(found["remote"]), SparkPlace()
     warehouse = _warehouse(found["options"] or "")
     memory = {} if memory_limit is None else {"spark.driver.memory": _java_size(memory_limit)}
     if SparkContext._active_spark_context is not None:
         raise DatabaseUnavailable("Spark runs in this process already: hand its session over instead of a url")
     place = SparkPlace()
     try:
-        folder = _claimed(place, warehouse, lock_timeout)
-        return _launched(_settings(found["master"], folder, place) | memory, place), place
+        folder = _claim(place, warehouse, lock_timeout)
+        return _launch(_settings(found["master"], folder, place) | memory, place), place
     except BaseException:
         place.close()
         raise
@@ -91,7 +91,7 @@ def _warehouse(options: str) -> str:
     return warehouse
 
 
-def _connected(remote: str) -> SparkSession:
+def _connect(remote: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
     try:
@@ -107,7 +107,7 @@ def _connected(remote: str) -> SparkSession:
 # -- the local form --------------------------------------------------------------------------------------
 
 
-def _claimed(place: SparkPlace, warehouse: str, lock_timeout: float) -> Path | None:
+def _claim(place: SparkPlace, warehouse: str, lock_timeout: float) -> Path | None:
     """The warehouse, locked for this process; None when everything is to be forgotten."""
     if warehouse == _MEMORY:
         place.temp = private_folder()
@@ -180,7 +180,7 @@ def _java_size(limit: str) -> str:
     return f"{found[1]}{found[2].lower()}"
 
 
-def _launched(settings: dict[str, str], place: SparkPlace) -> SparkSession:
+def _launch(settings: dict[str, str], place: SparkPlace) -> SparkSession:
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False)

@@ -24,7 +24,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.shared.discretize import cut_codes
-from ppdm_sql.source.encode import CODE, ROWS, Lookup, joined_lookups, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, ROWS, Lookup, joined_lookups, make_lookup, recode
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.borders import At, Borders, even_places, values_at
 from ppdm_sql.trees.comparing import MOMENTS, position
@@ -74,7 +74,7 @@ def asked_columns(
         column_bins = _Column(engine, attribute, lookup, rows, bins.least, relation, bins)
         cuts = bins.declared.get(info.name) or column_bins.cuts(target)
         places = column_bins.places(cuts)
-        moved = recoded(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist())
+        moved = recode(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist())
         found.append(AskedColumn(attribute, moved, len(cuts) + 1, cuts=cuts))
     return found
 
@@ -100,7 +100,7 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints
     if common.all():
         return AskedColumn(attribute, lookup, len(rows), values=values)
     codes = np.where(common, np.cumsum(common) - 1, len(named))
-    moved = recoded(engine, lookup, codes.tolist())
+    moved = recode(engine, lookup, codes.tolist())
     return AskedColumn(attribute, moved, len(named) + 1, values=values, rare=len(named))
 
 
@@ -114,7 +114,7 @@ class _Column(Borders):
 
     def cuts(self, target: Lookup) -> tuple[At, ...]:
         """The borders, rising; none where the rows are too few for two bins."""
-        return self.around(self._wished(self.known, target), apart=self.least)
+        return self.around(self._wished(self.known_values, target), apart=self.least)
 
     # -- where borders should lie ------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from ppdm_sql.trees.audit import Audit
 from ppdm_sql.trees.comparing import key
 from ppdm_sql.trees.criteria import Ints, entropy
 from ppdm_sql.trees.expression import NODE
-from ppdm_sql.trees.predict import predicted
+from ppdm_sql.trees.predict import prediction_query
 from ppdm_sql.trees.tree import Tree
 
 
@@ -58,7 +58,7 @@ def leaf_counts(engine: Engine, tree: Tree, source: Source) -> Ints:
     keys = [column(NODE, "p"), column(source.target, "p")]
     query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), "ppdm_n")])
     with engine.workspace():
-        told = predicted(engine, tree, source.relation, [source.target])
+        told = prediction_query(engine, tree, source.relation, [source.target])
         rows = engine.fetch(query.from_(told.subquery("p", copy=False)).group_by(*(one.copy() for one in keys)))
     places = {key(tree.target, value): place for place, value in enumerate(tree.classes)}
     counts = np.zeros((len(tree.nodes), len(tree.classes)), dtype=np.int64)

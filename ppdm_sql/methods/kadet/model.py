@@ -131,7 +131,7 @@ def _plan(
 ) -> ModelPlan:
     private = [one.coded.attribute.name for one in asked if not one.public]
     diverse = {one.name for one in demands.hidden}
-    asked_for = {tree.attributes[number].name for number in tree.used()}.intersection(private)
+    asked_for = {tree.attributes[number].name for number in tree.used_attributes()}.intersection(private)
     risks = [
         *([] if demands.class_must_be_diverse else [HOMOGENEITY]),
         *([PRIVATE_TESTS] if asked_for - diverse else []),

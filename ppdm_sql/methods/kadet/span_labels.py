@@ -83,7 +83,7 @@ def writers_of(
     k: int,
 ) -> tuple[dict[str, Write], str]:
     """How each public column is printed, and the marker; what is printed of a column that is not asked for is that."""
-    asked = {tree.attributes[number].name for number in tree.used()}
+    asked = {tree.attributes[number].name for number in tree.used_attributes()}
     attributes = {attribute.name: attribute for attribute in tree.attributes}
     axes, writers = [], dict[str, Write]()
     for name in public:

@@ -35,7 +35,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.audit import CLASS, SPAN, span_expression
-from ppdm_sql.trees.expression import bound
+from ppdm_sql.trees.expression import bind
 
 _N = "ppdm_n"
 PRIVATE_VALUES = Risk(
@@ -85,7 +85,7 @@ class PublishedColumns:
     def of(cls, source: Source, learned: ModelPlan, required: Sequence[str]) -> PublishedColumns:
         """required: the columns that something is required of; every span keeps that, and the judge has to see it."""
         assert source.target is not None
-        told = {*required, *(learned.tree.attributes[number].name for number in learned.tree.used())}
+        told = {*required, *(learned.tree.attributes[number].name for number in learned.tree.used_attributes())}
         private = [name for name in source.passed if name != source.target]
         return cls(
             source.target,
@@ -110,7 +110,7 @@ class PublishedColumns:
 def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: PublishedColumns, private: Private) -> Name:
     """One pass over the source: every row with its span, a public class beside it."""
     steps = Steps("r")
-    tree = bound(engine, learned.tree, source.relation)
+    tree = bind(engine, learned.tree, source.relation)
     span = span_expression(engine, tree, set(learned.public), steps)
     group: exp.Expr = exp.Literal.string("")
     if learned.class_is_public:

@@ -18,7 +18,7 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recoded
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
@@ -138,7 +138,7 @@ def _along(engine: Engine, plain: Axis, hierarchy: Hierarchy) -> Axis:
     position = present.positions(values)
     order = np.argsort(position)
     texts = tuple(leaf_text(values[place]) for place in order)
-    lookup = recoded(engine, plain.lookup, position.tolist())
+    lookup = recode(engine, plain.lookup, position.tolist())
     return Axis(lookup, texts, plain.rows[order], len(values), hierarchy=present)
 
 
@@ -148,7 +148,7 @@ def _without_the_few(engine: Engine, plain: Axis, common: Flags) -> Axis:
         return plain
     many = int(common.sum())
     codes = np.where(common, np.cumsum(common) - 1, many)
-    moved = recoded(engine, plain.lookup, codes.tolist())
+    moved = recode(engine, plain.lookup, codes.tolist())
     null_code = None if plain.null_code is None else many + 1
     return Axis(
         replace(moved, size=many + (1 if null_code is None else 2), null_code=null_code),

@@ -22,7 +22,7 @@ from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.candidates import Found
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.inducers import INDUCERS, Settings, settings
-from ppdm_sql.trees.nested import Nested, nested
+from ppdm_sql.trees.nested import Nested, grow_nested
 from ppdm_sql.watching import Progress
 
 MOST_CLASSES = 20  # a numeric target with more values than this is predicted as a number
@@ -65,7 +65,7 @@ class Preserved:
         return self.builder.max_leaves or _LAST_LIMIT if not self.may_skip else _LAST_LIMIT
 
     def _grow(self, engine: Engine, source: Source, limit: int, progress: Progress) -> None:
-        self.growth = nested(
+        self.growth = grow_nested(
             engine,
             source.relation,
             self.attributes,

@@ -137,7 +137,7 @@ def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str
     rows = [] if found.baseline is None else [cells(found.baseline, Cell("raw data"))]
     for point in found.points:
         note = ", ".join(_notes(facts, point, audience))
-        rows.append(cells(point, Cell(f"{point.algorithm}: {point.asked}", note)))
+        rows.append(cells(point, Cell(f"{point.algorithm}: {point.requirements_text}", note)))
     return table("What was tried", ("method", what, "information lost", "worst risk"), rows, (1, 2, 3))
 
 
