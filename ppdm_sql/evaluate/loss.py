@@ -26,6 +26,8 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.displacement import displacement_of
 from ppdm_sql.evaluate.labels import MOMENTS, Values, label_of, loss_of_cell, never_named
+from ppdm_sql.forms.form_tables import label_of_range
+from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -78,6 +80,7 @@ class Loss:
 def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchies: Mapping[str, Hierarchy]) -> Loss:
     """Measures a release against the rows it was made from; only distinct values and counts leave the database."""
     before = {info.name: info for info in engine.columns(raw)}
+    released = _labelled(engine, source, released)
     after = {info.name: info for info in engine.columns(released)}
     missing = [f'"{name}"' for name in source.published if name not in before or name not in after]
     if missing:
@@ -109,6 +112,19 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
         information_loss=_information_loss(of_quasi, rows, released_rows),
         columns=columns,
     )
+
+
+def _labelled(engine: Engine, source: Source, released: Name) -> Name:
+    """A release whose ranges stand as labels again, which say the same."""
+    there = {info.name for info in engine.columns(released)}
+    ranges = [name for name, form in source.forms.items() if set(form_columns(name, form)) - {name} <= there]
+    ranges = [name for name in ranges if source.forms[name] is Form.RANGE]
+    if not ranges:
+        return released
+    gone = {column for name in ranges for column in form_columns(name, Form.RANGE)}
+    query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in sorted(there - gone)])
+    query = query.select(*(aliased(label_of_range(engine, source.info(name), "s"), name) for name in ranges))
+    return engine.work.table("labelled", query.from_(released.table("s")))
 
 
 def _information_loss(columns: Sequence[ColumnLoss], rows: int, released_rows: int) -> Fraction:

@@ -54,8 +54,7 @@ class FormedColumn:
         """What a reader must know of each published column."""
         if self.form is Form.RANGE:
             return {
-                column: note.format(name=self.name)
-                for column, note in zip(self.published, _RANGE_NOTES, strict=True)
+                column: note.format(name=self.name) for column, note in zip(self.published, _RANGE_NOTES, strict=True)
             }
         return {self.name: ESTIMATE if self.form is Form.MIDPOINT else _NATIVE_NOTE}
 
@@ -89,13 +88,14 @@ class FormedColumn:
 
     def values(self, engine: Engine, table: str | None) -> dict[str, exp.Expr]:
         """What is published in each column, over a row of the table of labels under this alias; None: suppressed."""
+
         def text(name: str) -> exp.Expr:
             return exp.Null() if table is None else column(name, table)
 
         if self.form is Form.MIDPOINT:
             return {self.name: typed(engine, self.info, text(_MIDDLE))}
         low, stop = (typed(engine, self.info, text(name)) for name in (_FROM, _TO))
-        kind = exp.Literal.string("suppressed")
+        kind: exp.Expr = exp.Literal.string("suppressed")
         if table is not None:
             kind = exp.Coalesce(this=column(_KIND, table), expressions=[exp.Literal.string("missing")])
         if self.form is Form.RANGE:

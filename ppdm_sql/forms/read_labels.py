@@ -130,7 +130,7 @@ class LabelReader:
 
     def _hull(self, texts: Sequence[str]) -> Extent:
         """From the least of some values to the greatest; an infinite one leaves its side open."""
-        finite = sorted(one.low for one in map(self._value, texts) if one.alone is None)
+        finite: list[Step] = sorted(one.low for one in map(self._value, texts) if one.low is not None)
         strange = [one.alone.lower() for one in map(self._value, texts) if one.alone is not None]
         if not finite:
             return Extent("range")

@@ -85,9 +85,7 @@ def build_manifest(
 
 def form_records(source: Source) -> dict[str, FormRecord] | None:
     """The forms of the quasi-identifiers that are not published as labels; None where all are."""
-    return {
-        name: FormRecord(form.value, form_columns(name, form)) for name, form in source.forms.items()
-    } or None
+    return {name: FormRecord(form.value, form_columns(name, form)) for name, form in source.forms.items()} or None
 
 
 def null_readings(nulls: Mapping[str, int], rows: int, counting: Collection[str]) -> list[str]:

@@ -54,7 +54,9 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, content)
     else:
-        residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, source.release_quasi))
+        residual_risks.refuse_unaccepted(
+            policy, residual_risks.few_persons(engine, policy, source, source.release_quasi)
+        )
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
@@ -95,6 +97,8 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
     if content_hash(engine, STAGE, request.plan.published) != content:
         raise PpdmError("the stored rows are not the staged ones; nothing was published")
     asked = request.statement.policy.size_requirements
-    by_person = judge(engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY)
+    by_person = judge(
+        engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY
+    )
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]
     return replace(rows, findings=(*by_person.findings, *others))

@@ -1,9 +1,9 @@
 """The form in which a quasi-identifier is published: a label, a range, the middle of a range, a range of the engine.
 
-    age                    one column of text: 67, [65, 70), < 30, >= 65, {a, b}, a word of a hierarchy, *; NULL: missing
-    age AS RANGE           age_from, age_to in the column's own type, half-open, and age_kind
-    age AS MIDPOINT        age in the column's own type, an estimate
-    age AS NATIVE RANGE    age as a range type of the engine
+age                    one column of text: 67, [65, 70), < 30, >= 65, {a, b}, a word of a hierarchy, *; NULL: missing
+age AS RANGE           age_from, age_to in the column's own type, half-open, and age_kind
+age AS MIDPOINT        age in the column's own type, an estimate
+age AS NATIVE RANGE    age as a range type of the engine
 """
 
 from __future__ import annotations

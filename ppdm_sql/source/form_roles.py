@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ppdm_sql.engines.base import ColumnInfo
-from ppdm_sql.errors import Mistake
+from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.policy.options import at
-from ppdm_sql.policy.policy import HierarchySource, Place, PrefixLadder
+from ppdm_sql.policy.policy import HierarchySource, Place, Policy, PrefixLadder
 
 
 def renamed(names: Sequence[str], forms: Mapping[str, Form]) -> tuple[str, ...]:
@@ -52,3 +52,12 @@ def form_mistakes(
                     f'column "{name}": AS RANGE publishes "{published}", and the query has a column "{clash}": '
                     "rename one of them with AS in the SELECT",
                 )
+
+
+def refuse_native_ranges(engine: Engine, policy: Policy, place: Place | None) -> None:
+    """Refuses AS NATIVE RANGE where the engine has no such types."""
+    native = [word for word, form in policy.roles.forms.items() if form is Form.NATIVE_RANGE]
+    if native and not engine.has_ranges:
+        told = f"AS NATIVE RANGE needs range types, which {engine.title} does not have: write AS RANGE"
+        where = [policy.roles.places.get(word, place) for word in native]
+        raise PolicyError(*(at(one, told) for one in where), file=place.file if place else None)

@@ -19,7 +19,7 @@ from ppdm_sql.policy.places import place_of
 from ppdm_sql.policy.policy import HierarchySource, Place, Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.faults import explain_text, no_column
-from ppdm_sql.source.form_roles import form_mistakes, renamed
+from ppdm_sql.source.form_roles import form_mistakes, refuse_native_ranges, renamed
 from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
@@ -109,6 +109,7 @@ def describe_source(
     tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
     source = resolve(view, engine.columns(view), policy, tables, place, named)
+    refuse_native_ranges(engine, policy, place)
     lineage = Lineage(engine)
     made_of = lineage.columns(tree)
     unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))
