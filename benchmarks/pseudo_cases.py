@@ -57,13 +57,12 @@ def atp_prune(database: str) -> Callable[[], object]:
 
 
 def _made(database: str, algorithm: str) -> Callable[[], object]:
-    from ppdm_sql.statements.names import own
 
     session, tree, rows = _asked(database)
 
     def stored() -> dict[str, float]:
         made = _generated(session, tree, rows, algorithm)
-        made.store(session.engine, own("ppdm_bench_made"))
+        made.store(session.engine, "bench_made")
         return {"columns": len(made.columns)}
 
     return stored

@@ -28,7 +28,6 @@ from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
-from ppdm_sql.planning.damage import is_damaged, refuse_damaged
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
@@ -42,14 +41,15 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.stored_requirements import is_damaged, refuse_damaged
 from ppdm_sql.release.drop import drop
-from ppdm_sql.release.export import check_recordable
+from ppdm_sql.release.export.write import check_recordable
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
-from ppdm_sql.release.passing import pass_on
+from ppdm_sql.release.pass_through import pass_on
 from ppdm_sql.release.preflight import Preflight
 from ppdm_sql.release.publication import run_publication
-from ppdm_sql.release.recheck import recheck_damaged
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
+from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.audit import Audit, audit
@@ -308,7 +308,7 @@ class Session:
         """Re-measures a release from what is stored; raises nothing, the result says what was found."""
         record = self._find_release(_name(name))
         if is_damaged(record):
-            return recheck_damaged(self.engine, record)
+            return reverify_damaged(self.engine, record)
         return kind_of(record).verify(self.engine, record)
 
     @_in_workspace

@@ -13,8 +13,8 @@ from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.options import Choice, declared_options
 from ppdm_sql.policy.policy import Export, PseudoData, Publish
-from ppdm_sql.release.export import ExportOptions
-from ppdm_sql.release.export import read_order as read_export
+from ppdm_sql.release.export.write import ExportOptions
+from ppdm_sql.release.export.write import read_order as read_export
 from ppdm_sql.release.pseudo import PseudoOptions, read_order
 
 ROOT = Path(__file__).resolve().parents[1]

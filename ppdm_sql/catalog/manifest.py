@@ -58,6 +58,21 @@ class JointRecord(JsonRecord):
     breaching_rows: int
     private_in_one: tuple[str, ...] = ()  # columns that are raw in one release and known to another
 
+    @property
+    def breach_text(self) -> str | None:
+        """What ACCEPT RISK (joint) let out; None where all joint classes are large enough.
+
+        >>> JointRecord(("a", "b"), 5, False, True, 2, 3).breach_text
+        'together with a, b there are joint classes of fewer than k = 5 (classes: 2, rows: 3)'
+        """
+        if self.holds:
+            return None
+        found = "it could not be measured how small the joint classes are"
+        if self.measured:
+            found = f"there are joint classes of fewer than k = {self.k} "
+            found += f"(classes: {self.breaching_classes:,}, rows: {self.breaching_rows:,})"
+        return f"together with {', '.join(self.releases)} {found}"
+
 
 @dataclass(frozen=True)
 class IdentityRecord(JsonRecord):
@@ -185,6 +200,11 @@ class Manifest(JsonRecord):
     def pseudo_model(self) -> str | None:
         """Of pseudo-data the model it was made from; None for everything else."""
         return None if self.pseudo_data is None else self.pseudo_data.model
+
+    @property
+    def joint_breaches(self) -> list[str]:
+        """What can be told apart by whoever holds other releases, too; nothing where all joint classes are large."""
+        return [item.breach_text for item in self.joint if item.breach_text is not None]
 
     def to_text(self) -> str:
         """The text of the manifest's file."""

@@ -18,14 +18,13 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, column, identifier
 
 ModelEvent = Literal["replaced", "dropped", "exported"]
 
 OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned from such rows; no table's name has it
 
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
-_LOADED = own("ppdm_model_rows")
 _LONGEST = 200
 
 # The tables that hold a tree, and the columns of their rows beside model_id.
@@ -174,8 +173,8 @@ def _append_all(engine: Engine, table: str, model_id: str, rows: Sequence[Mappin
         return
     columns = {"model_id": "string", **TABLES[table]}
     values = {name: pa.array([row[name] for row in rows], getattr(pa, kind)()) for name, kind in TABLES[table].items()}
-    engine.load(_LOADED, pa.table({"model_id": pa.array([model_id] * len(rows), pa.string()), **values}))
+    loaded = engine.work.load("model_rows", {"model_id": pa.array([model_id] * len(rows), pa.string()), **values})
     into = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in columns])
-    query = exp.Select(expressions=[column(name) for name in columns]).from_(_LOADED.table())
+    query = exp.Select(expressions=[column(name) for name in columns]).from_(loaded.table())
     engine.execute(exp.Insert(this=into, expression=query))
-    engine.drop_table(_LOADED, temporary=True)
+    engine.work.drop(loaded)

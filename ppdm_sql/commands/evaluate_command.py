@@ -105,7 +105,7 @@ def _check_folder(path: object) -> None:
 
 def _write(path: object, text: str | None) -> None:
     if path is not None and text is not None:
-        from ppdm_sql.release.export import write_private
+        from ppdm_sql.release.export.write import write_private
 
         write_private(Path(str(path)), text, replace=True)
 

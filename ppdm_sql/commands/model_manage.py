@@ -192,7 +192,7 @@ def _head(record: ModelRecord) -> dict[str, Any]:
 def _write_new(path: Path, text: str) -> None:
     """Into a file that was not there, readable for its owner alone."""
     from ppdm_sql.errors import PolicyError, PpdmError
-    from ppdm_sql.release.export import write_private
+    from ppdm_sql.release.export.write import write_private
 
     try:
         write_private(path, text if text.endswith("\n") else text + "\n")

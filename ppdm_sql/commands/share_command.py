@@ -46,7 +46,7 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
     """
     from ppdm_sql.commands import show
     from ppdm_sql.errors import PolicyError
-    from ppdm_sql.release.export import check_recordable, mapped_errors
+    from ppdm_sql.release.export.write import check_recordable, mapped_errors
 
     with options.session(out=out) as session:
         if not session.release(name).kind.keeps_model:

@@ -216,8 +216,6 @@ def _table(*heads: str) -> Table:
 
 def release(found: Published, readers: Sequence[str] = ()) -> None:
     """One release in full."""
-    from ppdm_sql.planning.manifest import joint_breaches
-
     record, content = found.record, found.record.manifest
     console.print(f"[bold]{escape(found.name)}[/], published {content.release.published_at} by "
                   f"{escape(record.algorithm)}, seed {record.seed}")  # fmt: skip
@@ -235,7 +233,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         console.print(f"column [bold]{escape(name)}[/]: {escape(note)}")
     for name, message in content.residual_risks.items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
-    for told_jointly in joint_breaches(content.joint):
+    for told_jointly in content.joint_breaches:
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     console.print(f"made from {escape(found.origins_text)}; rows {record.content_hash}")
     if readers:

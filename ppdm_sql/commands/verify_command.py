@@ -26,9 +26,9 @@ def command(options: GlobalOptions, names: tuple[str, ...], file: str | None, as
     from ppdm_sql.commands import show
 
     if file is not None:
-        from ppdm_sql.release.recheck import recheck_file
+        from ppdm_sql.release.reverify import reverify_file
 
-        found = [recheck_file(file)]
+        found = [reverify_file(file)]
     else:
         with options.session() as session:
             if show_sql:

@@ -34,6 +34,9 @@ Made = TypeVar("Made")
 
 _NUMBERS = itertools.count(1)
 
+# The one working table with a name for everybody: the rows of the release that is being made, one at a time.
+STAGE = Name(f"{PREFIX}stage")
+
 
 class Workspace:
     """The working tables of one piece of work."""

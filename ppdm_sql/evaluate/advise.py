@@ -31,13 +31,12 @@ from ppdm_sql.evaluate.run import EvaluationRequest, GridProgress, Watcher, eval
 from ppdm_sql.methods import registry
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.statements.names import column, own
+from ppdm_sql.statements.names import column
 from ppdm_sql.watching import silent
 
 SAMPLE = 20_000
 SHORT_LIST = 3
 _FACTORS = (1, 2, 5)  # of the policy's k
-_SAMPLED, _DEALT = own("ppdm_bench_sample"), own("ppdm_bench_sample_dealt")
 _R_SQUARED_STEP = 0.01  # R squared has no simple standard error: a hundredth is taken for the same
 
 
@@ -124,14 +123,14 @@ def _draw_sample(engine: Engine, opened: Opened, sample: int, seed: int) -> Open
         return None
     source = opened.source
     by = [source.entity] if source.entity is not None else []
-    folds.deal(engine, source.relation, _DEALT, parts=parts, seed=seed, by=by)
+    dealt = engine.work.name("sample_dealt")
+    folds.deal(engine, source.relation, dealt, parts=parts, seed=seed, by=by)
     first = exp.EQ(this=column(folds.FOLD), expression=exp.Literal.number(0))
-    query = exp.Select(expressions=[column(name) for name in source.columns]).from_(_DEALT.table()).where(first)
-    engine.create_table(_SAMPLED, query, temporary=True)
-    engine.analyze(_SAMPLED)
-    engine.drop_table(_DEALT, temporary=True)
-    count = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(_SAMPLED.table())
-    return replace(opened, source=replace(source, relation=_SAMPLED), rows=int(engine.fetch_one(count)[0]))
+    query = exp.Select(expressions=[column(name) for name in source.columns]).from_(dealt.table()).where(first)
+    sampled = engine.work.table("sample", query, analyze=True)
+    engine.work.drop(dealt)
+    count = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(sampled.table())
+    return replace(opened, source=replace(source, relation=sampled), rows=int(engine.fetch_one(count)[0]))
 
 
 def _try_points(bench: EvaluationBench, points: Sequence[Point], watch: Watcher) -> list[EvaluationPoint]:
@@ -148,7 +147,7 @@ def _try_points(bench: EvaluationBench, points: Sequence[Point], watch: Watcher)
                     made.append(measure_point(bench, point))
     finally:
         bench.clear()
-        bench.engine.drop_table(_SAMPLED, temporary=True)
+        bench.engine.work.drop(bench.opened.source.relation)
     return made
 
 

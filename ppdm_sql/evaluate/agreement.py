@@ -23,7 +23,7 @@ from ppdm_sql.classifiers.naive_bayes import NaiveBayes
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.comparing import key, position
 from ppdm_sql.trees.expression import CLASS
 from ppdm_sql.trees.predict import predict
@@ -31,7 +31,6 @@ from ppdm_sql.trees.tree import Bands, Cut, Groups, Tree
 
 Model: TypeAlias = Tree | NaiveBayes | ConjunctiveRules
 
-_ROWS, _ANSWERS = own("ppdm_match_rows"), (own("ppdm_match_first"), own("ppdm_match_second"))
 _ROW, _TEXT = "ppdm_row", "ppdm_text"
 
 
@@ -45,17 +44,15 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
         raise PolicyError(f"there is no relation {relation}")
     number = _unlike("row", names)
     counted = exp.Select(expressions=[*(column(name) for name in names), aliased(_row_number(), number)])
-    engine.create_table(_ROWS, counted.from_(relation.table()), temporary=True)
-    engine.analyze(_ROWS)
-    try:
-        for model, into in zip((first, second), _ANSWERS, strict=True):
+    with engine.workspace() as work:
+        numbered = work.table("match_rows", counted.from_(relation.table()), analyze=True)
+        sides = {}
+        for side, model in (("first", first), ("second", second)):
+            answers = work.name("match_answers")
             with engine.workspace():
-                _answer(engine, model, number, into)
-        sides = {"first": _ANSWERS[0].table(), "second": _ANSWERS[1].table()}
+                engine.create_table(answers, _answer_query(engine, model, numbered, number), temporary=True)
+            sides[side] = answers.table()
         rows, same = engine.fetch_one(statement("evaluate/class_match", _alias_tables(sides)))
-    finally:
-        for table in (_ROWS, *_ANSWERS):
-            engine.drop_table(table, temporary=True)
     if not rows:
         raise PolicyError(f"{relation} has no rows: two models cannot be compared on it")
     return Fraction(int(same), int(rows))
@@ -79,19 +76,19 @@ def _row_number() -> exp.Expr:
     return exp.Window(this=exp.RowNumber())
 
 
-def _answer(engine: Engine, model: Model, number: str, into: Name) -> None:
+def _answer_query(engine: Engine, model: Model, rows: Name, number: str) -> exp.Select:
     """What a model says of every row, as text."""
     if isinstance(model, Tree):
         if model.is_regression:
             raise PolicyError("a regression tree has no classes: class match is for classifiers")
-        query, told = predict(engine, model, _ROWS, [number]), CLASS
+        query, told = predict(engine, model, rows, [number]), CLASS
     elif isinstance(model, NaiveBayes):
-        query, told = naive_bayes.predict_query(model, _ROWS, [number], engine=engine), PREDICTED
+        query, told = naive_bayes.predict_query(model, rows, [number], engine=engine), PREDICTED
     else:
-        query, told = conjunctive_rules.predict_query(model, _ROWS, [number], engine=engine), PREDICTED
+        query, told = conjunctive_rules.predict_query(model, rows, [number], engine=engine), PREDICTED
     text = engine.exact_text(exp.cast(column(told, "p"), "TEXT"))
     picked = exp.Select(expressions=[aliased(column(number, "p"), _ROW), aliased(text, _TEXT)])
-    engine.create_table(into, picked.from_(query.subquery("p", copy=False), copy=False), temporary=True)
+    return picked.from_(query.subquery("p", copy=False), copy=False)
 
 
 # -- how they are built --------------------------------------------------------------------------------------

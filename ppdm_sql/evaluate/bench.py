@@ -1,9 +1,10 @@
 """What all points of a grid share: the table is opened, dealt and described once, and every point works on that.
 
-    ppdm_bench            the source with one column per repeat that says which part a row is in
-    ppdm_bench_train_*    the rows to learn from, and to publish for it, of one fold
-    ppdm_bench_test_*     the rows to test with
-    ppdm_bench_masked_*   all rows, the target of those to test with withheld, and beside it for the test
+    whole      the source with one column per repeat that says which part a row is in
+    train      the rows to learn from, and to publish for it, of one fold
+    test       the rows to test with
+    masked     all rows, the target of those to test with withheld, and next to it for the test
+    released, learned, asked    of one point: what it would publish, what is learned from and what is tested with
 
 They are working tables: nothing of an evaluation outlives its session but the figures in the catalog.
 """
@@ -28,14 +29,13 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
 Made = TypeVar("Made")
 NO_LEARNER = "none"
 TRUTH = "ppdm_bench_target"  # the target of a row from which it was withheld
-_WHOLE, _DEALT, _SHARE = own("ppdm_bench"), own("ppdm_bench_dealt"), own("ppdm_bench_share")
 _FEWEST = 10  # rows; with fewer there is nothing to learn
 MOST_LEARNED = 200_000  # rows of the table; of one of twice as many or more, learners see a share as large as that
 _MOST_COMPARED = 200_000  # rows; of more it is quicker to measure again than to compare
@@ -123,12 +123,21 @@ class EvaluationBench:
         self.engine, self.opened, self.protocol, self.learner = engine, opened, protocol, learner
         self._seed = seed
         self._shares = max(opened.rows // MOST_LEARNED, 1)  # of every part; learners see the first
-        self.whole = replace(opened.source, relation=_WHOLE)
+        self._work = engine.work  # what a point makes goes with the point, what all share goes with this
+        self._tables: list[Name] = []
+        self.whole = replace(opened.source, relation=self._name("bench"))
+        self.released, self.learned, self.asked = (
+            self._name(f"bench_{word}") for word in ("released", "learned", "asked")
+        )
         self._folds: tuple[Fold, ...] | None = None
-        self._masked: list[Name] = []
+        self._masked: dict[int, Name] = {}
         self.unchanging: set[Name] = set()  # what is made of them is shared
         self._found: dict[tuple[object, ...], object] = {}
         self.queries: Sequence[Answered] = ()  # the analysts' own, with what the raw rows answer
+
+    def _name(self, label: str) -> Name:
+        self._tables.append(self._work.name(label))
+        return self._tables[-1]
 
     @property
     def hierarchies(self) -> Mapping[str, Hierarchy]:
@@ -158,17 +167,18 @@ class EvaluationBench:
         source = self.opened.source
         by = [source.entity] if source.entity is not None else []
         here, names = source.relation, list(source.columns)
+        whole, dealt = self.whole.relation, self._work.name("bench_dealt")
         for repeat, mark in enumerate(self.marks):
             progress("dealing rows", repeat, len(self.marks))
             parts = self.protocol.parts * self._shares
-            folds.deal(self.engine, here, _DEALT, parts=parts, seed=self._seed, repeat=repeat, by=by)
+            folds.deal(self.engine, here, dealt, parts=parts, seed=self._seed, repeat=repeat, by=by)
             picked = [column(name) for name in names]
-            query = exp.Select(expressions=[*picked, aliased(column(folds.FOLD), mark)]).from_(_DEALT.table())
-            self.engine.create_table(_WHOLE, query, temporary=True)
-            here, names = _WHOLE, [*names, mark]
-        self.engine.drop_table(_DEALT, temporary=True)
-        self.engine.analyze(_WHOLE)
-        self.unchanging.add(_WHOLE)
+            query = exp.Select(expressions=[*picked, aliased(column(folds.FOLD), mark)]).from_(dealt.table())
+            self.engine.create_table(whole, query, temporary=True)
+            here, names = whole, [*names, mark]
+        self._work.drop(dealt)
+        self.engine.analyze(whole)
+        self.unchanging.add(whole)
 
     @property
     def folds(self) -> tuple[Fold, ...]:
@@ -178,7 +188,7 @@ class EvaluationBench:
         return self._folds
 
     def _fold(self, number: int, repeat: int, part: int) -> Fold:
-        train, test = own(f"ppdm_bench_train_{number}"), own(f"ppdm_bench_test_{number}")
+        train, test = self._name("bench_train"), self._name("bench_test")
         source = replace(self.opened.source, relation=train)
         made = Fold(number, self.marks[repeat], part, self.protocol.parts, source, test)
         for name, is_test in ((train, False), (test, True)):
@@ -189,8 +199,8 @@ class EvaluationBench:
 
     def masked_source(self, fold: Fold) -> Source:
         """All rows, the target of those to test with withheld: a method that looks at targets must not see them."""
-        target, name = str(self.opened.source.target), own(f"ppdm_bench_masked_{fold.number}")
-        if name not in self._masked:
+        target = str(self.opened.source.target)
+        if fold.number not in self._masked:
             hidden = exp.If(this=fold.condition(test=False), true=column(target))
             named: dict[str, exp.Expr] = {
                 **{one: column(one) for one in (*self.opened.source.columns, *self.marks)},
@@ -198,10 +208,10 @@ class EvaluationBench:
             }
             named[target] = exp.Case(ifs=[hidden])
             picked = [aliased(value, one) for one, value in named.items()]
+            name = self._masked[fold.number] = self._name("bench_masked")
             self._store(name, exp.Select(expressions=picked).from_(self.whole.relation.table()))
-            self._masked.append(name)
             self.unchanging.add(name)
-        return replace(self.opened.source, relation=name)
+        return replace(self.opened.source, relation=self._masked[fold.number])
 
     def keep(self, relation: Name, into: Name, names: Mapping[str, str], condition: exp.Expr) -> None:
         """Some columns of some rows, in a working table; names: new -> old."""
@@ -225,23 +235,22 @@ class EvaluationBench:
         """What the learner makes of one relation, on rows of another; with a fold, of its share of a large one."""
         assert self.opened.source.target is not None
         assert self.learner is not None
-        if fold is not None and self._shares > 1:
-            names = {name: name for name in (*self.opened.attributes, self.opened.source.target)}
-            self.keep(train, _SHARE, names, fold.first_share)
-            train = _SHARE
-        return learn_and_test(
-            self.engine, train=train, test=test, target=self.opened.source.target,
-            attributes=self.opened.attributes, learner=self.learner,
-        )  # fmt: skip
+        with self.engine.workspace() as work:
+            if fold is not None and self._shares > 1:
+                names = {name: name for name in (*self.opened.attributes, self.opened.source.target)}
+                share = work.name("bench_share")
+                self.keep(train, share, names, fold.first_share)
+                train = share
+            return learn_and_test(
+                self.engine, train=train, test=test, target=self.opened.source.target,
+                attributes=self.opened.attributes, learner=self.learner,
+            )  # fmt: skip
 
     def clear(self) -> None:
         """Drops what was made here."""
-        for fold in self._folds or ():
-            self.engine.drop_table(fold.train.relation, temporary=True)
-            self.engine.drop_table(fold.test, temporary=True)
-        for name in self._masked:
-            self.engine.drop_table(name, temporary=True)
-        self.engine.drop_table(_WHOLE, temporary=True)
+        for name in self._tables:
+            self._work.drop(name)
+        self._tables = []
 
 
 def _count(engine: Engine, relation: Name) -> int:

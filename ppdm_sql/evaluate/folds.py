@@ -13,12 +13,10 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.statements.names import Name, aliased, column, lacks, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks
 from ppdm_sql.statements.rowtext import hash_numbers
 
 FOLD = "ppdm_fold"
-_DEALT = own("ppdm_dealt")
-_SHARED = own("ppdm_dealt_out")  # of sources(), which is called while folds() goes on
 _FIRST, _SECOND, _OCCURRENCE = "ppdm_first", "ppdm_second", "ppdm_occurrence"
 REPEATS = 5  # of the 5x2 protocol
 
@@ -105,12 +103,14 @@ def folds(
     by: Sequence[str] = (),
 ) -> Iterator[tuple[int, int]]:
     """Makes train and test for every repeat and part in turn, and gives (repeat, part)."""
+    work = engine.work
+    dealt = work.name("dealt")
     for repeat in range(repeats):
-        deal(engine, relation, _DEALT, parts=parts, seed=seed, repeat=repeat, by=by)
+        deal(engine, relation, dealt, parts=parts, seed=seed, repeat=repeat, by=by)
         for fold in range(parts):
-            train_and_test(engine, _DEALT, fold, train=train, test=test, columns=columns)
+            train_and_test(engine, dealt, fold, train=train, test=test, columns=columns)
             yield repeat, fold
-    engine.drop_table(_DEALT, temporary=True)
+    work.drop(dealt)
 
 
 def halves(
@@ -132,21 +132,22 @@ def hold_out(
     engine: Engine, relation: Name, *, parts: int, seed: int, train: Name, test: Name, columns: Sequence[str]
 ) -> None:
     """One part of so many to test with, once."""
-    deal(engine, relation, _DEALT, parts=parts, seed=seed)
-    train_and_test(engine, _DEALT, 0, train=train, test=test, columns=columns)
-    engine.drop_table(_DEALT, temporary=True)
+    dealt = engine.work.name("dealt")
+    deal(engine, relation, dealt, parts=parts, seed=seed)
+    train_and_test(engine, dealt, 0, train=train, test=test, columns=columns)
+    engine.work.drop(dealt)
 
 
 def sources(
     engine: Engine, relation: Name, *, number: int, seed: int, repeat: int = 0, columns: Sequence[str]
 ) -> list[Name]:
     """A relation dealt evenly to so many sources, one working table each."""
-    deal(engine, relation, _SHARED, parts=number, seed=seed, repeat=repeat)
-    found = [own(f"ppdm_dealt_{place}") for place in range(number)]
-    for place, name in enumerate(found):
+    dealt = engine.work.name("dealt")
+    deal(engine, relation, dealt, parts=number, seed=seed, repeat=repeat)
+    found = []
+    for place in range(number):
         mine = exp.EQ(this=column(FOLD), expression=exp.Literal.number(place))
-        picked = exp.Select(expressions=[column(each) for each in columns]).from_(_SHARED.table()).where(mine)
-        engine.create_table(name, picked, temporary=True)
-        engine.analyze(name)
-    engine.drop_table(_SHARED, temporary=True)
+        picked = exp.Select(expressions=[column(each) for each in columns]).from_(dealt.table()).where(mine)
+        found.append(engine.work.table("dealt_source", picked, analyze=True))
+    engine.work.drop(dealt)
     return found

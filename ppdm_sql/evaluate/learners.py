@@ -26,7 +26,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import c45_learner, sklearn_learners
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
 from ppdm_sql.policy.words import did_you_mean, printable
-from ppdm_sql.statements.names import Name, aliased, column, lacks, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks
 from ppdm_sql.trees.comparing import category, comparable_value
 from ppdm_sql.trees.expression import MEAN, NODE
 from ppdm_sql.trees.inducers import induce, settings
@@ -37,7 +37,6 @@ OWN = ("c45", "cart", "c45_spread", "naive_bayes", "regression")
 OUTSIDE = sklearn_learners.LEARNERS
 LEARNERS = (*OWN, *OUTSIDE)
 
-_TOLD, _NODES, _TEST = own("ppdm_told"), own("ppdm_told_nodes"), own("ppdm_told_test")
 _DIGITS = exp.DataType.build("DECIMAL(18, 12)", dialect="duckdb")
 
 
@@ -84,15 +83,10 @@ def learn_and_test(
     infos = [infos[0], *(info for info in infos[1:] if info.name in attributes)]
     known = exp.Not(this=exp.Is(this=column(target), expression=exp.Null()))
     picked = exp.Select(expressions=[column(name) for name in (target, *attributes)]).from_(test.table()).where(known)
-    engine.create_table(_TEST, picked, temporary=True)
-    engine.analyze(_TEST)
-    task = _Task(engine, train, _TEST, infos[0], tuple(infos[1:]), options or {})
-    try:
-        with engine.workspace():
-            return _RUN.get(learner, _outside)(task, learner)
-    finally:
-        for name in (_TEST, _TOLD, _NODES):
-            engine.drop_table(name, temporary=True)
+    with engine.workspace() as work:
+        tested = work.table("tested_rows", picked, analyze=True)
+        task = _Task(engine, train, tested, infos[0], tuple(infos[1:]), options or {})
+        return _RUN.get(learner, _outside)(task, learner)
 
 
 def _telling(engine: Engine, train: Name, attributes: Sequence[str]) -> Sequence[str]:
@@ -144,22 +138,28 @@ def _tree(task: _Task, learner: str) -> Score:
 
 def score_of_tree(engine: Engine, tree: Tree, test: Name) -> Score:
     """What a tree that is there already says of rows, all of which have a class."""
+    with engine.workspace() as work:
+        predicted = work.table("predicted", _prediction_query(engine, tree, test))
+        return (
+            _regression_score(engine, predicted) if tree.is_regression else _score(engine, predicted, len(tree.classes))
+        )
+
+
+def _prediction_query(engine: Engine, tree: Tree, test: Name) -> exp.Select:
+    """The true class of every row by its number, the predicted one, and the shares of all classes."""
     query = predict(engine, tree, test, [tree.target.name])
     if tree.is_regression:
         told = [(exp.cast(column(tree.target.name, "p"), "DOUBLE"), TRUTH), (column(MEAN, "p"), TOLD)]
-        picked = exp.Select(expressions=[aliased(*one) for one in told]).from_(query.subquery("p", copy=False))
-    else:
-        _load_nodes(engine, tree)
-        names = [TOLD, *(f"{SHARE}{place}" for place in range(len(tree.classes)))]
-        truth = aliased(_class_number(engine, tree.target, tree.classes, "p"), TRUTH)
-        picked = exp.Select(expressions=[truth, *(column(name, "n") for name in names)])
-        same = exp.EQ(this=column(NODE, "n"), expression=column(NODE, "p"))
-        picked = picked.from_(query.subquery("p", copy=False)).join(_NODES.table("n"), on=same)
-    engine.create_table(_TOLD, picked, temporary=True)
-    return _regression_score(engine) if tree.is_regression else _score(engine, len(tree.classes))
+        return exp.Select(expressions=[aliased(*one) for one in told]).from_(query.subquery("p", copy=False))
+    nodes = _load_nodes(engine, tree)
+    names = [TOLD, *(f"{SHARE}{place}" for place in range(len(tree.classes)))]
+    truth = aliased(_class_number(engine, tree.target, tree.classes, "p"), TRUTH)
+    picked = exp.Select(expressions=[truth, *(column(name, "n") for name in names)])
+    same = exp.EQ(this=column(NODE, "n"), expression=column(NODE, "p"))
+    return picked.from_(query.subquery("p", copy=False)).join(nodes.table("n"), on=same)
 
 
-def _load_nodes(engine: Engine, tree: Tree) -> None:
+def _load_nodes(engine: Engine, tree: Tree) -> Name:
     """What every node says: its class, and Laplace's share of each class, as trees vote with."""
     import pyarrow as pa
 
@@ -170,7 +170,7 @@ def _load_nodes(engine: Engine, tree: Tree) -> None:
     for place in range(len(tree.classes)):
         shares = [(node.counts[place] + 1) / (node.rows + len(tree.classes)) for node in tree.nodes]
         table[f"{SHARE}{place}"] = pa.array(shares, pa.float64())
-    engine.load(_NODES, pa.table(table))
+    return engine.work.load("predicting_nodes", table)
 
 
 def _class_number(engine: Engine, target: Attribute, classes: Sequence[Value], table: str) -> exp.Expr:
@@ -198,24 +198,24 @@ def _naive_bayes(task: _Task, learner: str) -> Score:
         # twelve digits: what an engine's EXP does behind them must not break a tie
         share = exp.Cast(this=column(f"{SHARE}{place}", "p"), to=_DIGITS.copy())
         picked.append(aliased(exp.cast(share, "DOUBLE"), f"{SHARE}{place}"))
-    task.engine.create_table(
-        _TOLD, exp.Select(expressions=picked).from_(query.subquery("p", copy=False), copy=False), temporary=True
-    )
-    return _score(task.engine, len(model.classes))
+    every = exp.Select(expressions=picked).from_(query.subquery("p", copy=False), copy=False)
+    return _score(task.engine, task.engine.work.table("predicted", every), len(model.classes))
 
 
 def _c45_spread(task: _Task, learner: str) -> Score:
+    predicted = task.engine.work.name("predicted")
     classes = c45_learner.predict_with_c45(
-        task.engine, task.train, task.test, task.attributes, task.target, _TOLD, task.options
+        task.engine, task.train, task.test, task.attributes, task.target, predicted, task.options
     )
-    return _score(task.engine, classes)
+    return _score(task.engine, predicted, classes)
 
 
 def _outside(task: _Task, learner: str) -> Score:
+    predicted = task.engine.work.name("predicted")
     classes = sklearn_learners.predict_with_sklearn(
-        task.engine, task.train, task.test, task.attributes, task.target, _TOLD, learner, task.options
+        task.engine, task.train, task.test, task.attributes, task.target, predicted, learner, task.options
     )
-    return _score(task.engine, classes)
+    return _score(task.engine, predicted, classes)
 
 
 _RUN: Mapping[str, Callable[[_Task, str], Score]] = {
@@ -227,11 +227,11 @@ _RUN: Mapping[str, Callable[[_Task, str], Score]] = {
 }
 
 
-def _score(engine: Engine, classes: int) -> Score:
-    rows, right = rows_and_right(confusion(engine, _TOLD))
-    return Score(rows, right, auc(engine, _TOLD, classes))
+def _score(engine: Engine, predicted: Name, classes: int) -> Score:
+    rows, right = rows_and_right(confusion(engine, predicted))
+    return Score(rows, right, auc(engine, predicted, classes))
 
 
-def _regression_score(engine: Engine) -> Score:
-    rows, explained = r_squared(engine, _TOLD)
+def _regression_score(engine: Engine, predicted: Name) -> Score:
+    rows, explained = r_squared(engine, predicted)
     return Score(rows, 0, None, explained)

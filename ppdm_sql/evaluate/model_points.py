@@ -25,11 +25,9 @@ from ppdm_sql.planning.measure_model import measure_model
 from ppdm_sql.planning.request import ModelRequest
 from ppdm_sql.planning.staging import STAGE, private_columns
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.relation import Judgement
 from ppdm_sql.watching import silent
-
-_ASKED = own("ppdm_bench_asked")
 
 
 @dataclass(frozen=True)
@@ -65,8 +63,8 @@ def model_scores(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     names = {name: name for name in bench.opened.source.columns}
     for fold in bench.folds:
         plan = planned_model(bench, point, fold.train)
-        bench.keep(fold.test, _ASKED, names, known.copy())
-        yield score_of_tree(bench.engine, plan.tree, _ASKED)
+        bench.keep(fold.test, bench.asked, names, known.copy())
+        yield score_of_tree(bench.engine, plan.tree, bench.asked)
 
 
 def risk_of_parts(engine: Engine, staged: Name, *, persons: bool) -> Risk:

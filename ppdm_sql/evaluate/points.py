@@ -48,12 +48,11 @@ from ppdm_sql.policy.render import render_statement
 from ppdm_sql.requirements import About, requirements_about
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, own
+from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.relation import Finding, judge
 from ppdm_sql.verify.same_model import tree_differences
 
 OUTSIDE, PUBLISHED, SEEN, MODEL = "outside", "published", "seen", "model"
-_RELEASED, _LEARNED, _ASKED = own("ppdm_bench_released"), own("ppdm_bench_learned"), own("ppdm_bench_asked")
 
 
 def way_of_testing(bench: EvaluationBench, point: Point) -> str:
@@ -102,16 +101,16 @@ def _figures(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> Eva
     engine, source = bench.engine, bench.opened.source
     how = way_of_testing(bench, point)
     private = bench.private if how == SEEN and bench.learner else Private()
-    released = _make_release(bench, point, bench.whole, private, _RELEASED)
+    released = _make_release(bench, point, bench.whole, private, bench.released)
     statement = _accepting(released.statement, released.plan.risks, bench)
     findings = _verify_release(engine, released, bench.hierarchies)
     columns = [*source.published, *([ENTITY] if source.entity is not None else [])]
 
     def lost_and_risked() -> tuple[Loss, Risk]:
-        lost = loss_of(engine, source, bench.whole.relation, _RELEASED, released.hierarchies)
-        return lost, _risk(engine, source, _RELEASED)
+        lost = loss_of(engine, source, bench.whole.relation, bench.released, released.hierarchies)
+        return lost, _risk(engine, source, bench.released)
 
-    lost, danger = bench.once(_RELEASED, columns, "loss", point.keeps_hierarchies, work=lost_and_risked)
+    lost, danger = bench.once(bench.released, columns, "loss", point.keeps_hierarchies, work=lost_and_risked)
     found = replace(
         head,
         statement=statement.text,
@@ -214,26 +213,28 @@ def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint, h
 def _scores_outside(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
-        made = _make_release(bench, point, fold.train, bench.beside(fold), _LEARNED)
+        made = _make_release(bench, point, fold.train, bench.beside(fold), bench.learned)
 
         def score(fold: Fold = fold, made: _Release = made) -> Score:
-            relabel_rows(bench.engine, fold.test, _LEARNED, _ASKED, columns=names, hierarchies=made.hierarchies)
-            return bench.score(_LEARNED, _ASKED, fold)
+            relabel_rows(
+                bench.engine, fold.test, bench.learned, bench.asked, columns=names, hierarchies=made.hierarchies
+            )
+            return bench.score(bench.learned, bench.asked, fold)
 
-        yield bench.once(_LEARNED, names, OUTSIDE, fold.number, work=score)
+        yield bench.once(bench.learned, names, OUTSIDE, fold.number, work=score)
 
 
 def _scores_published(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     """A release of its own for every fold, made without the targets of the rows to test with."""
     for fold in bench.folds:
-        made = _make_release(bench, point, bench.masked_source(fold), bench.withheld, _RELEASED)
+        made = _make_release(bench, point, bench.masked_source(fold), bench.withheld, bench.released)
         yield _score_divided(bench, fold, made.table, TRUTH)
 
 
 def _scores_seen(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     """The release itself: the marks are in it, and its own rows are divided."""
     for fold in bench.folds:
-        yield _score_divided(bench, fold, _RELEASED, str(bench.opened.source.target))
+        yield _score_divided(bench, fold, bench.released, str(bench.opened.source.target))
 
 
 def _score_divided(bench: EvaluationBench, fold: Fold, released: Name, truth: str) -> Score:
@@ -242,9 +243,9 @@ def _score_divided(bench: EvaluationBench, fold: Fold, released: Name, truth: st
 
     def score() -> Score:
         names = {name: name for name in bench.opened.attributes} | {target: truth}
-        for table, condition in ((_LEARNED, fold.training_filter), (_ASKED, fold.condition(test=True))):
+        for table, condition in ((bench.learned, fold.training_filter), (bench.asked, fold.condition(test=True))):
             bench.keep(released, table, names, condition)
-        return bench.score(_LEARNED, _ASKED)
+        return bench.score(bench.learned, bench.asked)
 
     columns = [*bench.opened.attributes, truth, fold.mark]
     return bench.once(released, columns, PUBLISHED, fold.number, work=score)
@@ -277,10 +278,10 @@ def _workload_figures(bench: EvaluationBench) -> dict[str, Any]:
     names = {name: name for name in bench.opened.source.published}
 
     def ask() -> list[QueryError]:
-        bench.keep(_RELEASED, _ASKED, names, exp.true())
-        return errors_of(bench.engine, bench.queries, _ASKED)
+        bench.keep(bench.released, bench.asked, names, exp.true())
+        return errors_of(bench.engine, bench.queries, bench.asked)
 
-    found = bench.once(_RELEASED, list(names), "workload", work=ask)
+    found = bench.once(bench.released, list(names), "workload", work=ask)
     return {"workload_error": float(mean_error(found)), "workload_answered": float(answered_share(found))}
 
 

@@ -16,7 +16,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.labels import MOMENTS, Values, index_of, label_of
 from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.statements.names import Name, aliased, column, lacks, own
+from ppdm_sql.statements.names import Name, aliased, column, lacks
 
 _OLD, _NEW = "ppdm_old", "ppdm_new"
 
@@ -38,23 +38,23 @@ def relabel_rows(
         if missing:
             raise PolicyError(f"{lacks(relation)} {', '.join(missing)}")
     query = exp.Select().from_(rows.table("r"))
+    tables: list[Name] = []
     for place, name in enumerate(columns):
         if after[name].kind is not Kind.TEXT:
             query = query.select(aliased(column(name, "r"), name))
             continue
         hierarchy = (hierarchies or {}).get(name)
         told = _label_map(engine, rows, released, before[name], hierarchy)
-        table = own(f"ppdm_words_{place}")
-        _load(engine, table, told)
+        tables.append(_load(engine, told))
         value = engine.exact_text(exp.cast(column(name, "r"), "TEXT"))
         same = exp.EQ(this=column(_OLD, f"w{place}"), expression=value)
-        query = query.join(table.table(f"w{place}"), on=same, join_type="left")
+        query = query.join(tables[-1].table(f"w{place}"), on=same, join_type="left")
         kept = exp.Coalesce(this=column(_NEW, f"w{place}"), expressions=[exp.cast(column(name, "r"), "TEXT")])
         query = query.select(aliased(kept, name))
     engine.create_table(into, query, temporary=True)
     engine.analyze(into)
-    for place in range(len(columns)):
-        engine.drop_table(own(f"ppdm_words_{place}"), temporary=True)
+    for table in tables:
+        engine.work.drop(table)
 
 
 def _label_map(
@@ -88,7 +88,8 @@ def _narrowest(engine: Engine, released: Name, name: str, values: Values) -> dic
     return {values.texts[place]: ordered[best[place]][2] for place in np.flatnonzero(best >= 0).tolist()}
 
 
-def _load(engine: Engine, table: Name, told: Mapping[str, str]) -> None:
+def _load(engine: Engine, told: Mapping[str, str]) -> Name:
     import pyarrow as pa
 
-    engine.load(table, pa.table({_OLD: pa.array(told.keys(), pa.string()), _NEW: pa.array(told.values(), pa.string())}))
+    both = {_OLD: pa.array(told.keys(), pa.string()), _NEW: pa.array(told.values(), pa.string())}
+    return engine.work.load("words", both)

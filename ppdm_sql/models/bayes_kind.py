@@ -19,11 +19,11 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.models.bayes_text import as_text
 from ppdm_sql.models.classifier_kind import ClassifierKind
 from ppdm_sql.policy.words import many
-from ppdm_sql.statements.names import PREFIX, Name, aliased, column, own
+from ppdm_sql.statements.names import PREFIX, Name, aliased, column, stand_in
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
 from ppdm_sql.trees.tree import Attribute
 
-ROWS = own("ppdm_source")  # stands for the table of whoever reads the statement
+ROWS = stand_in("source")  # stands for the table of whoever reads the statement
 
 
 class BayesKind(ClassifierKind[NaiveBayes]):

@@ -10,8 +10,8 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
 from ppdm_sql.methods.plan import Risk
 from ppdm_sql.planning import joint, people, residual_risks
-from ppdm_sql.planning.damage import refuse_damaged
 from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.stored_requirements import refuse_damaged
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import SCHEMA

@@ -28,13 +28,11 @@ from ppdm_sql.planning import people
 from ppdm_sql.planning.people import How, Keys, Why
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 
 ROWS = "ppdm_rows"
 _NO_SUCH_PERSON = -1  # hashes are not negative
-_STAGED, _THEIRS = own("ppdm_joint_link"), own("ppdm_joint_other")
-_LEFT_REST, _RIGHT_REST = own("ppdm_joint_left"), own("ppdm_joint_right")
 
 
 @dataclass(frozen=True)
@@ -129,27 +127,33 @@ def judge_jointly(
 
     Strangers are releases of other tables: they matter where they speak of the same people.
     """
-    engine.create_table(_STAGED, link_query(), temporary=True)
-    unknown = int(engine.fetch_one(exp.Select(expressions=[nobody(engine)]))[0])
-    found = [_other(engine, record, keys, unknown) for record in others]
-    found += [one for one in (_stranger(engine, record, keys, unknown) for record in strangers) if one is not None]
-    found.sort(key=lambda other: other.turn)
+    with engine.workspace() as work:
+        staged = work.table("joint_link", link_query())
+        unknown = int(engine.fetch_one(exp.Select(expressions=[nobody(engine)]))[0])
+        found = [_other(engine, staged, record, keys, unknown) for record in others]
+        around = (_stranger(engine, staged, record, keys, unknown) for record in strangers)
+        found += [one for one in around if one is not None]
+        found.sort(key=lambda other: other.turn)
+        return _join_in_turn(engine, staged, found, keys, k, persons=persons, unknown=unknown)
+
+
+def _join_in_turn(
+    engine: Engine, staged: Name, found: Sequence[_Other], keys: Keys, k: int, *, persons: bool, unknown: int
+) -> list[JointOutcome]:
     # Who promised persons must not be given rows: one person's many rows hide nobody.
     of_persons = persons
     outcomes: list[JointOutcome] = []
     names: list[str] = []
-    current = own("ppdm_joint_0")
-    engine.create_table(current, _side(_STAGED), temporary=True)
-    for number, other in enumerate(found, start=1):
+    current = engine.work.table("joint_so_far", _side(staged))
+    for other in found:
         names.append(other.name)
         asked = min(k, other.record.k_promised or k)  # the finer of two releases lets that much out by itself
         if other.how is None:
             return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered, other.is_stranger)]
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
-        joined = own(f"ppdm_joint_{number}")
-        engine.create_table(_THEIRS, _side(link_name(other.record.release_id)), temporary=True)
-        _join(engine, current, joined, by_row=other.how == "row", known=bool(keys.person), unknown=known)
+        theirs = engine.work.table("joint_other", _side(link_name(other.record.release_id)))
+        joined = _join(engine, current, theirs, by_row=other.how == "row", known=bool(keys.person), unknown=known)
         classes, rows = _small(engine, joined, asked, known)
         outcomes.append(JointOutcome(tuple(names), asked, classes, rows, "", other.answered, other.is_stranger))
         if classes:
@@ -162,25 +166,29 @@ def _side(link: Name) -> exp.Query:
     return statement("release/joint_linked", {"link": link.table()})
 
 
-def _join(engine: Engine, current: Name, joined: Name, *, by_row: bool, known: bool, unknown: int | None) -> None:
+def _join(engine: Engine, current: Name, theirs: Name, *, by_row: bool, known: bool, unknown: int | None) -> Name:
     """The classes so far joined with those of the other release."""
-    left, right, alone = current, _THEIRS, _NO_SUCH_PERSON
+    left, right, alone = current, theirs, _NO_SUCH_PERSON
     pairs: list[exp.Query] = []
     if by_row:
-        sides = {"left_side": current.table(), "right_side": _THEIRS.table()}
+        sides = {"left_side": current.table(), "right_side": theirs.table()}
         pairs.append(statement("release/joint_by_row", sides))
-        for rest, this, that in ((_LEFT_REST, current, _THEIRS), (_RIGHT_REST, _THEIRS, current)):
-            query = statement("release/joint_left_over", {"this_side": this.table(), "other_side": that.table()})
-            engine.create_table(rest, query, temporary=True, known=known)
-        left, right = _LEFT_REST, _RIGHT_REST
+        left, right = (
+            _left_over(engine, this, that, known=known) for this, that in ((current, theirs), (theirs, current))
+        )
         alone = _NO_SUCH_PERSON if unknown is None else unknown
     by_person = statement("release/joint_by_person", {"left_side": left.table(), "right_side": right.table()})
-    paired = own("ppdm_joint_pairs")
-    engine.create_table(paired, by_person, temporary=True, alone=alone)
+    paired = engine.work.table("joint_pairs", by_person, alone=alone)
     pairs.append(exp.select("*").from_(paired.table()))
     every = exp.union(*pairs, distinct=False) if len(pairs) > 1 else pairs[0]
     numbered = statement("release/joint_numbered", {"pairs": every.subquery("ppdm_pairs")})
-    engine.create_table(joined, numbered, temporary=True)
+    return engine.work.table("joint_so_far", numbered)
+
+
+def _left_over(engine: Engine, this: Name, that: Name, *, known: bool) -> Name:
+    """The rows of one side that have no partner on the other."""
+    query = statement("release/joint_left_over", {"this_side": this.table(), "other_side": that.table()})
+    return engine.work.table("joint_rest", query, known=known)
 
 
 def _counts_persons(other: ReleaseRecord) -> bool:
@@ -199,29 +207,29 @@ def _small(engine: Engine, joined: Name, k: int, unknown: int | None) -> tuple[i
 # -- comparing -------------------------------------------------------------------------------------------
 
 
-def _other(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other:
+def _other(engine: Engine, staged: Name, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other:
     """A release of the same tables: what cannot be measured is refused."""
     name, told = shown_name(record), people.known_elsewhere(record, keys, same_tables=True)
     how, why = people.comparable(engine, record, keys)
-    if how is None or people.in_common(engine, _STAGED, record, unknown)[0]:
+    if how is None or people.in_common(engine, staged, record, unknown)[0]:
         return _Other(record, name, how, why, told)
     # Other people alone are credible where their column was named and a query leaves people out ...
     if not keys.person or not (keys.some_rows or record.roles.some_rows):
         return _Other(record, name, None, "nobody", told)
     # ... and where their raw values do not say that they are the same under keys that were drawn anew.
-    if people.unusual_rows_agree(engine, _STAGED, record, keys):
+    if people.unusual_rows_agree(engine, staged, record, keys):
         return _Other(record, name, None, "other keys", told)
     return _Other(record, name, how)
 
 
-def _stranger(engine: Engine, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other | None:
+def _stranger(engine: Engine, staged: Name, record: ReleaseRecord, keys: Keys, unknown: int) -> _Other | None:
     """A release of other tables: it counts where the data say that it speaks of the same people."""
     if engine.relation_kind(link_name(record.release_id)) is None:
         return None
-    how: How | None = people.stranger_is_same(engine, _STAGED, record, keys, unknown)
+    how: How | None = people.stranger_is_same(engine, staged, record, keys, unknown)
     why: Why = ""
     if how is None:
-        why = "other keys" if people.unusual_rows_agree(engine, _STAGED, record, keys) else "no key"
+        why = "other keys" if people.unusual_rows_agree(engine, staged, record, keys) else "no key"
         if why == "no key" and not people.tables_agree(engine, record, keys):
             return None
     told = people.known_elsewhere(record, keys, same_tables=False)

@@ -45,7 +45,6 @@ def build_manifest(
     columns: Mapping[str, str],
     risks: Sequence[Risk],
     joint: Sequence[JointRecord],
-    live: bool = False,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -78,7 +77,6 @@ def build_manifest(
         content_hash=content_hash,
         made_by=MakerRecord(__version__, engine.title),
         patterns=tuple(plan.patterns),
-        live=live,
         column_notes=dict(plan.notes) or None,
     )
 
@@ -149,20 +147,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, Fraction):
         return value.numerator if value.denominator == 1 else achieved_text(value)
     return value
-
-
-def joint_breaches(joint: Sequence[JointRecord]) -> list[str]:
-    """What ACCEPT RISK (joint) let out, in words; nothing where all joint classes are large enough.
-
-    >>> joint_breaches([JointRecord(("a", "b"), 5, False, True, 2, 3)])
-    ['together with a, b there are joint classes of fewer than k = 5 (classes: 2, rows: 3)']
-    """
-    breaches = []
-    for item in joint:
-        found = "it could not be measured how small the joint classes are"
-        if item.measured:
-            found = f"there are joint classes of fewer than k = {item.k} "
-            found += f"(classes: {item.breaching_classes:,}, rows: {item.breaching_rows:,})"
-        if not item.holds:
-            breaches.append(f"together with {', '.join(item.releases)} {found}")
-    return breaches

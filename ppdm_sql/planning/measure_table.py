@@ -14,13 +14,11 @@ from ppdm_sql.planning.staging import STAGE, build_stage, published_query
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, own
+from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
-
-_PREVIEW = own("ppdm_preview")
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,7 @@ def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
     """The same measurements on a working table; nothing is stored that outlives the session."""
     build_stage(engine, request.plan)
     query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
-    engine.create_table(_PREVIEW, query, temporary=True)
-    return measure_stored(engine, request, _PREVIEW, progress)
+    return measure_stored(engine, request, engine.work.table("preview", query), progress)
 
 
 def measure_stored(engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:

@@ -12,14 +12,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.forms.form_tables import formed_rows
 from ppdm_sql.methods.plan import KEY, PERSON, QUASI, Private, TablePlan
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
-
-STAGE = own("ppdm_stage")
-_LABELLED = own("ppdm_labelled")  # the stage before its columns get their forms
 
 
 def key_columns(source: Source) -> tuple[str, ...]:
@@ -64,15 +62,9 @@ def build_stage(engine: Engine, plan: TablePlan) -> None:
     """Stores the rows of a plan, its columns in their forms."""
     query: exp.Query = plan.query
     if plan.forms:
-        engine.create_table(_LABELLED, query, temporary=True)
-        query = formed_rows(engine, _LABELLED, plan.forms)
+        query = formed_rows(engine, engine.work.table("labelled", query), plan.forms)
     engine.create_table(STAGE, query, temporary=True)
     engine.analyze(STAGE)
-
-
-def label_stage(plan: TablePlan) -> Name:
-    """Where the rows of a plan stand with their labels, once the stage is built."""
-    return _LABELLED if plan.forms else STAGE
 
 
 def published_query(engine: Engine, relation: Name, columns: Sequence[str], seed: int) -> exp.Select:

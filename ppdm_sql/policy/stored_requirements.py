@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import sqlglot
 
+from ppdm_sql.catalog.releases import ReleaseRecord, damage_of
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.reader import Reader, Report, UnreadablePolicyError, brackets
 from ppdm_sql.policy.require import read_requirements
@@ -24,6 +25,24 @@ def requirements(texts: Sequence[str]) -> tuple[Requirement, ...]:
     if mistakes or len(found) != len(texts):
         raise PolicyError("the requirements of the manifest cannot be read: it was edited, or made by a newer version")
     return found
+
+
+def is_damaged(record: ReleaseRecord) -> bool:
+    """Whether the record of a release cannot be read, or names a requirement that there is none of."""
+    if record.is_damaged:
+        return True
+    if not record.requirements and record.pseudo_data is not None:  # only pseudo-data has none
+        return False
+    try:
+        requirements(record.requirements)
+    except PolicyError:
+        return True
+    return False
+
+
+def refuse_damaged(record: ReleaseRecord) -> None:
+    if is_damaged(record):
+        raise damage_of(record)
 
 
 def requirement(text: str) -> Requirement:

@@ -26,14 +26,11 @@ from ppdm_sql.pseudodata.values import (
     range_figures,
     range_value,
 )
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.comparing import category
 from ppdm_sql.trees.expression import class_expression
 from ppdm_sql.trees.tree import Tree, Value
 
-_BLOCKS, _DIGITS, _NUMBERS, _RECIPES, _CLASSES = (
-    own(f"ppdm_pseudo_{name}") for name in ("blocks", "digits", "numbers", "recipes", "classes")
-)
 _BLOCK = 1000
 _ROW, _PLACE, _CODE = "ppdm_row", "ppdm_place", "ppdm_code"
 
@@ -69,11 +66,13 @@ class Made:
     query: exp.Select
     columns: tuple[str, ...]
     rows: int
+    numbers: Name  # the working table with the number of every row
 
-    def store(self, engine: Engine, into: Name) -> None:
+    def store(self, engine: Engine, label: str) -> Name:
         """Makes the rows into a working table; the numbers they were made from are as many, and go."""
-        engine.create_table(into, self.query, temporary=True)
-        engine.drop_table(_NUMBERS, temporary=True)
+        made = engine.work.table(label, self.query)
+        engine.work.drop(self.numbers)
+        return made
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,7 @@ class _Drawn:
     domain: Domain
     is_banded: bool
     is_wide: bool
+    table: Name  # the working table of its categories or of its ranges, where there are such
     ends: Sequence[Sequence[int]] | None = None  # per recipe below which draw its bands end; None: all alike
 
     @property
@@ -94,13 +94,14 @@ class _Drawn:
     def has_shared_lists(self) -> bool:
         return self.domain.is_declared
 
-    @property
-    def picks(self) -> Name:
-        return own(f"ppdm_pseudo_pick_{self.number}")
 
-    @property
-    def bands(self) -> Name:
-        return own(f"ppdm_pseudo_bands_{self.number}")
+@dataclass(frozen=True)
+class _Tables:
+    """The working tables that all columns share."""
+
+    numbers: Name
+    classes: Name
+    recipes: Name
 
 
 def generate(engine: Engine, tree: Tree, order: GenerationOrder, shared: Mapping[int, Domain] | None = None) -> Made:
@@ -115,12 +116,12 @@ def generate(engine: Engine, tree: Tree, order: GenerationOrder, shared: Mapping
     narrowed = (
         made if order.numbers == "uniform" else [narrow_recipe(recipe, domains, order.numbers) for recipe in made]
     )
-    columns = [_column(number, domain, narrowed) for number, domain in domains.items()]
+    columns = [_column(engine, number, domain, narrowed) for number, domain in domains.items()]
     if order.bands == "width":  # of the intervals as the paths have them
         columns = [_by_width(one, made) for one in columns]
     made = narrowed
-    _load(engine, tree, made, columns, order)
-    return _query(engine, tree, made, columns, order)
+    tables = _load(engine, tree, made, columns, order)
+    return _query(engine, tree, made, columns, tables, order)
 
 
 def _anywhere(domains: Mapping[int, Domain], rows: int, classes: int) -> Recipe:
@@ -130,11 +131,12 @@ def _anywhere(domains: Mapping[int, Domain], rows: int, classes: int) -> Recipe:
     return Recipe(0, rows, (rows, *([0] * (classes - 1))), values, bounds)
 
 
-def _column(number: int, domain: Domain, made: Sequence[Recipe]) -> _Drawn:
+def _column(engine: Engine, number: int, domain: Domain, made: Sequence[Recipe]) -> _Drawn:
     if domain.bounds is None:
-        return _Drawn(number, domain, is_banded=False, is_wide=False)
+        return _Drawn(number, domain, is_banded=False, is_wide=False, table=engine.work.name("pseudo_categories"))
     ranges = [one for recipe in made for one in recipe.bounds[number]]
-    return _Drawn(number, domain, is_banded=len(ranges) > len(made), is_wide=is_wide(domain, ranges))
+    banded, table = len(ranges) > len(made), engine.work.name("pseudo_ranges")
+    return _Drawn(number, domain, is_banded=banded, is_wide=is_wide(domain, ranges), table=table)
 
 
 def _by_width(one: _Drawn, made: Sequence[Recipe]) -> _Drawn:
@@ -148,7 +150,7 @@ def _by_width(one: _Drawn, made: Sequence[Recipe]) -> _Drawn:
 
 def _load(
     engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: GenerationOrder
-) -> None:
+) -> _Tables:
     """Recipes, and the rows by their numbers: blocks of at most 1,000 joined with the numbers 0 .. 999.
 
     The numbers are stored, because what reads a large table is shared out over all processors.
@@ -161,20 +163,24 @@ def _load(
             for name, value in zip(blocks, (number, start, base, size), strict=True):
                 blocks[name].append(value)
             start += size
-    _store(engine, _BLOCKS, blocks)
-    _store(engine, _DIGITS, {"ppdm_d": list(range(_BLOCK))})
-    engine.create_table(_NUMBERS, _numbered_rows(), temporary=True)
-    _store(engine, _CLASSES, _class_ranges(made))
+    work = engine.work
+    several, digits = work.name("pseudo_blocks"), work.name("pseudo_digits")
+    tables = _Tables(work.name("pseudo_numbers"), work.name("pseudo_classes"), work.name("pseudo_recipes"))
+    _store(engine, several, blocks)
+    _store(engine, digits, {"ppdm_d": list(range(_BLOCK))})
+    engine.create_table(tables.numbers, _numbered_rows(several, digits), temporary=True)
+    _store(engine, tables.classes, _class_ranges(made))
     figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made)))}
     for one in columns:
         figures |= _load_column(engine, one, made)
     if order.draw:
         figures["ppdm_major"] = [_major(tree, recipe) for recipe in made]
         figures["ppdm_hits"] = [_share(tree, recipe) for recipe in made]
-    _store(engine, _RECIPES, figures)
+    _store(engine, tables.recipes, figures)
+    return tables
 
 
-def _numbered_rows() -> exp.Select:
+def _numbered_rows(blocks: Name, digits: Name) -> exp.Select:
     """Every row: its recipe, its number among all rows, and its place among those of its recipe."""
     picked: list[exp.Expr] = [column("ppdm_recipe", "b")]
     picked += [
@@ -182,7 +188,7 @@ def _numbered_rows() -> exp.Select:
         for start, name in (("ppdm_start", _ROW), ("ppdm_base", _PLACE))
     ]
     inside = exp.LT(this=column("ppdm_d", "d"), expression=column("ppdm_size", "b"))
-    return exp.Select(expressions=picked).from_(_BLOCKS.table("b")).join(_DIGITS.table("d"), on=inside)
+    return exp.Select(expressions=picked).from_(blocks.table("b")).join(digits.table("d"), on=inside)
 
 
 def _load_column(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[str, list[Any]]:
@@ -199,7 +205,7 @@ def _load_column(engine: Engine, one: _Drawn, made: Sequence[Recipe]) -> dict[st
         keys["ppdm_end"] = [one.ends[place][index] for place, index, _ in bands]
         keys["ppdm_begin"] = [one.ends[place][index - 1] if index else 0 for place, index, _ in bands]
     ranges: list[Bounds] = [band for _, _, band in bands]
-    _store(engine, one.bands, keys | range_figures(one.domain, number, ranges, wide=one.is_wide))
+    _store(engine, one.table, keys | range_figures(one.domain, number, ranges, wide=one.is_wide))
     return {f"ppdm_b{number}": [len(recipe.bounds[number]) for recipe in made]}
 
 
@@ -209,7 +215,7 @@ def _loaded_lists(engine: Engine, one: _Drawn, lists: Sequence[tuple[Value, ...]
     listed = [(place, index, value) for place, found in enumerate(stored) for index, value in enumerate(found)]
     keys = {"ppdm_recipe": [place for place, _, _ in listed], "ppdm_i": [index for _, index, _ in listed]}
     texts = [category_text(one.domain.attribute, value) for _, _, value in listed]
-    _store(engine, one.picks, {**keys, "ppdm_v": texts})
+    _store(engine, one.table, {**keys, "ppdm_v": texts})
     sizes = {f"ppdm_n{one.number}": [len(found) for found in lists]}
     if not one.has_shared_lists:
         return sizes
@@ -255,7 +261,12 @@ def _store(engine: Engine, name: Name, columns: Mapping[str, Sequence[Any]]) -> 
 
 
 def _query(
-    engine: Engine, tree: Tree, made: Sequence[Recipe], columns: Sequence[_Drawn], order: GenerationOrder
+    engine: Engine,
+    tree: Tree,
+    made: Sequence[Recipe],
+    columns: Sequence[_Drawn],
+    tables: _Tables,
+    order: GenerationOrder,
 ) -> Made:
     """Every row's draws in an inner query, where each is computed once; around it the joins that turn them into values.
 
@@ -281,15 +292,15 @@ def _query(
         values.append(aliased(exp.cast(_class_value(tree, column(_CODE, "x")), kind), tree.target.name))
     else:
         within = exp.Between(this=column(_PLACE, "x"), low=column("ppdm_first", "c"), high=column("ppdm_last", "c"))
-        joins.append(_join(_CLASSES, "c", exp.And(this=_of_recipe("c"), expression=within)))
+        joins.append(_join(tables.classes, "c", exp.And(this=_of_recipe("c"), expression=within)))
         values.append(aliased(exp.cast(_class_value(tree, column("ppdm_class", "c")), kind), tree.target.name))
     same = exp.EQ(this=column("ppdm_recipe", "r"), expression=column("ppdm_recipe", "n"))
-    inner = exp.Select(expressions=draws).from_(_NUMBERS.table("n")).join(_RECIPES.table("r"), on=same)
+    inner = exp.Select(expressions=draws).from_(tables.numbers.table("n")).join(tables.recipes.table("r"), on=same)
     query = exp.Select(expressions=values, joins=joins).from_(inner.subquery("x", copy=False), copy=False)
     if order.algorithm == "basegen":
         told = aliased(exp.cast(class_expression(engine, tree, "x"), kind), tree.target.name)
         query = exp.Select(expressions=[*(column(name, "x") for name in names), told]).from_(query.subquery("x"))
-    return Made(query, shown, rows)
+    return Made(query, shown, rows, tables.numbers)
 
 
 def _with_draws(one: _Drawn, row: exp.Expr, seed: int) -> tuple[list[exp.Expr], exp.Expr, list[exp.Join]]:
@@ -304,7 +315,7 @@ def _with_draws(one: _Drawn, row: exp.Expr, seed: int) -> tuple[list[exp.Expr], 
         if one.has_shared_lists:
             listed = f"ppdm_s{number}"
             known.append(column(listed, "r"))
-        joined = _join(one.picks, f"p{number}", _list_entry(f"p{number}", listed, key), "LEFT")
+        joined = _join(one.table, f"p{number}", _list_entry(f"p{number}", listed, key), "LEFT")
         return known, category_from_text(one.domain, column("ppdm_v", f"p{number}")), [joined]
     draws = (draw_number(row, seed, f"{name} high"), draw) if one.is_wide else (draw, draw)
     if not one.is_banded:
@@ -320,7 +331,7 @@ def _with_draws(one: _Drawn, row: exp.Expr, seed: int) -> tuple[list[exp.Expr], 
         known.append(aliased(band, key))
         on = exp.And(this=_of_recipe(bands), expression=_within_ends(column(key, "x"), bands))
     told = (column(f"ppdm_y{number}" if one.is_wide else at, "x"), column(at, "x"))
-    return known, range_value(one.domain, number, told, bands, wide=one.is_wide), [_join(one.bands, bands, on)]
+    return known, range_value(one.domain, number, told, bands, wide=one.is_wide), [_join(one.table, bands, on)]
 
 
 def _join(table: Name, alias: str, on: exp.Expr, side: str | None = None) -> exp.Join:

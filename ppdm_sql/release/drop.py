@@ -9,9 +9,9 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.release.kinds.registry import kind_of
+from ppdm_sql.release.ledger_lock import still_current
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.results import Dropped
-from ppdm_sql.release.turn import still_current
 
 
 def drop(engine: Engine, record: ReleaseRecord) -> Dropped:

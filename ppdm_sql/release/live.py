@@ -38,11 +38,11 @@ from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, own
+from ppdm_sql.statements.names import SCHEMA, Name, aliased, column, identifier, stand_in
 from ppdm_sql.verify.content import content_hash
 
 PREFIX = "ppdm_live_"
-_RECODED = own("ppdm_recoded")
+_RECODED = stand_in("recoded")
 _UNSURE = (exp.Limit, exp.Fetch, exp.Offset, exp.TableSample, exp.Rand, exp.Randn, exp.Uuid)
 
 

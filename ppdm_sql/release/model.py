@@ -25,7 +25,7 @@ from ppdm_sql.planning.request import ModelRequest
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.release import publish, supersede
-from ppdm_sql.release.turn import publishing, refuse_vanished
+from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.statements.names import SCHEMA
 from ppdm_sql.trees import stored

@@ -21,7 +21,6 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, SchemaDrifted
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
-from ppdm_sql.planning.damage import refuse_damaged
 from ppdm_sql.planning.planner import Planner, as_drift, folder_of
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
@@ -40,8 +39,9 @@ from ppdm_sql.policy.policy import (
     Statement,
     Verify,
 )
+from ppdm_sql.policy.stored_requirements import refuse_damaged
 from ppdm_sql.policy.words import nearest
-from ppdm_sql.release import export
+from ppdm_sql.release.export import write as export
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.pseudo import released_model

@@ -40,16 +40,14 @@ from ppdm_sql.pseudodata.generate import GenerationOrder, Made, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
 from ppdm_sql.pseudodata.paths import MOST_ROWS
 from ppdm_sql.release.kinds.registry import kind_of
+from ppdm_sql.release.ledger_lock import publishing
 from ppdm_sql.release.model import problems_of
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.supersede import retire_pseudo
 from ppdm_sql.release.swap import clear_name, clear_storage
-from ppdm_sql.release.turn import publishing
-from ppdm_sql.statements.names import own
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
-_STAGE = own("ppdm_pseudo_rows")
 _PGEN_ONLY = {
     "classes": "the tree says the class of every row",
     "numbers": "every column is drawn over its whole domain",
@@ -100,7 +98,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
     tree = library.load(engine, model.relation_name).tree
     progress("making rows", 0, None)
     made = generate(engine, tree, order)
-    made.store(engine, _STAGE)
+    stage = made.store(engine, "pseudo_rows")
     find_target(engine, statement, release_id)
     with publishing(engine):
         model = _same_model(engine, statement, model)
@@ -108,7 +106,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
         if target.former is not None:
             note_readers(engine, target.former)
         clear_name(engine, target)
-        engine.create_table(target.storage, published_query(engine, _STAGE, made.columns, order.seed))
+        engine.create_table(target.storage, published_query(engine, stage, made.columns, order.seed))
         record = _record(engine, statement, order, made, model, target, release_id, run_id)
         if target.is_view:
             columns = published_query(engine, target.storage, made.columns, order.seed)
@@ -118,7 +116,7 @@ def publish_pseudo(engine: Engine, statement: PseudoData, run_id: str, progress:
         retire_pseudo(engine, record, target.former)
         clear_storage(engine, target)
         note_readers(engine, record)
-    engine.drop_table(_STAGE, temporary=True)
+    engine.work.drop(stage)
     return record
 
 

@@ -30,9 +30,9 @@ from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import supersede
+from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
-from ppdm_sql.release.turn import publishing, refuse_vanished
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -140,8 +140,8 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
         columns=measured.columns,
         risks=(*request.risks, *composition.risks_of(measured.joint)),
         joint=[outcome.to_record() for outcome in measured.joint],
-        live=not kind.rows_stay,
     )
+    content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)

@@ -22,9 +22,9 @@ from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
 from ppdm_sql.policy.words import many, roles_text
-from ppdm_sql.release.in_html import as_block, as_list, as_table
 from ppdm_sql.release.kinds.base import ReleaseKind, pseudo_rows_text, rows_text
 from ppdm_sql.release.kinds.registry import kind_of
+from ppdm_sql.release.notebook_html import as_block, as_list, as_table
 from ppdm_sql.release.supersede import withdrawn_by
 from ppdm_sql.statements.names import Name, column
 

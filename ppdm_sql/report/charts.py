@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from ppdm_sql.release.in_html import visible_lines
+from ppdm_sql.release.notebook_html import visible_lines
 from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embed_drawing
 
 if TYPE_CHECKING:

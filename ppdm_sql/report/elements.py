@@ -11,7 +11,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from ppdm_sql.release.in_html import isolate
+from ppdm_sql.release.notebook_html import isolate
 
 Tone = Literal["", "good", "bad"]
 

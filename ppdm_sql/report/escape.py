@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from markupsafe import Markup, escape
 
-from ppdm_sql.release.in_html import visible_lines
+from ppdm_sql.release.notebook_html import visible_lines
 
 
 def escape_value(value: object) -> object:

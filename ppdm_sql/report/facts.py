@@ -21,12 +21,12 @@ from ppdm_sql.models import library
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.release.certificate import certificate
-from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.export.certificate import certificate
+from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of
-from ppdm_sql.release.recheck import sensitive_columns
 from ppdm_sql.release.results import Verified
+from ppdm_sql.release.reverify import sensitive_columns
 from ppdm_sql.report.measure_sizes import Before, ClassSizes, classes_of, source_today
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
-from ppdm_sql.release.in_html import visible_lines
+from ppdm_sql.release.notebook_html import visible_lines
 
 _ELEMENTS = frozenset(("svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "desc"))
 _ATTRIBUTES = frozenset(

@@ -13,8 +13,8 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.release.export import mapped_errors, private_folder, put_in_place, read_place, write_private
-from ppdm_sql.release.in_html import visible_lines
+from ppdm_sql.release.export.write import mapped_errors, private_folder, put_in_place, read_place, write_private
+from ppdm_sql.release.notebook_html import visible_lines
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.facts import gather

@@ -25,7 +25,7 @@ from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, match_colu
 from ppdm_sql.pseudodata.generate import GenerationOrder, choices, generate
 from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
 from ppdm_sql.sharing import manifest
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column, own
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.trees.exchange import read
 from ppdm_sql.trees.tree import Attribute, Tree
@@ -35,7 +35,6 @@ from ppdm_sql.watching import Progress, silent
 SOURCE = "ppdm_source"
 _BESIDE = ".manifest.json"
 _LARGEST = 64 * 1024 * 1024
-_PART = "ppdm_shared_"
 
 
 @dataclass(frozen=True)
@@ -245,18 +244,16 @@ def pool(
         algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands
     )
     parts: list[exp.Query] = []
-    for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
-        progress("making rows", number, len(shared))
-        if size:
-            target = reduce(_wider, (other.tree.target for other in shared))
-            tree = replace(one.tree, target=target)
-            parts.append(_part(engine, tree, number, common, replace(order, rows=size, seed=seed + number)))
-    engine.create_table(
-        into, _shuffle_query(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources)
-    )
+    target = reduce(_wider, (other.tree.target for other in shared))
+    with engine.workspace():
+        for number, (one, size) in enumerate(zip(shared, sizes, strict=True)):
+            progress("making rows", number, len(shared))
+            if size:
+                tree = replace(one.tree, target=target)
+                parts.append(_part(engine, tree, number, common, replace(order, rows=size, seed=seed + number)))
+        query = _shuffle_query(engine, reduce(_above, parts), list(common), shared[0], seed, name_sources)
+        engine.create_table(into, query)
     engine.comment(into, engine.relation_kind(into) or "table", _comment_text(shared, order, sum(sizes)))
-    for number in range(len(shared)):
-        engine.drop_table(own(f"{_PART}{number}"), temporary=True)
     return Pooled(str(into), sum(sizes), len(shared))
 
 
@@ -297,8 +294,7 @@ def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain],
     places = {attribute.name: place for place, attribute in enumerate(attributes)}
     mine = {places[name]: domain for name, domain in common.items()}
     made = generate(engine, replace(tree, attributes=tuple(attributes)), order, mine)
-    table = own(f"{_PART}{number}")
-    made.store(engine, table)
+    table = made.store(engine, "shared_rows")
     picked = [aliased(exp.cast(exp.Literal.number(number), "INT"), SOURCE)]
     picked += [aliased(column(name, "t"), name) for name in (*common, tree.target.name)]
     return exp.Select(expressions=picked).from_(table.table("t"))

@@ -62,6 +62,15 @@ def own(name: str) -> Name:
     return Name(name)
 
 
+def stand_in(word: str) -> Name:
+    """A relation that a statement names and nobody here makes: WITH does, or whoever reads the statement.
+
+    >>> stand_in("source")
+    Name(parts=('ppdm_source',))
+    """
+    return Name(f"{PREFIX}{word}")
+
+
 def lacks(relation: Name | str) -> str:
     """How a message begins about a column that a relation has not: nobody knows our working relations by name.
 

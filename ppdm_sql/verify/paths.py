@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.statements.names import own
+from ppdm_sql.statements.names import Name
 
 Levels = Mapping[str, Sequence[str]]
-PATH = own("ppdm_verify_path")
 _NULL_LEAF = ""  # a value is written with '=' in front, so no value looks like this
 
 
@@ -44,21 +43,15 @@ def nodes(levels: Levels, below_root: int) -> list[tuple[str, int, int]]:
 
 
 @contextmanager
-def stored_path(engine: Engine, levels: Levels, below_root: int) -> Iterator[None]:
+def stored_path(engine: Engine, levels: Levels, below_root: int) -> Iterator[Name]:
     """The paths as a working table, for as long as it is needed."""
     import pyarrow as pa
 
     leaves, places, numbers = zip(*nodes(levels, below_root), strict=True)
-    table = pa.table(
-        {
-            "ppdm_leaf": pa.array(leaves, pa.string()),
-            "ppdm_level": pa.array(places, pa.int64()),
-            "ppdm_node": pa.array(numbers, pa.int64()),
-        }
-    )
-    engine.load(PATH, table)
-    try:
-        engine.analyze(PATH)
-        yield
-    finally:
-        engine.drop_table(PATH, temporary=True)
+    columns = {
+        "ppdm_leaf": pa.array(leaves, pa.string()),
+        "ppdm_level": pa.array(places, pa.int64()),
+        "ppdm_node": pa.array(numbers, pa.int64()),
+    }
+    with engine.workspace() as work:
+        yield work.load("verify_path", columns, analyze=True)

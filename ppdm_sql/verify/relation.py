@@ -20,7 +20,7 @@ from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.nulls import null_matches_all_k
-from ppdm_sql.verify.paths import PATH, stored_path
+from ppdm_sql.verify.paths import stored_path
 from ppdm_sql.verify.printed import Stored
 from ppdm_sql.verify.verification import VERIFICATIONS, Measure, SensitiveColumn, Subject
 
@@ -166,8 +166,8 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
 def _run(engine: Engine, measure: Measure) -> Rows:
     if measure.hierarchy is None:
         return engine.fetch(measure.source.fill(measure.text), **measure.params)
-    path = {"path": PATH.table()}
-    with stored_path(engine, measure.hierarchy, measure.params["levels"]):
+    with stored_path(engine, measure.hierarchy, measure.params["levels"]) as stored:
+        path = {"path": stored.table()}
         strangers = int(engine.fetch_one(measure.source.statement("unplaced_values", path))[0])
         if strangers:
             raise PolicyError(f"column {measure.column}: {strangers} values have no place in its hierarchy")

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from tests.attacks.conftest import policy
 
 ROLES = "IDENTIFIER (name) QUASI IDENTIFIER (a, b) SENSITIVE (s)"
@@ -148,7 +148,7 @@ def test_formulas_in_csv_become_text_on_request(db, tmp_path):
     text = (tmp_path / "safe.csv").read_text()
     for cell in ("'=1+1", "'+2", "'-3", "'@x", "plain", "5"):
         assert f'"{cell}"' in text
-    assert recheck_file(tmp_path / "safe.csv").holds
+    assert reverify_file(tmp_path / "safe.csv").holds
 
 
 # -- A60: forged afterwards ---------------------------------------------------------------------------------------
@@ -176,18 +176,18 @@ def test_verify_finds_what_was_changed_in_the_database(released, change):
 def test_verify_finds_what_was_changed_in_a_file(released, tmp_path):
     for file in ("open.parquet", "open.csv", "open.duckdb"):
         released.export("t_open", file)
-        assert recheck_file(tmp_path / file).holds
+        assert reverify_file(tmp_path / file).holds
     with duckdb.connect(str(tmp_path / "open.duckdb")) as con:
         con.execute("UPDATE t_open SET s = 's0'")
-    assert not recheck_file(tmp_path / "open.duckdb").holds
+    assert not reverify_file(tmp_path / "open.duckdb").holds
     content = (tmp_path / "open.csv").read_text()
     (tmp_path / "open.csv").write_text(content.replace('"s1"', '"s2"', 1))
-    assert not recheck_file(tmp_path / "open.csv").holds
+    assert not reverify_file(tmp_path / "open.csv").holds
     beside = tmp_path / "open.parquet.manifest.json"
     manifest = json.loads(beside.read_text())
     manifest["policy"]["requirements"] = ["k = 400"]
     beside.write_text(json.dumps(manifest))
-    assert not recheck_file(tmp_path / "open.parquet").holds
+    assert not reverify_file(tmp_path / "open.parquet").holds
 
 
 @pytest.mark.parametrize("forged", ["{}", "[]", "not json", '{"format": "ppdm-release/1"}', '{"format": 5}'])
@@ -195,7 +195,7 @@ def test_a_hostile_manifest_is_refused(released, tmp_path, forged):
     released.export("t_open", "open.parquet")
     (tmp_path / "open.parquet.manifest.json").write_text(forged)
     with pytest.raises(PolicyError, match="manifest"):
-        recheck_file(tmp_path / "open.parquet")
+        reverify_file(tmp_path / "open.parquet")
 
 
 @pytest.mark.parametrize("file", ["open.duckdb", "open.parquet", "open.csv"])

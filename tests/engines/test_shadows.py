@@ -12,8 +12,8 @@ from sqlglot import exp
 from ppdm_sql.commands.group import run
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.release.export import file_sha256
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.export.write import file_sha256
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.resources import sql_text
 from ppdm_sql.session import connect
 
@@ -179,7 +179,7 @@ def test_a_file_with_a_macro_does_not_say_that_k_holds(file, capfd):
 )
 def test_a_file_that_holds_more_than_the_release_is_refused(file, statement, told):
     edit(file, statement)
-    found = recheck_file(file)
+    found = reverify_file(file)
     assert not found.holds
     assert found.findings == ()
     assert f"holds more than the released table: {told}." in found.problems[-1]
@@ -188,7 +188,7 @@ def test_a_file_that_holds_more_than_the_release_is_refused(file, statement, tol
 def test_a_log_next_to_the_file_is_not_read(file):
     """DuckDB would play it back into the rows that are measured; the hash is that of the file alone."""
     file.with_name(f"{file.name}.wal").write_bytes(b"")
-    found = recheck_file(file)
+    found = reverify_file(file)
     assert "o.duckdb.wal lies next to o.duckdb" in found.problems[-1]
     assert not found.holds
 

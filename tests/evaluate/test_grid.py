@@ -203,7 +203,7 @@ def test_nothing_is_published_and_no_working_table_is_left(clinic):
     assert [name for schema, name in clinic.fetch(clinic_query(stored)) if schema != SCHEMA] == ["people"]
     assert releases.list_releases(clinic) == []
     left = clinic.fetch(clinic_query("SELECT table_name FROM duckdb_tables() WHERE temporary"))
-    assert not [name for (name,) in left if "bench_train" in name or "kept" in name or name == "ppdm_bench"]
+    assert not [name for (name,) in left if "bench" in name or "kept" in name]
     kept = evaluations.latest_for(clinic, Name("people_open"))
     assert [figures(point) for point in kept.points] == [figures(point) for point in found.points]
     assert kept.baseline.accuracy == found.baseline.accuracy

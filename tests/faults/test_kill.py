@@ -127,9 +127,9 @@ def test_kills_during_an_export_leave_no_half_file(tmp_path):
             session.export("people_open", "open.parquet")
 
     def check() -> list[object]:
-        from ppdm_sql.release.recheck import recheck_file
+        from ppdm_sql.release.reverify import reverify_file
 
-        found = recheck_file(out / "open.parquet")
+        found = reverify_file(out / "open.parquet")
         return [found.holds, found.rows]
 
     started = time.monotonic()

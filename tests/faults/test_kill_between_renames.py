@@ -12,8 +12,8 @@ import duckdb
 import pytest
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.release import export
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.export import write as export
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import connect
 
 pytestmark = pytest.mark.duckdb
@@ -87,10 +87,10 @@ def test_the_next_export_replaces_what_a_killed_one_left(prepared, file, at, aga
     assert (f"{file}.manifest.json" in left) or not left, "whose the files are is always said"
     if 0 < at < RENAMES[file]:
         with pytest.raises(PolicyError, match="stopped before it was complete: export it again"):
-            recheck_file(out / file)
+            reverify_file(out / file)
     with connect(database, out=out) as session:
         session.export("o", file)
-    assert recheck_file(out / file).holds
+    assert reverify_file(out / file).holds
     assert len(list(out.iterdir())) == RENAMES[file] - 1, "nothing is left over"
 
 

@@ -13,7 +13,7 @@ import pytest
 import ppdm_sql
 from ppdm_sql.commands.group import run
 from ppdm_sql.errors import DatabaseUnavailable
-from ppdm_sql.release import export
+from ppdm_sql.release.export import write as export
 
 NOBODY = 65534
 RULES = "WITH ANONYMIZATION (ALGORITHM {} REQUIRE k = 5 QUASI IDENTIFIER (age) SENSITIVE (ill) {})"

@@ -18,7 +18,7 @@ import ppdm_sql
 from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.commands import show
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.sharing.collect import read_shared
 from tests.kept.make import EXPORTS, RELEASES
 
@@ -110,12 +110,12 @@ def test_a_release_is_exported_as_it_was_then(db, kept, name, tmp_path):
             if file.endswith(".duckdb"):
                 del content["export"]["sha256"]
         assert contents[0] == contents[1]
-        assert recheck_file(again).holds
+        assert reverify_file(again).holds
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_an_exported_file_verifies(kept, file):
-    found = recheck_file(kept / file)
+    found = reverify_file(kept / file)
     assert found.holds, found.problems
 
 

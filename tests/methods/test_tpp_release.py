@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import Session
 from ppdm_sql.watching import silent
 
@@ -88,12 +88,12 @@ def test_changed_rows_lose_the_tree_and_verify_says_so(duck):
 def test_an_exported_file_is_checked_for_its_trees(duck, tmp_path):
     duck.publish(policy())
     duck.export("open", tmp_path / "open.csv")
-    assert recheck_file(tmp_path / "open.csv").holds
+    assert reverify_file(tmp_path / "open.csv").holds
     manifest = tmp_path / "open.csv.manifest.json"
     content = json.loads(manifest.read_text("utf-8"))
     content["patterns"][0]["root"]["rows"] += 1
     manifest.write_text(json.dumps(content), "utf-8")
-    assert any("promised were 151" in problem for problem in recheck_file(tmp_path / "open.csv").problems)
+    assert any("promised were 151" in problem for problem in reverify_file(tmp_path / "open.csv").problems)
 
 
 def test_boundaries_that_few_hold_must_be_accepted(duck):

@@ -191,7 +191,7 @@ def test_an_export_of_what_was_dropped_meanwhile_leaves_no_file(shared, tmp_path
     """DROP RELEASE found no copy outside, so none may appear later."""
     session = ppdm_sql.connect(shared.cursor(), out=tmp_path)
     session.execute(table("a", "age"))
-    from ppdm_sql.release import export
+    from ppdm_sql.release.export import write as export
 
     put = export.put_in_place
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from ppdm_sql.commands import cli
 from ppdm_sql.commands.group import run
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError, RequirementBreached
-from ppdm_sql.release import export
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.export import write as export
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import connect
 
 pytestmark = pytest.mark.duckdb
@@ -225,13 +225,13 @@ def test_a_model_file_is_verified_against_its_manifest(folder, capfd):
     edited = json.loads(kept[1])
     edited["rows"] += 1
     beside.write_text(json.dumps(edited))
-    assert "speaks of 401 rows" in recheck_file(file).problems[0]
+    assert "speaks of 401 rows" in reverify_file(file).problems[0]
     for part in ("export", "findings"):  # a manifest that is none is a wrong call
         edited = json.loads(kept[1])
         edited[part] = {} if part == "export" else [{"requirement": "k = 20", "holds": True}]
         beside.write_text(json.dumps(edited))
         with pytest.raises(PolicyError, match="manifest"):
-            recheck_file(file)
+            reverify_file(file)
 
 
 # -- what a certificate says -----------------------------------------------------------------------------------

@@ -11,8 +11,8 @@ import duckdb
 import pytest
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.release.export import read_place
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.export.write import read_place
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import connect
 from ppdm_sql.statements.names import Name
 
@@ -180,7 +180,7 @@ def test_the_line_to_copy_names_one_file(file, tmp_path):
     command = line.removeprefix("-- ").replace("duckdb <", "cat <").replace("(in the folder of the file)", "")
     told = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert told.stdout == text
-    assert recheck_file(done.path).holds
+    assert reverify_file(done.path).holds
 
 
 # -- what is hashed --------------------------------------------------------------------------------------------
@@ -188,18 +188,18 @@ def test_the_line_to_copy_names_one_file(file, tmp_path):
 
 @pytest.mark.parametrize("file", ["o.csv", "m.json"])
 def test_an_edited_companion_file_is_noticed(file, folder):
-    assert recheck_file(folder / file).holds
+    assert reverify_file(folder / file).holds
     ends = json.loads((folder / f"{file}.manifest.json").read_text("utf-8"))["export"]["companions"]
     assert set(ends) == ({".certificate.sql"} if file == "o.csv" else {".certificate.sql", ".sql", ".audit.sql"})
     for end in ends:
         beside = folder / f"{file}{end}"
         kept = beside.read_bytes()
         beside.write_bytes(kept.replace(b"'BREACHED'", b"'holds'") + b"\n")
-        found = recheck_file(folder / file)
+        found = reverify_file(folder / file)
         assert found.problems == (f"{beside.name} is not the one that was exported with it",)
         assert not found.holds
         beside.unlink()  # a file can be handed over without it
-        assert recheck_file(folder / file).holds
+        assert reverify_file(folder / file).holds
         beside.write_bytes(kept)
 
 
@@ -209,7 +209,7 @@ def test_a_manifest_of_an_earlier_version_has_no_hashes_of_companions(folder):
         content = json.loads(beside.read_text("utf-8"))
         del content["export"]["companions"]
         beside.write_text(json.dumps(content))
-        assert recheck_file(folder / file).holds
+        assert reverify_file(folder / file).holds
 
 
 @pytest.mark.parametrize("ends", [{"/../../secret": "0"}, ["x"], "x", None, {".certificate.sql": 7}])
@@ -219,7 +219,7 @@ def test_a_manifest_reaches_no_other_file_through_its_companions(ends, folder):
     content["export"]["companions"] = ends
     beside.write_text(json.dumps(content))
     if ends is None or ends == {"/../../secret": "0"}:
-        assert recheck_file(folder / "o.csv").holds
+        assert reverify_file(folder / "o.csv").holds
         return
     with pytest.raises(PolicyError, match=r"is not a manifest of this version: export\.companions"):
-        recheck_file(folder / "o.csv")
+        reverify_file(folder / "o.csv")

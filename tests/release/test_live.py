@@ -12,7 +12,7 @@ import pytest
 from ppdm_sql.commands import show
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError, RequirementBreached, Tampered
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.statements.names import Name
 from tests.release.conftest import policy
 
@@ -115,7 +115,7 @@ def test_a_change_of_the_source_is_shown_measured_and_told_as_a_note(session, tm
     assert done.rows == content["rows"] == verified.rows
     assert "patterns" not in content
     assert all(finding["holds"] for finding in content["findings"])
-    assert recheck_file(tmp_path / "beds.csv").holds
+    assert reverify_file(tmp_path / "beds.csv").holds
 
     run(session, "UPDATE people SET age = age + 100")
     assert rows(session) == []
@@ -161,7 +161,7 @@ def test_an_export_of_an_unchanged_source_keeps_its_trees(duckdb_engine, make_ta
     duck.export("beds", tmp_path / "beds.duckdb")
     content = json.loads((tmp_path / "beds.duckdb.manifest.json").read_text("utf-8"))
     assert content["patterns"] == duck.release("beds").manifest["patterns"]
-    assert recheck_file(tmp_path / "beds.duckdb").holds
+    assert reverify_file(tmp_path / "beds.duckdb").holds
 
 
 @NO_SPARK

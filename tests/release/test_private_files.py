@@ -12,7 +12,8 @@ import pytest
 
 from ppdm_sql.commands.group import run
 from ppdm_sql.errors import EngineError
-from ppdm_sql.release import export, writers
+from ppdm_sql.release.export import write as export
+from ppdm_sql.release.export import writers
 from ppdm_sql.session import connect
 
 pytestmark = pytest.mark.duckdb

@@ -10,6 +10,7 @@ from ppdm_sql.release.kinds.model import ModelRelease
 from ppdm_sql.release.kinds.pseudo_data import PseudoDataRelease
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.kinds.stored import StoredRelease
+from tests.release import toy_kind
 from tests.release.conftest import policy
 
 MODEL = """CREATE MODEL ills AS SELECT age, sex, illness FROM people WHERE illness IS NOT NULL AND sex IS NOT NULL
@@ -49,6 +50,13 @@ def test_a_kind_from_outside_is_planned_published_verified_exported_and_withdraw
     duck.drop("twin_people")
     with pytest.raises(PpdmError):
         duck.run("SELECT * FROM twin_people_sizes")
+
+
+def test_a_kind_whose_rows_do_not_stay_is_no_live_view(duck, twins, monkeypatch):
+    monkeypatch.setattr(toy_kind.TwinTables, "rows_stay", False)
+    record = duck.publish(policy(people_open="twin_people")).record
+    assert not record.is_live
+    assert isinstance(kind_of(record), toy_kind.TwinTables)
 
 
 def test_without_its_file_the_kind_is_a_stored_table(duck):

@@ -11,7 +11,7 @@ import pytest
 from ppdm_sql.catalog import ledger
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.release.recheck import recheck_file
+from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.statements.names import Name
 from tests import oracles
 
@@ -78,7 +78,7 @@ def test_every_page_says_how_nulls_were_counted(session, tmp_path, reading):
     assert found.manifest["sensitive_nulls"] == {"illness": 4}
     assert session.verify("clinic_open").notes == (told,)
     session.export("clinic_open", tmp_path / "clinic.parquet")
-    assert recheck_file(tmp_path / "clinic.parquet").notes == (told,)
+    assert reverify_file(tmp_path / "clinic.parquet").notes == (told,)
     assert f"-- {told}." in (tmp_path / "clinic.parquet.certificate.sql").read_text("utf-8")
     for readers in ("internal", "public"):
         session.report("clinic_open", tmp_path / f"{readers}.html", readers=readers)
@@ -111,12 +111,12 @@ def test_a_refusal_counts_known_values_and_says_what_to_do(session):
 def test_the_certificate_and_the_judge_of_a_file_know_the_reading(session, tmp_path):
     session.publish(policy(reading=" NULLS AS VALUE"))
     session.export("clinic_open", tmp_path / "clinic.parquet")
-    assert recheck_file(tmp_path / "clinic.parquet").holds
+    assert reverify_file(tmp_path / "clinic.parquet").holds
     manifest = tmp_path / "clinic.parquet.manifest.json"
     content = json.loads(manifest.read_text("utf-8"))
     content["policy"]["nulls_as_value"] = []
     manifest.write_text(json.dumps(content), "utf-8")
-    found = recheck_file(tmp_path / "clinic.parquet")
+    found = reverify_file(tmp_path / "clinic.parquet")
     assert [item.holds for item in found.findings] == [True, False]  # k, distinct_l
     assert found.findings[1].breaching_rows == 8
 
@@ -153,7 +153,7 @@ def test_an_old_release_keeps_its_reading(session, tmp_path):
         "that promise",
     )
     session.export("clinic_open", tmp_path / "old.parquet")
-    again = recheck_file(tmp_path / "old.parquet")
+    again = reverify_file(tmp_path / "old.parquet")
     assert again.holds
     assert again.notes == found.notes
     session.report("clinic_open", tmp_path / "old.html")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
@@ -18,8 +20,8 @@ from ppdm_sql.release import live
 from ppdm_sql.release.kinds.base import Publication
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.kinds.stored import CLASS_OF_ROWS, StoredRelease
-from ppdm_sql.release.live_now import export_live, recheck_live
 from ppdm_sql.release.results import Exported, Verified
+from ppdm_sql.release.reverify_live import export_live, reverify_live
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
@@ -72,13 +74,16 @@ class LiveView(StoredRelease):
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         live.let_read(engine, request.release_id, readers)
 
+    def complete_manifest(self, content: Manifest) -> Manifest:
+        return replace(content, live=True)
+
     def fingerprint(self, engine: Engine, request: Request) -> Mapping[str, str] | None:
         return live.fingerprint(engine, request.target.name, request.release_id)
 
     # -- a release that is there -------------------------------------------------------------------
 
     def verify(self, engine: Engine, record: ReleaseRecord) -> Verified:
-        return recheck_live(engine, record)
+        return reverify_live(engine, record)
 
     def export(
         self,

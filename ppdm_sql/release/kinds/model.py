@@ -14,11 +14,11 @@ from ppdm_sql.methods.plan import ONE_LEAF
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.export import certificate_path, manifest_path
+from ppdm_sql.release.export.model_file import audit_path, export_model, read_model_place, reverify_model, script_path
+from ppdm_sql.release.export.write import certificate_path, manifest_path
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.model import publish_model
-from ppdm_sql.release.model_file import audit_path, export_model, read_model_place, recheck_model, script_path
 from ppdm_sql.release.preview import preview_model
 from ppdm_sql.release.pseudo_links import pseudo_data_of
 from ppdm_sql.release.results import Exported, Planned, Verified
@@ -69,7 +69,7 @@ class ModelRelease(ReleaseKind):
     # -- a release that is there -------------------------------------------------------------------
 
     def verify(self, engine: Engine, record: ReleaseRecord) -> Verified:
-        return recheck_model(engine, record)
+        return reverify_model(engine, record)
 
     def export_files(self, path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
         file = read_model_place(path, options, out)

@@ -12,9 +12,9 @@ from ppdm_sql.policy.policy import PseudoData
 from ppdm_sql.release.kinds.base import Publication, pseudo_rows_text
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.kinds.stored import StoredRelease
+from ppdm_sql.release.preview_pseudo_data import preview_pseudo_data
 from ppdm_sql.release.pseudo import comment_on, publish_pseudo, read_order
 from ppdm_sql.release.pseudo_links import models_of
-from ppdm_sql.release.pseudo_planned import planned_pseudo
 from ppdm_sql.release.results import Planned
 from ppdm_sql.statements.names import Name
 
@@ -40,7 +40,7 @@ class PseudoDataRelease(StoredRelease):
 
     def plan(self, planner: Planner, statement: Publication, coming: Collection[Name] = ()) -> Planned:
         assert isinstance(statement, PseudoData)
-        return planned_pseudo(planner.engine, statement, frozenset(coming))
+        return preview_pseudo_data(planner.engine, statement, frozenset(coming))
 
     def publish(self, planner: Planner, statement: Publication, run_id: str) -> ReleaseRecord:
         assert isinstance(statement, PseudoData)

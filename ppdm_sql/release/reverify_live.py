@@ -22,32 +22,32 @@ from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import live
-from ppdm_sql.release.export import export
+from ppdm_sql.release.export.write import export
+from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
-from ppdm_sql.release.recheck import reading_notes, sensitive_columns
 from ppdm_sql.release.results import Exported, Verified
-from ppdm_sql.release.verdict import note_verdict
+from ppdm_sql.release.reverify import reading_notes, sensitive_columns
 from ppdm_sql.requirements import About, requirements_about
-from ppdm_sql.statements.names import Name, aliased, column, own
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Judgement, judge
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
 _NO_WALL = "an earlier version published it: EXPLAIN ANALYZE tells its readers how many rows it hides"
-NOW, _PERSONS = own("ppdm_live_now"), own("ppdm_live_persons")
 
 
 @dataclass(frozen=True)
 class _State:
     """One copy of what is shown, measured."""
 
+    rows: Name
     judgement: Judgement
     content_hash: str
     different_trees: tuple[str, ...]
 
 
-def recheck_live(engine: Engine, record: ReleaseRecord) -> Verified:
+def reverify_live(engine: Engine, record: ReleaseRecord) -> Verified:
     """Measures what the view shows now and notes the outcome in the catalog, if that can be written."""
     problems = _edits(engine, record)
     state = None
@@ -81,7 +81,7 @@ def export_live(
     state = _measure_now(engine, record)
     if not state.judgement.holds:
         raise RequirementBreached(f"{record.name}: what it shows now does not pass; nothing was exported")
-    return export(engine, _as_of_now(record, state), path, options, out=out, progress=progress, rows=NOW)
+    return export(engine, _as_of_now(record, state), path, options, out=out, progress=progress, rows=state.rows)
 
 
 def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
@@ -103,34 +103,35 @@ def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
 def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
     """A copy of the view's rows, and every measure on it; k by persons on the same rows with their persons."""
     published, roles = record.columns, record.roles
-    _copy(engine, NOW, record.name, list(published))
-    if {info.name: info.declared for info in engine.columns(NOW)} != published:
+    now = _copy(engine, "live_now", record.name, list(published))
+    if {info.name: info.declared for info in engine.columns(now)} != published:
         raise EngineError(f"{record.name}: its columns are not those that were published")
     asked = requirements(record.requirements)
     judgement = judge(
         engine,
-        NOW,
+        now,
         quasi=roles.published_quasi,
         sensitive=sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns),
         requirements=asked,
     )
-    content = content_hash(engine, NOW, list(published))
+    content = content_hash(engine, now, list(published))
     if roles.counts_entities and judgement.rows:
-        _copy(engine, _PERSONS, live.rows_name(record.release_id), [*published, ENTITY])
-        if content_hash(engine, _PERSONS, list(published)) != content:
+        with_persons = _copy(engine, "live_persons", live.rows_name(record.release_id), [*published, ENTITY])
+        if content_hash(engine, with_persons, list(published)) != content:
             raise PpdmError(f"{record.name} changed while it was measured: do it again")
         sizes = requirements_about(asked, About.SIZE)
-        persons = judge(engine, _PERSONS, quasi=roles.published_quasi, sensitive=[], requirements=sizes, entity=ENTITY)
+        persons = judge(
+            engine, with_persons, quasi=roles.published_quasi, sensitive=[], requirements=sizes, entity=ENTITY
+        )
         others = [finding for finding in judgement.findings if finding.requirement.about is not About.SIZE]
         judgement = replace(judgement, findings=(*persons.findings, *others))
-    trees = tree_differences(engine, NOW, record.manifest.patterns) if judgement.rows else []
-    return _State(judgement, content, tuple(trees))
+    trees = tree_differences(engine, now, record.manifest.patterns) if judgement.rows else []
+    return _State(now, judgement, content, tuple(trees))
 
 
-def _copy(engine: Engine, into: Name, relation: Name, columns: list[str]) -> None:
+def _copy(engine: Engine, label: str, relation: Name, columns: list[str]) -> Name:
     picked = exp.Select(expressions=[aliased(column(name), name) for name in columns]).from_(relation.table())
-    engine.create_table(into, picked, temporary=True)
-    engine.analyze(into)
+    return engine.work.table(label, picked, analyze=True)
 
 
 def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:

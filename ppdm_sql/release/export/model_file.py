@@ -22,7 +22,8 @@ from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.release.export import (
+from ppdm_sql.release.export.model_certificate import model_audit, model_certificate
+from ppdm_sql.release.export.write import (
     NoOptions,
     certificate_path,
     manifest_path,
@@ -34,14 +35,13 @@ from ppdm_sql.release.export import (
     write_private,
 )
 from ppdm_sql.release.model import problems_of, stored_text
-from ppdm_sql.release.model_certificate import model_audit, model_certificate
+from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.results import Exported, Verified
-from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.trees.script import as_script
 from ppdm_sql.trees.tree_json import read_tree
 
 
-def recheck_model(engine: Engine, record: ReleaseRecord) -> Verified:
+def reverify_model(engine: Engine, record: ReleaseRecord) -> Verified:
     """Whether the stored model is the published one; its figures stand while it is."""
     problems = problems_of(engine, record)
     outcome = Verified(

@@ -21,18 +21,18 @@ from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings
 from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.release.certificate import certificate
-from ppdm_sql.release.files import RELEASE, open_export
+from ppdm_sql.release.export.certificate import certificate
+from ppdm_sql.release.export.open_file import RELEASE, open_export
+from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
-from ppdm_sql.release.verdict import note_verdict
 from ppdm_sql.requirements import About, Requirement, text_is_about
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
 
 
-def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
+def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     """Re-measures a release in its database and notes the outcome in the catalog, if that can be written."""
     problems = content_problems(engine, record)
     judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
@@ -51,7 +51,7 @@ def recheck(engine: Engine, record: ReleaseRecord) -> Verified:
     return note_verdict(engine, record, outcome, check_rows(judgement.findings))
 
 
-def recheck_damaged(engine: Engine, record: ReleaseRecord) -> Verified:
+def reverify_damaged(engine: Engine, record: ReleaseRecord) -> Verified:
     """A release whose record cannot be read: nothing can be measured, and nothing holds."""
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     outcome = Verified(str(record.name), (), (DAMAGED, *problems), 0, 0, measured="not measured")
@@ -167,16 +167,16 @@ def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> li
     return [item for item in asked if not item.follows_hierarchy or levels]
 
 
-def recheck_file(path: str | Path) -> Verified:
+def reverify_file(path: str | Path) -> Verified:
     """Re-measures an exported file against the manifest beside it."""
-    from ppdm_sql.release.export import file_sha256, manifest_path
+    from ppdm_sql.release.export.write import file_sha256, manifest_path
 
     file = Path(path).resolve()
     content = _manifest_of(manifest_path(file))
     export = content.export
     assert export is not None  # read_manifest refuses a manifest without it
     if export.is_model:
-        return _recheck_model_file(file, content)
+        return _reverify_model_file(file, content)
     problems = _changed_companions(file, export)
     if file_sha256(file) != export.sha256:
         problems.append("the file is not the one that was exported")
@@ -203,7 +203,7 @@ def recheck_file(path: str | Path) -> Verified:
     )
 
 
-def _recheck_model_file(file: Path, content: Manifest) -> Verified:
+def _reverify_model_file(file: Path, content: Manifest) -> Verified:
     """Whether a model file and its manifest fit, as whoever collects models asks; the people were counted before."""
     from ppdm_sql.sharing.collect import read_shared
 
@@ -220,7 +220,7 @@ def _recheck_model_file(file: Path, content: Manifest) -> Verified:
 
 def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
     """The files handed over with this one that are there and are not those of the export."""
-    from ppdm_sql.release.export import COMPANIONS, file_sha256
+    from ppdm_sql.release.export.write import COMPANIONS, file_sha256
 
     known = {end: sha256 for end, sha256 in (export.companions or {}).items() if end in COMPANIONS}
     there = {end: file.with_name(f"{file.name}{end}") for end in known}

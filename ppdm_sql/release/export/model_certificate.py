@@ -23,20 +23,19 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.engines.connect import open_engine
-from ppdm_sql.planning.manifest import joint_breaches
-from ppdm_sql.release.certificate import proof, sql_of
-from ppdm_sql.release.files import RELEASE
+from ppdm_sql.release.export.certificate import proof, sql_of
+from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.requirements import About, Requirement, requirements_about, text_is_about
 from ppdm_sql.statements.handed_over import comment
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 from ppdm_sql.statements.steps import Steps
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.trees.tree_json import tree_to_dict
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 from ppdm_sql.verify.spans import reached_nodes
 
-_COUNTS, _GROUPS, _SPANS, _SOURCE = (own(f"ppdm_{word}") for word in ("counts", "groups", "spans", "source"))
+_COUNTS, _GROUPS, _SPANS, _SOURCE = (stand_in(word) for word in ("counts", "groups", "spans", "source"))
 _PERSON = "ppdm_person"
 _GROUP, _CLASS, _SPAN = "ppdm_group", "ppdm_class", "ppdm_span"
 _HOLDS, _OPEN = "holds", "counts fit; the audit decides"
@@ -100,7 +99,7 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(record.manifest.joint)]
+    lines += [f"Accepted: joint: {text}" for text in record.manifest.joint_breaches]
     return comment(lines)
 
 

@@ -32,12 +32,12 @@ from ppdm_sql.json_reader import read_json
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.options import Choice, Switch, read_options
-from ppdm_sql.release import writers
+from ppdm_sql.release.export import writers
 from ppdm_sql.release.kinds.registry import kind_of
+from ppdm_sql.release.ledger_lock import still_current
 from ppdm_sql.release.readers import note_readers
-from ppdm_sql.release.recheck import content_problems, judged_file
 from ppdm_sql.release.results import Exported
-from ppdm_sql.release.turn import still_current
+from ppdm_sql.release.reverify import content_problems, judged_file
 from ppdm_sql.statements.handed_over import has_control
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.watching import Progress

@@ -15,8 +15,8 @@ from sqlglot import exp
 from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import attachment
-from ppdm_sql.planning.manifest import joint_breaches, recorded_readings
-from ppdm_sql.release.files import DATABASE, RELEASE, release_query
+from ppdm_sql.planning.manifest import recorded_readings
+from ppdm_sql.release.export.open_file import DATABASE, RELEASE, release_query
 from ppdm_sql.requirements import Requirement
 from ppdm_sql.statements.handed_over import comment, statement_text
 from ppdm_sql.statements.names import aliased
@@ -78,7 +78,7 @@ def _head(content: Manifest, file: str) -> str:
     if policy.counts_entities:
         lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in content.residual_risks.items()]
-    lines += [f"Accepted: joint: {text}" for text in joint_breaches(content.joint)]
+    lines += [f"Accepted: joint: {text}" for text in content.joint_breaches]
     return comment(lines)
 
 

@@ -14,9 +14,9 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import aliased, column, identifier, own
+from ppdm_sql.statements.names import aliased, column, identifier, stand_in
 
-RELEASE = own("ppdm_release")
+RELEASE = stand_in("release")
 DATABASE = "ppdm_file"  # what a database file is attached as
 
 # How a CSV column gets its type back; a type that is not named here stays text.

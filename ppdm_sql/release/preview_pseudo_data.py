@@ -28,7 +28,7 @@ from ppdm_sql.trees.tree import Attribute
 _STORED = "store them under that name, and note in the catalog and in the table's comment that they describe nobody"
 
 
-def planned_pseudo(engine: Engine, statement: PseudoData, coming: frozenset[Name] = frozenset()) -> Planned:
+def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset[Name] = frozenset()) -> Planned:
     """Refuses what the statement itself would refuse; coming: the models that statements before it will publish."""
     order = read_order(statement)
     find_target(engine, statement, release_id="")
