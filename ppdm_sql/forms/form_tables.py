@@ -22,7 +22,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 LABEL, _FROM, _TO, _KIND, _MIDDLE = (f"ppdm_{word}" for word in ("label", "from", "to", "kind", "middle"))
 ESTIMATE = (
-    "estimate: the middle of the range that is published for the row (of an open range its bounded end); "
+    "estimate: the middle of the range that is published for the row (of an open range the value at its bounded end); "
     "NULL: suppressed, or missing in the source"
 )
 _RANGE_NOTES = (

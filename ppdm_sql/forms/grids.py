@@ -56,6 +56,10 @@ class Grid(ABC):
         """The value after this one."""
         return step + 1
 
+    def before(self, step: Step) -> Step:
+        """The value before this one."""
+        return step - 1
+
     def middle(self, low: Step, stop: Step) -> Step:
         """The middle between two values; of two that are equally near the higher one."""
         return (low + stop) // 2
@@ -99,8 +103,14 @@ class Floats(Grid):
         return found
 
     def next(self, step: Step) -> Step:
+        return self._towards(step, "inf")
+
+    def before(self, step: Step) -> Step:
+        return self._towards(step, "-inf")
+
+    def _towards(self, step: Step, end: str) -> Step:
         kind = np.float32 if self.short else np.float64
-        return float(np.nextafter(kind(step), kind("inf")))
+        return float(np.nextafter(kind(step), kind(end)))
 
     def middle(self, low: Step, stop: Step) -> Step:
         return self._float(float((Fraction(self._text(low)) + Fraction(self._text(stop))) / 2))

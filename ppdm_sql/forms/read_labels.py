@@ -3,6 +3,7 @@
     67                      exact        the value itself
     [65, 70)  < 30  >= 65   range        from a boundary on, and below the other
     [65, 69]                range        both included (ranges = extent of mondrian)
+    (known)                 range        any value, without ends: it is not missing, and no more is said (kactus)
     a word of a hierarchy   range        from the least to the greatest leaf of the word, as the file or table has them
     *  **  the root         suppressed   nothing
     NULL                    missing      the source has no value
@@ -26,6 +27,7 @@ from ppdm_sql.source.hierarchy import Hierarchy
 Sort = Literal["exact", "range", "suppressed", "missing"]
 _INTERVAL = re.compile(r"\[(?P<low>[^\[,]+), (?P<high>[^,]+)(?P<end>[)\]])")
 _STARS = re.compile(r"\*+")
+_KNOWN = "(known)"
 
 
 class UnreadLabelError(ValueError):
@@ -77,19 +79,22 @@ class LabelReader:
             return found
         if _STARS.fullmatch(label):
             return Extent("suppressed")
+        if label == _KNOWN:
+            return Extent("range")
         try:
             return self._interval(label) or self._value(label)
         except ValueError:
             raise UnreadLabelError from None
 
     def middle(self, extent: Extent) -> str | None:
-        """The middle of a range as the type reads it; of an open one its bounded end, of one without ends None."""
-        if extent.alone is not None or extent.sort == "exact":
-            return self.start(extent)
+        """The middle of a range as the type reads it; of an open one its bounded end, of one without ends None.
+
+        The bounded end of < 30 is the last value below 30, which is not what >= 30 gives.
+        """
         low, stop = extent.low, extent.stop
-        if low is None or stop is None:
-            return self._written(stop if low is None else low)
-        return self._written(self.grid.middle(low, stop))
+        if extent.sort == "exact" or stop is None:
+            return self.start(extent)
+        return self._written(self.grid.before(stop) if low is None else self.grid.middle(low, stop))
 
     def start(self, extent: Extent) -> str | None:
         """The first value of a range as the type reads it; None: it is open."""

@@ -240,7 +240,7 @@ def _steps(
     return (
         f"put {len(table.categories)} quasi-identifiers of {table.coded.rows} rows into categories, {cut} cut points",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        "publish the values on each row's way, NULL for all others; what is missing in the source is called missing",
+        f"publish the values on each row's way, {table.marker} for all others; NULL is what is missing in the source",
         f"small classes lose their last value, helped out by rows of their siblings, {rule}{swap}",
         f"{told['dropped rows']} rows are dropped, {told['swapped rows']} carry a swapped value",
     )

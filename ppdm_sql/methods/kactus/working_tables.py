@@ -28,6 +28,7 @@ from ppdm_sql.methods.kactus.tree_arrays import KactusTree
 from ppdm_sql.methods.plan import ENTITY, PART, Private
 from ppdm_sql.methods.shared.columns import Axis, counted_axis
 from ppdm_sql.methods.shared.discretize import Categories, categories_of
+from ppdm_sql.methods.shared.labels import marker
 from ppdm_sql.source.encode import CODE, Coded, canonical, encode
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.source.lines import Ints
@@ -244,15 +245,21 @@ class KactusTable:
         for table, which in ((self.names.whole, ~divided), (self.names.divided, divided)):
             self._load(table, {name: values[which & (classes != DROPPED)] for name, values in columns.items()})
 
+    @property
+    def marker(self) -> str:
+        """What stands for a suppressed value."""
+        return marker([one.axis for one in self.categories])
+
     def load_labels(self, shown: Ints) -> None:
         """shown: (class, quasi-identifier), the category that is printed, or less than 0."""
         import pyarrow as pa
 
+        suppressed = self.marker
         columns = {PART: pa.array(np.arange(len(shown)), pa.int64())}
         for number, one in enumerate(self.categories):
-            texts = pa.array(one.labels, pa.string())
-            codes = pa.array(shown[:, number], pa.int64(), mask=shown[:, number] < 0)
-            columns[f"ppdm_l{number}"] = texts.take(codes)
+            texts = pa.array([*one.printed, suppressed], pa.string())
+            codes = np.where(shown[:, number] < 0, one.size, shown[:, number])
+            columns[f"ppdm_l{number}"] = texts.take(pa.array(codes, pa.int64()))
         self.engine.load(self.names.labels, pa.table(columns))
         self.engine.analyze(self.names.labels)
 
