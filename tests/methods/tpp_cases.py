@@ -62,7 +62,7 @@ class Case:
             insensitive=exact([name for name in (*self.columns, ID) if name not in given]),
             entity=Word(self.entity, quoted=True) if self.entity else None,
         )
-        return Policy("tpp", self.requirements, roles, options=self.options, preserve=self.preserve)
+        return Policy("tpp", self.requirements, roles, options={"numbers": "shifted", **self.options}, preserve=self.preserve)
 
 
 def builder(name: str, **options) -> Inducer:
