@@ -334,6 +334,11 @@ class Engine(ABC):
         """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
 
+    @property
+    def secures_views(self) -> bool:
+        """Whether a view keeps its readers from what lies behind it, in this database."""
+        return True
+
     def create_wall(self, name: Name) -> exp.Table:
         """Puts a function in front of a relation and gives what a view then reads; only where has_walls.
 

@@ -64,6 +64,11 @@ def build_rows(
     forms: Mapping[str, FormedColumn],
 ) -> Name:
     """The rules and the two private views; gives the one that shows what may be shown."""
+    if not engine.secures_views:
+        raise PolicyError(
+            "a LIVE view needs secure views, which a file made for DuckDB 1.x does not have: publish a VIEW without "
+            "LIVE, or copy the database into a file of storage version v2.0.0"
+        )
     origin = Name(SCHEMA, f"{PREFIX}source_{release_id}")
     engine.create_view(origin, _lasting(engine, query))
     tables = {}
