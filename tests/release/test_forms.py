@@ -28,11 +28,11 @@ WITH ANONYMIZATION (
 
 
 def chain(rows: int, nulls: bool) -> list[tuple]:
-    """Something like the table flchain: ages of 50 to 100, most of them low; a decimal that is missing now and then."""
+    """Something like the table flchain: ages of 50 to 100, fewer and fewer of them; a decimal that is missing now and then."""
     draw = random.Random(7)
     found = []
     for number in range(rows):
-        age = min(101, 50 + int(draw.expovariate(1 / 14)))
+        age = 50 + int(51 * (1 - draw.random() ** 0.4))
         light = Decimal(int(draw.lognormvariate(0.4, 0.5) * 100)) / 100
         dead = draw.random() < (age - 45) / 60
         found.append(
@@ -98,7 +98,7 @@ def test_suppressed_missing_exact_and_range_can_be_told_apart(duck):
     assert set(kinds) <= {"exact", "range", "suppressed", "missing"}
     duck.publish(policy("mondrian", " AS RANGE"))
     kinds = dict(asked(duck, "SELECT light_kind, COUNT(*) FROM open GROUP BY ALL"))
-    assert kinds.get("missing", 0) > 25
+    assert kinds.get("missing", 0) > 5
     assert kinds["range"] > 25
     wrong = asked(duck, "SELECT * FROM open WHERE light_kind IN ('missing', 'suppressed') AND light_from IS NOT NULL")
     assert wrong == []
@@ -158,9 +158,9 @@ def test_a_live_view_and_refresh_take_forms(duck):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("sex,", "sex AS RANGE,", '6:28: column "sex": AS RANGE is for numbers, dates and timestamps'),
-        ("sex,", "sex AS MIDPOINT,", '6:28: column "sex": AS MIDPOINT is for numbers'),
-        ("age,", "age AS RANG,", "6:31: RANGE, MIDPOINT, NATIVE RANGE is expected after AS"),
+        ("sex,", "sex AS RANGE,", '5:28: column "sex": AS RANGE is for numbers, dates and timestamps'),
+        ("sex,", "sex AS MIDPOINT,", '5:28: column "sex": AS MIDPOINT is for numbers'),
+        ("age,", "age AS RANG,", "5:30: RANGE, MIDPOINT, NATIVE RANGE is expected after AS"),
         ("age,", "age AS NATIVE RANGE,", "AS NATIVE RANGE needs range types"),
         ("dead)", "dead AS RANGE)", "TARGET takes no AS RANGE"),
         ("age,", "age HIERARCHY PREFIX (1) AS RANGE,", "HIERARCHY PREFIX are no ranges"),
@@ -168,14 +168,15 @@ def test_a_live_view_and_refresh_take_forms(duck):
 )
 def test_a_form_that_does_not_fit_is_refused_with_its_place(duck, old, new, told):
     with pytest.raises(PolicyError, match=told.replace("(", r"\(")):
-        duck.execute(policy().replace(f"({old}", f"({new}", 1).replace(f", {old}", f", {new}"))
+        head, roles = policy().split("QUASI")
+        duck.execute(f"{head}QUASI{roles.replace(old, new, 1)}")
     assert duck.releases() == []
 
 
 def test_a_column_of_the_name_that_a_range_gets_is_refused(duck):
     text = """CREATE TABLE o AS SELECT id, age, year AS age_from FROM chain WITH ANONYMIZATION (ALGORITHM mondrian
         REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (age AS RANGE) INSENSITIVE (age_from))"""
-    with pytest.raises(PolicyError, match=r'2:59: column "age": AS RANGE publishes "age_from", and the query has'):
+    with pytest.raises(PolicyError, match=r'2:57: column "age": AS RANGE publishes "age_from", and the query has'):
         duck.execute(text)
 
 
@@ -214,21 +215,21 @@ def large(duckdb_engine, make_table, open_session):
     return open_session(duckdb_engine)
 
 
-def flchain(form: str = "") -> str:
+def flchain(age: str) -> str:
     return f"""CREATE OR REPLACE TABLE open AS SELECT id, age, sex, year, light, dead FROM chain
         WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (id)
-        QUASI IDENTIFIER (age{form}, sex, year, light) INSENSITIVE (dead) SUPERSEDES SEED 3)"""
+        QUASI IDENTIFIER ({age}, sex, year, light) INSENSITIVE (dead) SUPERSEDES SEED 3)"""
 
 
 def test_the_average_of_middles_is_within_two_percent_of_the_truth(large):
-    large.publish(flchain(" AS MIDPOINT"))
+    large.publish(flchain("age AS MIDPOINT"))
     ((truth,),) = asked(large, "SELECT AVG(age) FROM chain")
     ((found,),) = asked(large, "SELECT AVG(age) FROM open")
     assert abs(found - truth) <= 0.02 * truth
 
 
 def test_counts_by_decade_through_the_macros_are_within_five_percent(large):
-    large.publish(flchain())
+    large.publish(flchain("age HIERARCHY INTERVALS (5, 10)"))
     large.engine._connection.execute(resources.sql_text("analyst/read"))
     truth = dict(asked(large, "SELECT age // 10 * 10, COUNT(*) FROM chain GROUP BY ALL"))
     found = dict(
