@@ -37,17 +37,17 @@ def run_demo(
         show(session.execute("SELECT * FROM patients ORDER BY patient_id LIMIT 5")[0])
         policy = (folder / POLICY).read_text(encoding="utf-8")
         statement = next(s for s in session.parse(policy, str(folder / POLICY)) if isinstance(s, Publish))
-        say("How risky is it as it stands?", f"ppdm --db {database} check {folder / POLICY}")
+        say("How risky is the raw table?", f"ppdm --db {database} check {folder / POLICY}")
         show(session.check(statement))
         say("The policy publishes it with a guarantee.", f"ppdm --db {database} run {folder / POLICY}")
         for result in session.execute(policy, file=str(folder / POLICY)):
             show(result)
         show(session.execute("SELECT * FROM patients_open LIMIT 5")[0])
-        say("Handed over: a new file that holds the released rows and nothing else.",
+        say("The export: a new file that holds the released rows and nothing else.",
             f"ppdm --db {database} export patients_open {EXPORT} --out {folder}")  # fmt: skip
         show(session.export("patients_open", EXPORT))
         say(
-            "And a page that tells people about it.",
+            "And an HTML report about it.",
             f"ppdm --db {database} report patients_open --out {folder / REPORT}",
         )
         show(session.report("patients_open", REPORT))

@@ -106,7 +106,7 @@ class SourceChanged(EngineError):
     """Another session wrote to the source between two reads; the same call can succeed later."""
 
     def __init__(self) -> None:
-        super().__init__("the source changed while it was read: run again when nobody writes to it")
+        super().__init__("the source changed while it was read; run it again when nothing writes to it")
 
 
 class DatabaseUnavailable(EngineError):

@@ -24,7 +24,7 @@ def read_json(
     >>> read_json('{"a": 1, "a": 2}', "the model file")
     Traceback (most recent call last):
     ...
-    ppdm_sql.errors.PolicyError: the model file is damaged: an object has a key twice
+    ppdm_sql.errors.PolicyError: the model file is damaged: an object has the same key twice
     """
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > most:
@@ -33,11 +33,11 @@ def read_json(
     def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise PolicyError(f"{what} is damaged: an object has a key twice")
+            raise PolicyError(f"{what} is damaged: an object has the same key twice")
         return found
 
     def refuse_number(_: str) -> NoReturn:
-        raise PolicyError(f"{what} is not JSON: NaN and Infinity are no JSON numbers")
+        raise PolicyError(f"{what} is not JSON: NaN and Infinity are not JSON numbers")
 
     def whole_number(digits: str) -> int:
         if len(digits) > most_digits:

@@ -160,12 +160,12 @@ class Session:
             case Explain():
                 return self._explain(statement)
             case _:
-                raise PolicyError(f"run takes one statement, as a text or of parse(), not {type(statement).__name__}")
+                raise PolicyError(f"run takes one statement, as text or from parse(), not {type(statement).__name__}")
 
     def _one(self, text: str) -> Statement:
         statements = self.parse(text)
         if len(statements) != 1:
-            raise PolicyError(f"run takes one statement, not {len(statements)}: execute runs them all")
+            raise PolicyError(f"run takes one statement, not {len(statements)}; execute runs several")
         self.check_ahead(statements)
         return statements[0]
 
@@ -225,7 +225,7 @@ class Session:
     def _one_publish(self, text: str) -> Publish:
         statements = self.parse(text)
         if len(statements) != 1 or not isinstance(statements[0], Publish):
-            raise PolicyError("one CREATE ... WITH ANONYMIZATION (...) is expected here")
+            raise PolicyError("expected one CREATE ... WITH ANONYMIZATION (...)")
         return statements[0]
 
     # -- publishing --------------------------------------------------------------------------------
@@ -422,16 +422,16 @@ class Session:
         self.engine.check_builtins()  # what is found is measured, exported or withdrawn next
         found = releases.current(self.engine, name) if migrate.is_there(self.engine) else None
         if found is None:
-            raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows those there are)')
+            raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows the releases)')
         return found
 
 
 def _check_audit(asked: object, k: object, groups: object) -> None:
     if not isinstance(asked, Sequence) or not asked or not all(isinstance(one, str | Model) for one in asked):
-        raise PolicyError("an audit is of one model or of several: give their names, or what db.model(name) gives")
+        raise PolicyError("an audit takes one model or several: give their names, or results of db.model(name)")
     for name, number, least in (("k", k, 1), ("groups", groups, 0)):
         if number is not None and (type(number) is not int or number < least):
-            raise PolicyError(f"{name} of an audit is a whole number from {least} on")
+            raise PolicyError(f"{name} of an audit must be a whole number of at least {least}")
 
 
 def _name(name: Name | str) -> Name:

@@ -27,8 +27,8 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
-the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  The others are marked
-`wide` here.
+the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  Of the other cases of
+a test four are marked `wide` here, and the rest `nightly`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ import stat
 import tempfile
 import time
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -56,7 +56,14 @@ PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGIN
 
 USE_A_DATABASE = {"engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"}
 CASES = 1  # of one test, in make test
+# Tables of a few rows: one part of a shuffle, and no program that is compiled for each query, nor planned twice.
+SPARK_SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
 ON_POSTGRES = 1  # of all tests of one file that run on every engine, in make test
+WIDE_CASES = 4  # of one test on one engine, in make test-wide
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------
@@ -89,17 +96,23 @@ def _expect_known_gaps(items):
 
 
 def _widen_further_cases(items):
-    """Leaves the further cases of a test that needs a database to make test-all."""
+    """Leaves the further cases of a test that needs a database to make test-all, and most of very many to make nightly."""
     met = Counter()
+    further = defaultdict(list)
     for item in items:
         sized = item.get_closest_marker("wide") or item.get_closest_marker("nightly")
-        if sized or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
+        own_job = item.get_closest_marker("spark")
+        if sized or own_job or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
             continue
         again = _running_on(item) == "postgres"  # the same on another engine
         key = (item.path, None if again else item.originalname)
         met[key] += 1
         if met[key] > (ON_POSTGRES if again else CASES):
-            item.add_marker(pytest.mark.wide)
+            further[item.path, item.originalname, _running_on(item)].append(item)
+    for cases in further.values():
+        chosen = {len(cases) * number // WIDE_CASES for number in range(WIDE_CASES)}  # spread over all of them
+        for place, item in enumerate(cases):
+            item.add_marker(pytest.mark.wide if place in chosen else pytest.mark.nightly)
 
 
 def _is_asked_for(config, mark):
@@ -264,6 +277,8 @@ def _spark(request):
 
     # The stored form of the catalog takes seconds for what this one does in a tenth; it has its own test.
     with SparkEngine.open("spark:local[2]?warehouse=:memory:") as engine:
+        for name, value in SPARK_SETTINGS.items():
+            engine._session.conf.set(name, value)
         yield engine._session
 
 

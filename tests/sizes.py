@@ -14,6 +14,7 @@ make test-all repeats nothing of make test.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 
 import pytest
@@ -50,6 +51,20 @@ def first(small: int, values: Iterable[object]) -> list[object]:
     listed = list(values)
     wide = [pytest.param(*_values(value), marks=pytest.mark.wide) for value in listed[small:]]
     return [*listed[:small], *wide]
+
+
+def examples(number: int) -> int:
+    """How many examples hypothesis draws: PPDM_TEST_EXAMPLES times as many as in make test."""
+    return number * int(os.environ.get("PPDM_TEST_EXAMPLES", "1"))
+
+
+def are_many(seeds: range) -> bool:
+    """Whether the cases are so many that their shares say something: published ones, refused ones.
+
+    >>> are_many(range(4)), are_many(range(4, 20))
+    (False, True)
+    """
+    return len(seeds) >= 10
 
 
 def _values(value: object) -> tuple[object, ...]:

@@ -211,7 +211,7 @@ class _Bench:
         source = resolve(rows, infos, policy, ("paper",))
         plan_table = method_named(method.algorithm).table
         plan = plan_table(Job(self.engine, source, policy, {}))
-        self.engine.create_table(into, plan.query, temporary=True)
+        self.engine.create_table(into, plan.wide(), temporary=True)
         self.engine.analyze(into)
         return plan
 

@@ -35,7 +35,10 @@ from ppdm_sql.statements.names import SCHEMA, Name, column
 _LOCK = Name(SCHEMA, "ledger")
 LINK = "ppdm_link_"
 _SHOWN = 5  # problems that a refusal lists
-_ADVICE = "List it with ppdm catalog status.  After a review, ppdm catalog seal accepts the catalog as it is"
+_ADVICE = (
+    "List the edits with ppdm catalog status.  After a review, ppdm catalog seal accepts the catalog in its "
+    "present state"
+)
 
 # The tables that the chain covers, with the columns that count.
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
@@ -139,7 +142,7 @@ def _head(engine: Engine) -> tuple[int, str | None]:
         return int(number), last
     rows = engine.fetch(statement("catalog/ledger_head"))
     if len(rows) != 1:
-        raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one: it was edited; nothing was changed")
+        raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one, so it was edited; nothing was changed")
     entries, head = rows[0]
     return max(int(entries), int(number)), head
 
@@ -147,7 +150,7 @@ def _head(engine: Engine) -> tuple[int, str | None]:
 def _salt(engine: Engine) -> str:
     known = known_salt(engine)
     if known is None:
-        raise Tampered(f"the salt is missing in {SCHEMA}.setting: it was deleted; nothing was changed")
+        raise Tampered(f"the salt is missing in {SCHEMA}.setting, so it was deleted; nothing was changed")
     return known
 
 

@@ -67,7 +67,7 @@ class JointRecord(JsonRecord):
         """
         if self.holds:
             return None
-        found = "it could not be measured how small the joint classes are"
+        found = "the size of the joint classes could not be measured"
         if self.measured:
             found = f"there are joint classes of fewer than k = {self.k} "
             found += f"(classes: {self.breaching_classes:,}, rows: {self.breaching_rows:,})"
@@ -156,7 +156,7 @@ class ExportRecord(JsonRecord):
     def from_json(cls, value: object, place: str = "") -> Self:
         found = super().from_json(value, place)
         if not found.is_model and (found.table is None or found.content_hash is None):
-            raise DamagedRecordError(f"{place} does not say what rows were exported")
+            raise DamagedRecordError(f"{place} does not say which rows were exported")
         return found
 
 
@@ -266,10 +266,10 @@ def read_manifest(name: str, text: str | bytes) -> Manifest:
     content = read_json(text, name, most=_LARGEST_FILE)
     try:
         if isinstance(content, Mapping) and content.get("format") == UNFINISHED:
-            raise PolicyError(f"{name}: this export was stopped before it was complete: export it again")
+            raise PolicyError(f"{name}: this export was stopped before it was complete; export it again")
         found = Manifest.from_json(content)
         if found.export is None:
             raise DamagedRecordError("it does not say what was exported")
     except DamagedRecordError as cause:
-        raise PolicyError(f"{name} is not a manifest of this version: {cause}") from None
+        raise PolicyError(f"{name} is not a manifest that this version can read: {cause}") from None
     return found

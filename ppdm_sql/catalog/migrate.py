@@ -25,6 +25,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name
+from ppdm_sql.statements.texts import share, without_places
 
 _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _PATIENCE = 5.0  # seconds for another process to finish the migration it has begun, or to give it up
@@ -75,13 +76,16 @@ def status(engine: Engine) -> list[MigrationState]:
 
 def migrate(engine: Engine) -> list[int]:
     """Runs what is pending and gives the numbers of what this process ran."""
+    return _migrate(engine, _files(), _records(engine) if is_there(engine) else {})
+
+
+def _migrate(engine: Engine, files: Sequence[_File], records: Mapping[int, _Record]) -> list[int]:
     done = []
-    records = _records(engine) if is_there(engine) else {}
-    while pending := _pending(records):
+    while pending := _pending(files, records):
         engine.check_writable()
         if _apply(engine, pending[0]):
             done.append(pending[0].number)
-        records = _records(engine)  # anew each time: another process may be at the same work
+        records = _records(engine)  # each time: another process may be at the same work
     return done
 
 
@@ -93,8 +97,9 @@ def ensure(engine: Engine) -> None:
         if is_there(engine):
             raise
         records = {}
-    if _pending(records):
-        migrate(engine)
+    files = _files()
+    if _pending(files, records):
+        _migrate(engine, files, records)
 
 
 # -- the two sides ---------------------------------------------------------------------------------
@@ -115,7 +120,7 @@ def _folder() -> Path:
 def _read(path: Path) -> _File:
     named = _FILE.fullmatch(path.name)
     if named is None:
-        raise EngineError(f"{path} is not named like a migration: 0001_what_it_does.sql")
+        raise EngineError(f"{path} is not named like a migration (0001_what_it_does.sql)")
     # A checkout on Windows has other line ends, but the same migrations.
     content = path.read_bytes().replace(b"\r\n", b"\n")
     return _File(int(named[1]), path.name, hashlib.sha256(content).hexdigest(), content.decode("utf-8"))
@@ -133,9 +138,8 @@ def _state(file: _File | None, record: _Record | None) -> MigrationState:
     return MigrationState(record.number, record.name, known, record.applied_at, record.version)
 
 
-def _pending(records: Mapping[int, _Record]) -> list[_File]:
+def _pending(files: Sequence[_File], records: Mapping[int, _Record]) -> list[_File]:
     """What is still to run, unless files and database contradict each other: then nothing may run."""
-    files = _files()
     for record in records.values():
         if record.number > len(files):
             raise DatabaseUnavailable(
@@ -144,12 +148,14 @@ def _pending(records: Mapping[int, _Record]) -> list[_File]:
             )
         if files[record.number - 1].sha256 != record.sha256:
             raise EngineError(
-                f"migration {files[record.number - 1].name} was changed after it had been applied to this database"
-                f" ({record.applied_at:%Y-%m-%d}): put the file back as it was, and add a new one for the change"
+                f"migration {files[record.number - 1].name} was changed after it was applied to this database "
+                f"({record.applied_at:%Y-%m-%d}): restore the file and put the change into a new migration"
             )
     pending = [file for file in files if file.number not in records]
     if pending and pending[0].number <= max(records, default=0):
-        raise EngineError(f"migration {pending[0].name} is missing in {SCHEMA}.migration, later ones are not")
+        raise EngineError(
+            f"migration {pending[0].name} is missing in {SCHEMA}.migration although later ones are recorded there"
+        )
     return pending
 
 
@@ -181,18 +187,20 @@ def _run(engine: Engine, file: _File) -> None:
 
 
 def _statements(engine: Engine, file: _File) -> Sequence[exp.Expr]:
-    trees = [tree.copy() for tree in _trees(file.text)]
-    for tree in trees:
-        if not engine.has_transactions and isinstance(tree, exp.Create) and not tree.args.get("replace"):
-            tree.set("exists", True)  # the first half may be there, left by a run that was killed
-        if not engine.has_constraints:
-            _strip_constraints(tree)
-    return trees
+    return _trees(file.text, engine.has_transactions, engine.has_constraints)
 
 
 @cache
-def _trees(text: str) -> Sequence[exp.Expr]:
-    return [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+def _trees(text: str, has_transactions: bool, has_constraints: bool) -> Sequence[exp.Expr]:
+    """The statements of a migration for engines of this kind, the same trees for everybody: read, never changed."""
+    trees = [without_places(tree) for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    for tree in trees:
+        if not has_transactions and isinstance(tree, exp.Create) and not tree.args.get("replace"):
+            tree.set("exists", True)  # the first half may be there, left by a run that was killed
+        if not has_constraints:
+            _strip_constraints(tree)
+        share(tree)
+    return trees
 
 
 def _strip_constraints(tree: exp.Expr) -> None:

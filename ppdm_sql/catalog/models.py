@@ -101,7 +101,7 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
     check_name(model.name)
     former = find(engine, model.name)
     if former is not None and not replace:
-        raise PolicyError(f'there is a model "{model.name}" already: --replace puts this one in its place')
+        raise PolicyError(f'model "{model.name}" already exists; --replace replaces it')
     row = {name: _column_value(name, getattr(model, name)) for name in _READ if name not in _DERIVED}
     append(engine, "model", row, generation=statement("catalog/next_model_generation"))
     for table, rows in stored.items():
@@ -113,9 +113,9 @@ def save(engine: Engine, model: ModelRecord, stored: Stored, *, replace: bool = 
 
 def check_name(name: str) -> None:
     if not 0 < len(name) <= _LONGEST or not name.strip() or not name.isprintable():
-        raise PolicyError(f"a model's name has 1 to {_LONGEST} printable characters")
+        raise PolicyError(f"the name of a model must have 1 to {_LONGEST} printable characters")
     if name.casefold().startswith(PREFIX):
-        raise PolicyError(f"a model's name does not begin with {PREFIX}, which is kept for ppdm_sql")
+        raise PolicyError(f"the name of a model cannot begin with {PREFIX}: that prefix is reserved for ppdm_sql")
 
 
 def add_event(engine: Engine, model_id: str, event: ModelEvent) -> None:

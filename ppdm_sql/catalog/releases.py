@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from functools import cache
 from itertools import groupby
 from typing import Any, Literal, NoReturn, get_args
 
@@ -26,6 +27,7 @@ from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased
+from ppdm_sql.statements.texts import share
 
 Event = Literal["replaced", "superseded", "dropped", "exported", "verified", "tampered"]
 State = Literal["live", "replaced", "superseded", "dropped"]
@@ -297,7 +299,7 @@ def json_columns(release: ReleaseRecord) -> dict[str, str]:
 
 
 def by_id(engine: Engine, release_id: str) -> ReleaseRecord | None:
-    found = _releases(engine, statement("catalog/release_by_id"), release_id=release_id)
+    found = _releases(engine, _query("catalog/release_by_id"), release_id=release_id)
     return found[0] if found else None
 
 
@@ -336,19 +338,17 @@ def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = Fa
 
 def _made_from(engine: Engine, sources: Sequence[str], *, out: bool) -> list[ReleaseRecord]:
     given = {f"source_{position}": source for position, source in enumerate(sources)}
-    wanted = [exp.select(aliased(exp.cast(exp.Placeholder(this=key), "TEXT"), "source")) for key in given]
-    chosen = statement("catalog/releases_from", {"wanted": _all_of(wanted), "naming": _naming()})
-    return _releases(engine, chosen, out=out, **given)
+    return _releases(engine, _query("catalog/releases_from", wanted=len(given)), out=out, **given)
 
 
 def out_now(engine: Engine) -> list[ReleaseRecord]:
     """Every release that somebody may hold, newest first, whatever tables it was made from."""
-    return _releases(engine, statement("catalog/releases_out"))
+    return _releases(engine, _query("catalog/releases_out"))
 
 
 def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
     """The pseudo-data that somebody may hold, newest first; the ledger knows no table it was made from."""
-    found = _releases(engine, statement("catalog/releases_of_no_query"))
+    found = _releases(engine, _query("catalog/releases_of_no_query"))
     return [record for record in found if record.pseudo_data is not None]
 
 
@@ -400,20 +400,26 @@ def checks(engine: Engine, release_id: str) -> list[CheckRound]:
 
 
 def _find_by_name(engine: Engine, name: Name, *, live: bool) -> list[ReleaseRecord]:
-    chosen = statement("catalog/releases_named", {"naming": _naming()})
-    return _releases(engine, chosen, schema=name.schema, relation=name.last, live=live)
+    return _releases(engine, _query("catalog/releases_named"), schema=name.schema, relation=name.last, live=live)
 
 
-def _naming() -> exp.Subquery:
-    return statement("catalog/naming").subquery()
+@cache
+def _query(chosen: str, wanted: int = 1) -> exp.Query:
+    """The releases that a statement chooses, which may take so many tables; one tree for everybody: never changed."""
+    standins = {"naming": statement("catalog/naming").subquery(), "wanted": _wanted(wanted)}
+    query = statement("catalog/releases", {"chosen": statement(chosen, standins).subquery()})
+    share(query)
+    return query
 
 
-def _all_of(queries: Sequence[exp.Select]) -> exp.Subquery:
-    return (exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0]).subquery()
+def _wanted(count: int) -> exp.Subquery:
+    holes = [exp.cast(exp.Placeholder(this=f"source_{position}"), "TEXT") for position in range(count)]
+    queries = [exp.select(aliased(hole, "source")) for hole in holes]
+    return (exp.union(*queries, distinct=False) if count > 1 else queries[0]).subquery()
 
 
-def _releases(engine: Engine, chosen: exp.Query, **params: Any) -> list[ReleaseRecord]:
-    rows = engine.fetch(statement("catalog/releases", {"chosen": chosen.subquery()}), **params)
+def _releases(engine: Engine, query: exp.Query, **params: Any) -> list[ReleaseRecord]:
+    rows = engine.fetch(query, **params)
     return [_release(list(same)) for _, same in groupby(rows, key=lambda row: row[0])]
 
 

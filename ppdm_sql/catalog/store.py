@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, identifier
+from ppdm_sql.statements.texts import share
 
 _AS_JSON: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}  # a DBA reads it, and NaN is no JSON
 
@@ -24,14 +26,25 @@ def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Qu
 
     INSERT ... SELECT rather than VALUES, in which not every engine allows the subquery of a number.
     """
-    into = Name(SCHEMA, table).table()
+    check_texts(table, row)
     held = {PREFIX + name: value for name, value in row.items()}  # prefixed: a column may be called "statement"
+    engine.execute(_insert(table, row, numbers) if numbers else _plain_insert(table, tuple(row)), **held)
+
+
+def _insert(table: str, row: Iterable[str], numbers: Mapping[str, exp.Query]) -> exp.Insert:
     values: dict[str, exp.Expr] = {name: exp.Placeholder(this=PREFIX + name) for name in row}
     values |= {name: query.subquery() for name, query in numbers.items()}
-    check_texts(table, row)
     query = exp.Select(expressions=list(values.values()))
-    columns = exp.Schema(this=into, expressions=[identifier(name) for name in values])
-    engine.execute(exp.Insert(this=columns, expression=query), **held)
+    columns = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in values])
+    return exp.Insert(this=columns, expression=query)
+
+
+@cache
+def _plain_insert(table: str, columns: tuple[str, ...]) -> exp.Insert:
+    """One tree for everybody: it is read, never changed."""
+    insert = _insert(table, columns, {})
+    share(insert)
+    return insert
 
 
 def next_number(table: str) -> exp.Query:

@@ -233,7 +233,7 @@ def _check_complete(engine: Engine, table: Name, filled: Sequence[str]) -> None:
     holes = [exp.Is(this=column(name), expression=exp.Null()) for name in filled]
     query = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
     if engine.fetch_one(query.where(exp.or_(*holes)))[0]:
-        raise EngineError("the relation changed while it was measured: run again when nobody writes to it")
+        raise EngineError("the relation changed while it was measured; run it again when nothing writes to it")
 
 
 # -- small expressions -------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def _product(one: Integers, other: Integers) -> Numbers:
 def _not_shared(engine: Engine, cells: Cells, reference: Reference) -> Iterator[Far]:
     """Classes with several values, in the database: what a class and the table do not have in common."""
     if reference.steps * reference.rows**2 >= _WORD:
-        raise EngineError(f"closeness is not measured over {reference.rows:,} rows: the sums need more than 64 bits")
+        raise EngineError(f"closeness cannot be measured over {reference.rows:,} rows: the sums need more than 64 bits")
     tree = _load_tree(engine, reference)
     keys = cells.key.columns
     source = _node_counts(cells, tree) if len(reference.levels) > 1 else _value_counts(cells, tree)

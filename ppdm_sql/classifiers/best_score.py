@@ -23,7 +23,7 @@ _LEAST_EXPONENT = 700 * UNIT  # e^-700 is the last that no engine refuses as too
 def checked_keep(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
-            raise PolicyError(f'column "{name}" is kept twice')
+            raise PolicyError(f'column "{name}" is listed twice among the columns to keep')
         if name == PREDICTED or name.startswith((SCORE, SHARE)):
             raise PolicyError(f'column "{name}" cannot be kept: the prediction has a column of that name')
 

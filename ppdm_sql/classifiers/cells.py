@@ -93,7 +93,7 @@ def _check_classes(relation: Name, target: ColumnInfo, values: Sequence[Value]) 
     if len(values) > MOST_CLASSES:
         raise PolicyError(f'column "{target.name}" has more than {MOST_CLASSES} classes')
     if any(isinstance(value, Decimal) and not value.is_finite() for value in values):
-        raise PolicyError(f'column "{target.name}" holds NaN or infinity, which is no class')
+        raise PolicyError(f'column "{target.name}" contains NaN or infinity, which cannot be a class')
 
 
 @dataclass(frozen=True)

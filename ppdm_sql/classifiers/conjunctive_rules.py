@@ -313,21 +313,21 @@ def _read_rule(given: Reading, attributes: Sequence[Attribute], classes: int) ->
     given.only(("tests", "counts"))
     tests = tuple(_read_test(part, attributes) for part in given["tests"].items())
     if len({test.attribute for test in tests}) != len(tests):
-        given.refuse("asks for an attribute twice")
+        given.refuse("tests an attribute twice")
     return Rule(tests, given["counts"].wholes(classes))
 
 
 def _read_test(given: Reading, attributes: Sequence[Attribute]) -> Test:
     place = given["attribute"].whole(0)
     if place >= len(attributes):
-        given.refuse("asks for an attribute that is not there")
+        given.refuse("tests an attribute that does not exist")
     attribute, words = attributes[place], given.keys() - {"attribute"}
     if words == {"missing"} and given["missing"].boolean():
         return Missing(place)
     if words == {"is"} and not attribute.ordered:
         return Is(place, value_from_dict(given["is"], attribute.kind))
     if not words or not words <= {"from", "below"} or not attribute.ordered:
-        given.refuse("is no test of its attribute")
+        given.refuse("is not a valid test for its attribute")
     low, high = (boundary_from_dict(given[w], attribute) if w in words else None for w in ("from", "below"))
     if low is not None and high is not None and place_of(low) >= place_of(high):
         given.refuse("is a range without a value")

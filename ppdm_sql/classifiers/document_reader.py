@@ -43,7 +43,7 @@ class Reading:
     def only(self, keys: Iterable[str]) -> None:
         """Refuses what nobody would read: a model with more in it than the reader looks at is not understood."""
         if not self.keys() <= set(keys):
-            self.refuse("holds something that is not known here")
+            self.refuse("has an entry that this version does not know")
 
     def items(self, least: int = 0) -> list[Reading]:
         if not isinstance(self.content, Sequence) or isinstance(self.content, str | bytes):
@@ -68,7 +68,7 @@ class Reading:
         if isinstance(self.content, bool) or not isinstance(self.content, int):
             self.refuse("is not a whole number")
         if abs(self.content) > MOST_ROWS:
-            self.refuse("is more than a database can count")
+            self.refuse("is larger than a database can count")
         if least is not None and self.content < least:
             self.refuse(f"is less than {least}")
         return self.content
@@ -87,12 +87,12 @@ class Reading:
 
     def one_of(self, words: Sequence[str]) -> str:
         if self.content not in words or not isinstance(self.content, str):
-            self.refuse(f"is none of {', '.join(words)}")
+            self.refuse(f"must be one of {', '.join(words)}")
         return self.content
 
     def wholes(self, number: int) -> tuple[int, ...]:
         """Exactly so many counts."""
         counts = tuple(part.whole(0) for part in self.items())
         if len(counts) != number:
-            self.refuse(f"does not have {number} entries")
+            self.refuse(f"must have {number} entries")
         return counts

@@ -232,13 +232,13 @@ def boundary_from_dict(given: Reading, attribute: Attribute) -> Boundary:
     text = given["moment"].text(least=1)
     moment = read_moment(text)
     if moment is None or (attribute.kind is Kind.DATE and moment[0] % 86_400):
-        given.refuse("is not a moment")
+        given.refuse("is not a date or time")
     try:
         place_of(text)
     except (EngineError, ValueError, OverflowError):
-        given.refuse("is not a moment")
+        given.refuse("is not a date or time")
     if text.lstrip("+-").lower().startswith("inf"):
-        given.refuse("is not a moment")
+        given.refuse("is not a date or time")
     return text
 
 
@@ -253,7 +253,7 @@ def domain_from_dict(given: Reading, attribute: Attribute) -> Domain:
         boundaries = [boundary_from_dict(part, attribute) for part in given["boundaries"].items()]
         places = [place_of(boundary) for boundary in boundaries]
         if any(low >= high for low, high in pairwise(places)):
-            given.refuse("has boundaries that do not rise")
+            given.refuse("has thresholds that are not in ascending order")
         return NumericDomain(tuple(boundaries))
     values = [value_from_dict(part, attribute.kind) for part in given["categories"].items()]
     if len(set(values)) != len(values):
@@ -266,12 +266,12 @@ def checked_names(attributes: Sequence[Attribute], target: Attribute, given: Rea
     if len(set(names)) != len(names):
         given.refuse("names a column twice")
     if any(attribute.ordered != attribute.kind.is_ordered for attribute in attributes):
-        given.refuse("has a column that is ordered where its kind is not, or the other way round")
+        given.refuse("has a column whose order does not match its kind")
 
 
 def refuse_listed(attribute: Attribute, named: int, most: int) -> None:
     if named > most:
         raise PolicyError(
-            f'column "{attribute.name}" has more than {most} categories that are not rare: '
-            "put it into groups first, or leave it out"
+            f'column "{attribute.name}" has more than {most} categories that are not rare: group its values first, or '
+            "leave it out"
         )

@@ -235,14 +235,14 @@ def gaussian_from_dict(given: Reading, classes: int) -> Gaussian:
     moments = []
     for part in given["moments"].items():
         if len(part.items()) != 3:
-            part.refuse("is not rows, sum and squares")
+            part.refuse("must be rows, sum and squares")
         rows, total, squares = part.items()
         found = (rows.whole(0), total.whole_text(), squares.whole_text())
         if found[2] * found[0] < found[1] ** 2 or (found[0] == 0 and found != (0, 0, 0)):
-            part.refuse("has moments that no numbers have")
+            part.refuse("has moments that no set of numbers can have")
         if max(abs(number) for number in found) >= 10**38:
-            part.refuse("has moments that no numbers have")
+            part.refuse("has moments that no set of numbers can have")
         moments.append(found)
     if len(moments) != classes:
-        given["moments"].refuse(f"does not have {classes} entries")
+        given["moments"].refuse(f"must have {classes} entries")
     return Gaussian(origin, exponent, tuple(moments))

@@ -265,7 +265,7 @@ def _read_part(given: Reading, attribute: Attribute, priors: Sequence[int]) -> P
     if "gaussian" in given.keys():  # noqa: SIM118 - not a dict
         given.only(("column", "gaussian"))
         if attribute.kind not in NUMBERS:
-            given.refuse("is Gaussian, which its kind cannot be")
+            given.refuse("is Gaussian, which a column of its kind cannot be")
         gaussian = gaussian_from_dict(given["gaussian"], len(priors))
         if any(moments[0] > rows for moments, rows in zip(gaussian.moments, priors, strict=True)):
             given.refuse("counts more rows than its class has")
@@ -276,7 +276,7 @@ def _read_part(given: Reading, attribute: Attribute, priors: Sequence[int]) -> P
     domain = domain_from_dict(inside, attribute)
     counts = tuple(row.wholes(len(priors)) for row in inside["counts"].items())
     if len(counts) != domain.size:
-        inside["counts"].refuse(f"does not have {domain.size} entries")
+        inside["counts"].refuse(f"must have {domain.size} entries")
     if any(sum(rows) > most for rows, most in zip(zip(*counts, strict=True), priors, strict=True)):
         inside["counts"].refuse("counts more rows than its class has")
     return Counted(domain, counts)

@@ -68,7 +68,7 @@ def checked_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo) -> tup
     """The columns as a model knows them; a column that cannot be learned from is refused."""
     if target.kind not in CLASS_KINDS:
         raise PolicyError(
-            f'column "{target.name}" is {target.shape}: a class is a text, an integer, a decimal, a boolean or a date'
+            f'column "{target.name}" is {target.shape}: a class must be text, integer, decimal, boolean or date'
         )
     names = [info.name for info in attributes]
     for info in attributes:
@@ -77,9 +77,9 @@ def checked_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo) -> tup
         if info.name == target.name:
             raise PolicyError(f'column "{info.name}" is the target: it cannot be an attribute as well')
         if names.count(info.name) > 1:
-            raise PolicyError(f'column "{info.name}" is an attribute twice')
+            raise PolicyError(f'column "{info.name}" is listed twice among the attributes')
     if len(names) > MOST_ATTRIBUTES:
-        raise PolicyError(f"a classifier takes at most {MOST_ATTRIBUTES} attributes: {len(names)} were given")
+        raise PolicyError(f"a classifier takes at most {MOST_ATTRIBUTES} attributes, got {len(names)}")
     return tuple(map(attribute_of, attributes)), attribute_of(target, ordered=False)
 
 
@@ -160,7 +160,7 @@ def value_from_dict(given: Reading, kind: Kind) -> Value:
     if kind in (Kind.INTEGER, Kind.DECIMAL):
         value: int | Decimal = inside.whole_text() if kind is Kind.INTEGER else inside.decimal()
         if not -(1 << 127) <= value <= (1 << 128) or (value != 0 and -_LEAST_DIGIT < value < _LEAST_DIGIT):
-            inside.refuse("is a number that no column holds")
+            inside.refuse("is a number that no column can hold")
         return value
     text = inside.text()
     if kind is Kind.DATE and read_moment(text) is None:
@@ -180,7 +180,7 @@ def attribute_from_dict(given: Reading) -> Attribute:
     given.only(("name", "kind", "ordered", "scale", "zoned"))
     ordered = given["ordered"].boolean()
     if ordered and not kind.is_ordered:
-        given.refuse("is ordered, which its kind is not")
+        given.refuse("is ordered, but its kind has no order")
     scale = given["scale"].whole(0) if "scale" in given.keys() else None  # noqa: SIM118 - not a dict
     zoned = given["zoned"].boolean() if "zoned" in given.keys() else False  # noqa: SIM118
     return Attribute(given["name"].text(least=1), kind, ordered, scale, zoned)
@@ -188,10 +188,10 @@ def attribute_from_dict(given: Reading) -> Attribute:
 
 def classes_from_dict(given: Reading, target: Attribute) -> tuple[Value, ...]:
     if target.kind not in CLASS_KINDS:
-        given.refuse("are of a kind that no class has")
+        given.refuse("are of a kind that cannot be a class")
     classes = tuple(value_from_dict(part, target.kind) for part in given.items(least=1))
     if len(set(classes)) != len(classes):
-        given.refuse("holds a class twice")
+        given.refuse("lists a class twice")
     if len(classes) > MOST_CLASSES:
         given.refuse(f"has more than {MOST_CLASSES} entries")
     return classes
@@ -200,4 +200,4 @@ def classes_from_dict(given: Reading, target: Attribute) -> tuple[Value, ...]:
 def checked_row(row: Mapping[str, object], attributes: Sequence[Attribute]) -> None:
     missing = [attribute.name for attribute in attributes if attribute.name not in row]
     if missing:
-        raise PolicyError(f'the row has no column "{missing[0]}", which the model asks for')
+        raise PolicyError(f'the row has no column "{missing[0]}", which the model needs')

@@ -23,29 +23,33 @@ _columns = "COLUMN,COLUMN"
 @click.option("--release", metavar="NAME", help="Which release of a file that has several.")
 @click.option("--table", metavar="TABLE", help="Instead of a file: a table, its columns by role.")
 @click.option("--quasi", default="", metavar=_columns, help="Columns an attacker may know about a person.")
-@click.option("--sensitive", default="", metavar=_columns, help="Columns that must not become known about a person.")
-@click.option("--target", metavar="COLUMN", help="What will be predicted from the release.")
-@click.option("--insensitive", default="", metavar=_columns, help="What is published as it is.")
-@click.option("--entity", metavar="COLUMN", help="Whose row it is: k then counts people.")
-@click.option("--k", type=click.IntRange(min=2), default=10, show_default=True, help="With --table: the least k.")
+@click.option("--sensitive", default="", metavar=_columns, help="Columns that must stay secret.")
+@click.option("--target", metavar="COLUMN", help="The column to predict from the release.")
+@click.option("--insensitive", default="", metavar=_columns, help="Columns published unchanged.")
+@click.option("--entity", metavar="COLUMN", help="The column that identifies the person; k then counts people.")
+@click.option(
+    "--k", type=click.IntRange(min=2), default=10, show_default=True, help="With --table: the smallest k allowed."
+)
 @click.option("--sample", type=click.IntRange(min=1000), default=20_000, show_default=True,
-              help="Rows that everything is tried on.")  # fmt: skip
-@click.option("--learner", metavar="L", help="What is learned from the releases; none: nothing.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of sample and test rows.  [default: that of the policy]")
+              help="Sample size for the first round of trials.")  # fmt: skip
+@click.option("--learner", metavar="L", help="Learner used to score each release; none skips scoring.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Seed of the sample and the test rows.  [default: the policy's]"
+)
 @json_option
 @pass_options
 def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked: Any) -> int:
-    """Find a method and a k for a table: try what fits on a sample, then the best three on all rows.
+    """Recommend an algorithm and a k for a table: try all that fit on a sample, then the best three on all rows.
 
-    The policy's requirements are the least that is tried.  Printed are the points that no other one beats in
-    accuracy, loss and risk, and the statement to paste, with the reason.  What would be refused together with
-    other releases of the same tables is not advised, where there is another way.  Publishes nothing.
+    Every trial meets at least the policy's requirements.  Prints the points that no other one beats in accuracy,
+    loss and risk, and the statement to paste, with the reason.  Avoids what would be refused together with
+    other releases of the same tables.  Publishes nothing.
 
     \b
     $ ppdm --db census.duckdb advise adult.sql
     $ ppdm --db census.duckdb advise --table adult --quasi age,sex,race,education --target income --k 10
 
-    Exit status: 0 done; 1 nothing that was tried can be published; 2 the call or the policy is wrong.
+    Exit status: 0 done; 1 no combination tried can be published; 2 the call or the policy is wrong.
     """
     from ppdm_sql.commands import show
 
@@ -84,8 +88,8 @@ def _show(found: Advice) -> None:
     from ppdm_sql.commands import show
 
     evaluation = found.evaluation
-    where = "" if found.sampled is None else f"{len(found.tried)} ways tried on {found.sampled:,} rows, then "
-    many = f"{len(evaluation.points)} ways tried on all {evaluation.rows:,} rows"
+    where = "" if found.sampled is None else f"{len(found.tried)} combinations tried on {found.sampled:,} rows, then "
+    many = f"{len(evaluation.points)} combinations tried on all {evaluation.rows:,} rows"
     show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
     first = [] if evaluation.baseline is None else [evaluation.baseline]
     points_table([*first, *found.front], evaluation)

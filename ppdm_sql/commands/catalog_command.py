@@ -10,7 +10,7 @@ from ppdm_sql.policy.words import many
 
 @click.group("catalog")
 def command() -> None:
-    """The catalog in schema ppdm: which migrations it has, whether it was edited, and bringing it up to date.
+    """The catalog in schema ppdm: show its migrations and edits, bring it up to date, or seal its ledger.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
@@ -21,9 +21,9 @@ def command() -> None:
 @json_option
 @pass_options
 def status(options: GlobalOptions, as_json: bool) -> int:
-    """Which migrations are applied, and whether the ledger of releases is as it was written; reads only.
+    """Show which migrations are applied and whether the ledger of releases was edited; reads only.
 
-    Exit status 1 when the ledger was edited.
+    Exit status 1 if the ledger was edited.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
@@ -46,14 +46,16 @@ def status(options: GlobalOptions, as_json: bool) -> int:
 
 
 @command.command("seal")
-@click.option("--reason", required=True, help="Why the catalog is accepted as it is; kept for auditors.")
+@click.option(
+    "--reason", required=True, help="Why the catalog is accepted in its present state; recorded for auditors."
+)
 @json_option
 @pass_options
 def seal(options: GlobalOptions, reason: str, as_json: bool) -> int:
-    """Accept the catalog as it is, after a review of what `catalog status` lists.
+    """Accept the catalog in its present state, after a review of what `catalog status` lists.
 
-    A new seal is added to the ledger with the reason.  It covers what is there now; what was edited before it is not
-    reported again.
+    A new seal is added to the ledger with the reason.  It covers the present content; earlier edits
+    are not reported again.
 
     \b
     $ ppdm --db clinic.duckdb catalog seal --reason "restored from the backup of 2026-03-01"

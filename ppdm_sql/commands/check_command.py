@@ -13,7 +13,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 @sql_option
 @pass_options
 def command(options: GlobalOptions, file: str, as_json: bool, show_sql: bool) -> int:
-    """Measure the source of a policy against its requirements, as it stands; changes nothing.
+    """Measure the source of a policy against its requirements, before anonymization; changes nothing.
 
     Exit status: 0 every requirement holds already, 1 one is breached, 2 the policy is wrong.
 

@@ -10,9 +10,9 @@ import click
 
 @click.command("demo")
 @click.option("--dir", "folder", default="demo", show_default=True, type=click.Path(file_okay=False),
-              help="Where the demo's database and files go.")  # fmt: skip
+              help="Folder for the demo's database and files.")  # fmt: skip
 def command(folder: str) -> int:
-    """See it all: a hospital table, its risk, a policy, a verified release, an exported file, a report.
+    """Run a demo: a hospital table, its risk, a policy, a verified release, an exported file, a report.
 
     \b
     $ ppdm demo
@@ -45,11 +45,11 @@ def command(folder: str) -> int:
     base = f"ppdm --db {Path(folder) / DATABASE}"
     say(f"Done in {time.monotonic() - started:.1f} s.  What to try next:", None)
     for typed, why in (
-        (f"{base} show patients_open", "what was asked, achieved, and is not promised"),
+        (f"{base} show patients_open", "what was required, what was achieved, and what is not promised"),
         (f"{base} verify", "measure every release again"),
         (f"{base} plan {Path(folder) / POLICY} --show-sql", "every statement it runs"),
         (f"duckdb {Path(folder) / EXPORT} < {Path(folder) / EXPORT}.certificate.sql", "the recipient's own proof"),
-        (f"{base} advise {Path(folder) / POLICY}", "which method and k suit the table, measured on it"),
+        (f"{base} advise {Path(folder) / POLICY}", "which algorithm and k suit the table, measured on it"),
         (f"edit {Path(folder) / POLICY}", "ask for k = 25, or drop a quasi-identifier, and run it again"),
     ):
         show.console.print(f"  {escape(typed)}\n      [dim]{escape(why)}[/]")

@@ -13,9 +13,9 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 @sql_option
 @pass_options
 def command(options: GlobalOptions, names: tuple[str, ...], as_json: bool, show_sql: bool) -> int:
-    """Take releases back: drop the table, view or model, as DROP RELEASE does.
+    """Withdraw releases: drop the table, view or model, as DROP RELEASE does.
 
-    A release that was exported, or that another role could read, still counts when something new is published.
+    A release that was exported, or that another role could read, still counts in later publications.
     All names are looked up first: if one is not a release, nothing is dropped.
 
     \b

@@ -37,19 +37,19 @@ _file = click.Path(dir_okay=False, writable=True)
     metavar="L",
     help="Learner used to score each release: c45_spread (default), c45, cart, naive_bayes, ...; none skips scoring.",
 )
-@click.option("--seed", type=click.IntRange(min=0), help="Of the folds.  [default: that of the policy]")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the folds.  [default: the policy's]")
 @click.option("--workload", type=click.Path(exists=True, dir_okay=False), metavar="FILE",
-              help="The analysts' own queries, of a relation called data.")  # fmt: skip
+              help="A file of your own queries; they read a table called data.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Measure every point again, also those already saved.")
 @click.option("--csv", "csv_file", type=_file, metavar="FILE", help="Write the points as CSV.")
 @click.option("--svg", "svg_file", type=_file, metavar="FILE", help="Draw accuracy against k.")
 @json_option
 @pass_options
 def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object) -> int:
-    """Try methods and requirements on the table of a policy; publishes nothing.
+    """Try algorithms and requirements on the table of a policy; publishes nothing.
 
-    Every point is planned and judged as for publishing, on working tables, and kept in the catalog when it is
-    measured.  The same call goes on where a stopped one was, and prints at once what is all there.
+    Every point is planned and verified as for publishing, on working tables, and saved in the catalog.  After a
+    stop, the same command continues; points that are already saved are not measured again.
 
     \b
     $ ppdm --db census.duckdb evaluate adult.sql --grid k=5,10,50 --method kactus2,tpp,mondrian
@@ -84,7 +84,7 @@ def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object
     else:
         evaluation(found)
         if asked["svg_file"] and drawn is None:
-            show.console.print("nothing to draw: no point has a k and a figure")
+            show.console.print("nothing to draw: no point has both a k and a figure")
     return 0
 
 
@@ -100,7 +100,7 @@ def read_statement(session: Session, file: str, release: object) -> Publish:
 def _check_folder(path: object) -> None:
     """Before anything is measured: a grid must not be lost because its file cannot be written."""
     if path is not None and not Path(str(path)).absolute().parent.is_dir():
-        raise click.UsageError(f"there is no folder for {path}")
+        raise click.UsageError(f"folder of {path} does not exist")
 
 
 def _write(path: object, text: str | None) -> None:
@@ -183,9 +183,9 @@ def _reasons(points: Sequence[EvaluationPoint]) -> dict[tuple[str, str], list[st
 
 _WAYS = {
     "outside": "learned from a release of the training rows, tested on rows that were not published",
-    "published": "all rows released together, the targets of the test rows withheld from the method",
-    "model": "the model of the training rows itself, tested on rows it was not learned from",
-    "seen": "all rows released together; the method saw the targets of the test rows, so the figure is optimistic",
+    "published": "all rows released together; the targets of the test rows were withheld from the algorithm",
+    "model": "the model of the training rows, tested on rows that it was not trained on",
+    "seen": "all rows released together; the algorithm saw the targets of the test rows, so the figure is optimistic",
 }
 
 

@@ -10,10 +10,15 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 @click.command("export")
 @click.argument("name")
 @click.argument("path")
-@click.option("--format", "form", type=click.Choice(["duckdb", "parquet", "csv"]), help="Default: by its ending.")
-@click.option("--spreadsheet-safe", is_flag=True, help="CSV: keep cells like =1+1 from being computed.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["duckdb", "parquet", "csv"]),
+    help="File format.  [default: by the file's extension]",
+)
+@click.option("--spreadsheet-safe", is_flag=True, help="CSV: keep spreadsheets from evaluating cells like =1+1.")
 @click.option("--out", type=click.Path(exists=True, file_okay=False, readable=False),
-              help="The folder the file stays below.")  # fmt: skip
+              help="The folder that the file must be in.")  # fmt: skip
 @json_option
 @sql_option
 @pass_options

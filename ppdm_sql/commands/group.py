@@ -14,21 +14,21 @@ from ppdm_sql import __version__
 from ppdm_sql.commands.options import GlobalOptions
 
 _COMMANDS = {
-    "demo": "See it all: a hospital table, its risk, a policy, a verified release, an exported file.",
-    "run": "Run policy files: publish what they ask for, or refuse and change nothing.",
+    "demo": "Run a demo: a hospital table, its risk, a policy, a verified release, an exported file.",
+    "run": "Run policy files: publish the releases they define, or refuse and change nothing.",
     "plan": "Show what a policy would publish, and every statement it would run; writes nothing.",
-    "check": "Measure how risky the source of a policy is as it stands; changes nothing.",
-    "verify": "Re-measure releases, or an exported file, and find what was changed afterwards.",
+    "check": "Measure the risk of a policy's source before anonymization; changes nothing.",
+    "verify": "Measure releases or an exported file again, and report whatever was changed since.",
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",
     "report": "Write one self-contained HTML page about a release, for internal or public readers.",
-    "show": "Show one release: what was asked, what was achieved, what is not promised.",
+    "show": "Show one release: what was required, what was achieved, what is not promised.",
     "list": "List the releases of a database.",
-    "drop": "Take releases back; what was exported or read by others still counts.",
+    "drop": "Withdraw releases; exported copies, and what others have read, still count.",
     "model": "Models learned in the database: train, show, predict, install, audit, export, import, list, drop.",
-    "share": "Several sources, one model: collect their published models, learn from all, or let them vote.",
-    "evaluate": "Try methods and requirements on a table: what each would keep, cost and risk; publishes nothing.",
-    "advise": "Find a method and requirements for a table, and the statement to paste.",
-    "catalog": "The catalog's version: status, migrate.",
+    "share": "Combine several sources: collect their published models, learn from all of them, or let them vote.",
+    "evaluate": "Try algorithms and requirements on a table: accuracy, loss and risk of each; publishes nothing.",
+    "advise": "Recommend an algorithm and requirements for a table, with the statement to paste.",
+    "catalog": "Show or migrate the catalog, or seal its ledger.",
 }
 
 
@@ -52,13 +52,13 @@ class LazyGroup(click.Group):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--db", envvar="PPDM_DB", show_envvar=True, metavar="DATABASE",
               help="A DuckDB file, postgresql://..., or spark:local[2].")  # fmt: skip
-@click.option("--create", is_flag=True, help="Make the DuckDB file when there is none.")
-@click.option("--read-only", is_flag=True, help="Open the database without the right to write.")
-@click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read and write files in.")
-@click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; what does not fit is spilled.")
+@click.option("--create", is_flag=True, help="Create the DuckDB file if it does not exist.")
+@click.option("--read-only", is_flag=True, help="Open the database read-only.")
+@click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read from and write to.")
+@click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; larger data is spilled to disk.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads DuckDB may use.")
 @click.option("--lock-timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS",
-              help="How long to wait for a locked database.")  # fmt: skip
+              help="Seconds to wait for a locked database.")  # fmt: skip
 @click.option("--show-values", is_flag=True, help="Let messages quote values of the data.")
 @click.version_option(__version__, prog_name="ppdm")
 @click.pass_context
@@ -73,7 +73,7 @@ def cli(ctx: click.Context, /, **options: object) -> None:
 
     Exit status: 0 done; 1 a requirement is breached or the schema drifted, nothing
     was published; 2 the call or the policy is wrong; 3 the run failed or was stopped.
-    What earlier statements of the same run did stays, and is listed.
+    Effects of earlier statements of the same run remain, and are listed.
     """
     ctx.obj = GlobalOptions(**options)  # type: ignore[arg-type]
 
@@ -87,7 +87,7 @@ class StoppedRun(Exception):
 
 
 def run(arguments: list[str]) -> int:
-    """Runs one call and tells its failures; gives the exit code."""
+    """Runs one call and reports its failures; gives the exit code."""
     as_json = "--json" in arguments
     try:
         outcome = cli.main(arguments, prog_name="ppdm", standalone_mode=False)
@@ -136,7 +136,7 @@ def _fail(message: str, exit_code: int, as_json: bool, done: Sequence[Mapping[st
         print(json.dumps({**ran, "error": message, "exit_code": exit_code}, ensure_ascii=False, default=str))
     print(f"ppdm: {message}", file=sys.stderr)
     if done:
-        print(f"ppdm: earlier statements of this run stay: {'; '.join(_effects(done))}", file=sys.stderr)
+        print(f"ppdm: earlier statements of this run remain in effect: {'; '.join(_effects(done))}", file=sys.stderr)
     return exit_code
 
 
@@ -145,7 +145,7 @@ def _effects(done: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for one in done:
         match one["statement"]:
             case "publish":
-                with_it = f" (withdrawn with it: {', '.join(one['withdrawn'])})" if one["withdrawn"] else ""
+                with_it = f" (SUPERSEDES withdrew {', '.join(one['withdrawn'])})" if one["withdrawn"] else ""
                 yield f"published {one['release']}{with_it}"
             case "export":
                 yield f"exported {one['release']} to {one['path']}"

@@ -8,7 +8,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 
 
 @click.command("list")
-@click.option("--all", "everything", is_flag=True, help="Dropped, replaced and superseded releases too.")
+@click.option("--all", "everything", is_flag=True, help="Include dropped, replaced and superseded releases.")
 @json_option
 @pass_options
 def command(options: GlobalOptions, everything: bool, as_json: bool) -> int:

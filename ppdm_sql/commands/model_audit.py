@@ -1,4 +1,4 @@
-"""ppdm model audit: the groups that models let somebody form among the people of a table."""
+"""ppdm model audit: the groups that an attacker can form with models among the people of a table."""
 
 from __future__ import annotations
 
@@ -28,14 +28,18 @@ def _number_of_groups(_: click.Context, __: click.Parameter, given: str) -> int 
 
 @click.command("audit")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The people the model is about.")
-@click.option("--public", metavar="COLUMNS", help=f"What an attacker knows of them, {COMMAS} [all it asks].")
-@click.option("--class-is-public", is_flag=True, help="The attacker knows the target, too.")
-@click.option("--entity", metavar="COLUMN", help="The person: k counts persons instead of rows.")
-@click.option("--k", type=click.IntRange(min=2), help="Fail (exit 1) when a group is smaller.")
+@click.option(
+    "--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The table of the people the model is about."
+)
+@click.option("--public", metavar="COLUMNS", help=f"Columns an attacker knows, {COMMAS} [all that the model uses].")
+@click.option("--class-is-public", is_flag=True, help="The attacker also knows the target.")
+@click.option(
+    "--entity", metavar="COLUMN", help="The column that identifies the person; k then counts people, not rows."
+)
+@click.option("--k", type=click.IntRange(min=2), help="Fail (exit 1) if a group is smaller than this.")
 @click.option(
     "--groups", "most", default="20", show_default=True, metavar="N|all", callback=_number_of_groups,
-    help="How many groups to list, the smallest first; --json has all.",
+    help="How many groups to list, smallest first; --json lists all.",
 )  # fmt: skip
 @json_option
 @pass_options
@@ -50,10 +54,10 @@ def audit(
     most: int | None,
     as_json: bool,
 ) -> int:
-    """Whom a model would single out: the groups somebody can form who gets the model and knows the public columns.
+    """Whom a model singles out: the groups that an attacker with the model and the public columns can form.
 
-    The size of a leaf is not the test: a private question sends a person all ways at once. Only a tree forms groups.
-    Of several models, the groups are those of somebody who has them all.
+    The size of a leaf is not enough: a private test sends a person down every branch.  Only trees can be audited.
+    For several models, the groups are those of an attacker who has them all.
 
     \b
     $ ppdm --db clinic.duckdb model audit readmission --from patients --public age,sex,zip --k 10
@@ -104,11 +108,11 @@ def _print(names: tuple[str, ...], found: Audit, k: int | None, *, by_person: bo
     say(f"{who}: {many(found.rows, 'row')} in {many(found.spans, 'group')}; the smallest has k = {found.k:,}")
     if k is not None:
         say(f"groups of fewer than {k}: {found.below:,} ({many(found.rows_below or 0, 'row')})")
-    surest = f"nobody's class is certain: at most {100 * float(found.confidence):.1f} %"
+    surest = f"no class is certain: confidence is at most {100 * float(found.confidence):.1f} %"
     say(f"rows whose class is certain: {found.exposed_rows:,}" if found.exposed_rows else surest)
     if found.not_asked:
         columns = ", ".join(f'"{name}"' for name in found.not_asked)
-        say(f"column {columns}: no question of the model is about it, so knowing it separates no one")
+        say(f"column {columns}: the model does not use it, so knowing it separates no one")
     if not found.groups:
         return
     if len(found.groups) < found.spans:

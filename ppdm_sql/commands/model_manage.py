@@ -20,8 +20,8 @@ _FORMS = ("text", "rules", "sql", "svg", "json")
 
 @click.command("show")
 @click.argument("name")
-@click.option("--as", "form", type=click.Choice(_FORMS), default="text", show_default=True, help="In which form.")
-@click.option("--out", type=click.Path(dir_okay=False), help="Into a new file instead of onto the screen.")
+@click.option("--as", "form", type=click.Choice(_FORMS), default="text", show_default=True, help="Output format.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Write to this new file instead of the screen.")
 @pass_options
 def show_model(options: GlobalOptions, name: str, form: str, out: str | None) -> int:
     """Show a model: as text, rules, SQL, the exchange file, or the picture of a tree.
@@ -38,7 +38,7 @@ def show_model(options: GlobalOptions, name: str, form: str, out: str | None) ->
         if form == "json" and library.release_of(session.engine, name) is not None:
             # printed or not, it is the file that a recipient gets: the ledger must know that somebody has it
             raise PolicyError(
-                f"model \"{name}\" is a release: EXPORT {name} TO '{name}.json' hands it over and records it"
+                f"model \"{name}\" is a release: use EXPORT {name} TO '{name}.json', which records the export"
             )
         text = _model_text(session.engine, found, form)
     if out is None:
@@ -81,12 +81,12 @@ def export(options: GlobalOptions, name: str, file: str, as_json: bool) -> int:
 
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.option("--name", help="Default: the name in the file.")
-@click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
+@click.option("--name", help="Name of the model.  [default: the name in the file]")
+@click.option("--replace", is_flag=True, help="Replace the model of that name.")
 @json_option
 @pass_options
 def import_file(options: GlobalOptions, file: str, name: str | None, replace: bool, as_json: bool) -> int:
-    """Keep the model of an exchange file; a file that is damaged is refused.
+    """Import a model from an exchange file; a damaged file is refused.
 
     \b
     $ ppdm --db other.duckdb model import readmission.json --name from_clinic
@@ -124,7 +124,7 @@ def list_models(options: GlobalOptions, as_json: bool) -> int:
     if as_json:
         show.print_json({"models": [_head(record) for record in found]})
     elif not found:
-        say("no models yet: ppdm model train makes one")
+        say("no models yet: ppdm model train creates one")
     else:
         heads = ("model", "inducer", "target", "size", "rows", "rare", "saved (UTC)")
         show.rows(
@@ -177,12 +177,12 @@ def _model_text(engine: Engine, found: Model, form: str) -> str:
 def _rare(record: ModelRecord) -> object:
     """From how many rows on a category is named."""
     if record.rare is None:
-        return "not known"
+        return "unknown"
     return "pseudo-rows" if record.is_of_pseudo_rows else "raw" if record.is_raw else record.rare
 
 
 def _head(record: ModelRecord) -> dict[str, Any]:
-    """What the list tells of a model; what it says in full is for show and export."""
+    """What the list shows of a model; show and export have all of it."""
     from ppdm_sql.models.kinds import kind_named
 
     told = {key: value for key, value in vars(record).items() if key != "body"}
@@ -197,6 +197,6 @@ def _write_new(path: Path, text: str) -> None:
     try:
         write_private(path, text if text.endswith("\n") else text + "\n")
     except FileExistsError:
-        raise PolicyError(f"there is a file {path} already: it was not touched") from None
+        raise PolicyError(f"{path} already exists and was not changed") from None
     except OSError as cause:
         raise PpdmError(f"{path} cannot be written ({cause.strerror})") from None

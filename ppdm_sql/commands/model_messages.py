@@ -1,4 +1,4 @@
-"""What the commands of ppdm model tell of a model."""
+"""What the commands of ppdm model print about a model."""
 
 from __future__ import annotations
 

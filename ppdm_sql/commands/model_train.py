@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 @click.command("train")
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to learn from.")
-@click.option("--target", required=True, metavar="COLUMN", help="What is to be predicted.")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @inducer_option
 @settings_option
-@click.option("--rare", type=click.IntRange(min=1), metavar="N", help="Do not name categories of fewer rows [5].")
-@click.option("--raw", is_flag=True, help="Name every category, even one that a single row has.")
-@click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
+@click.option(
+    "--rare", type=click.IntRange(min=1), metavar="N", help="Categories of fewer rows than this are not named [5]."
+)
+@click.option("--raw", is_flag=True, help="Name every category, even one that only a single row has.")
+@click.option("--replace", is_flag=True, help="Replace the model of that name.")
 @json_option
 @sql_option
 @pass_options
@@ -51,7 +53,7 @@ def train(
     as_json: bool,
     show_sql: bool,
 ) -> int:
-    """Learn a model from a table or a SELECT and keep it under NAME.
+    """Learn a model from a table or a SELECT and save it under NAME.
 
     \b
     $ ppdm --db clinic.duckdb model train readmission --from patients \\
@@ -63,7 +65,7 @@ def train(
     from ppdm_sql.models import library
 
     if raw and rare is not None:
-        raise click.UsageError("--raw names every category: it leaves no room for --rare")
+        raise click.UsageError("--raw names every category, so it cannot be combined with --rare")
     with open_with_progress(options, show_sql, to_stderr=as_json) as (engine, progress):
         found = library.train(
             engine, name, source, target, inducer=inducer, options=settings, rare=1 if raw else rare,
@@ -84,20 +86,22 @@ def train(
 
 @click.command("predict")
 @click.argument("name")
-@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to look at.")
-@click.option("--into", required=True, metavar="TABLE", help="A new table; one that is there is never overwritten.")
-@click.option("--keep", metavar="COLUMNS", help=f"Columns of the rows to keep, {COMMAS} [all].")
+@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The table to predict for.")
+@click.option(
+    "--into", required=True, metavar="TABLE", help="Name of the new table; an existing one is never overwritten."
+)
+@click.option("--keep", metavar="COLUMNS", help=f"Columns of the table to keep, {COMMAS} [all].")
 @json_option
 @sql_option
 @pass_options
 def predict(
     options: GlobalOptions, name: str, source: str, into: str, keep: str | None, as_json: bool, show_sql: bool
 ) -> int:
-    """Write what a model says of every row into a new table.
+    """Write the prediction of a model for every row into a new table.
 
-    Beside the kept columns it has ppdm_class and ppdm_share. Of a tree: ppdm_node (where the row ended) and the part
-    of the training rows there that are of that class; or ppdm_mean. Of rules: ppdm_rule (which one decided) and the
-    same part of its rows. Of naive Bayes: how likely the model thinks the class.
+    The table has the kept columns, ppdm_class and ppdm_share.  A tree adds ppdm_node, the leaf of the row; its share is
+    that of the class among the training rows of the leaf.  A regression tree gives ppdm_mean.  Rules add ppdm_rule, the
+    rule that decided.  The share of naive Bayes is the probability of the class.
 
     \b
     $ ppdm --db clinic.duckdb model predict readmission --from new_patients \\
@@ -118,10 +122,10 @@ def predict(
 
 @click.command("install")
 @click.argument("name")
-@click.option("--view", metavar="VIEW", help="Make a view of that name over --from instead of a macro.")
-@click.option("--from", "source", metavar="TABLE", help="The table a view looks at.")
-@click.option("--keep", metavar="COLUMNS", help=f"Columns of the table a view keeps, {COMMAS}.")
-@click.option("--replace", is_flag=True, help="Put it in the place of the one that is there.")
+@click.option("--view", metavar="VIEW", help="Create a view of that name over --from instead of a macro.")
+@click.option("--from", "source", metavar="TABLE", help="The table that the view reads.")
+@click.option("--keep", metavar="COLUMNS", help=f"Columns of the table that the view keeps, {COMMAS}.")
+@click.option("--replace", is_flag=True, help="Replace the existing macro or view.")
 @json_option
 @pass_options
 def install(
@@ -135,7 +139,7 @@ def install(
 ) -> int:
     """Make a model usable from any SQL client: as macro predict_NAME (DuckDB), or as a view over a table.
 
-    Naive Bayes is no single expression, which a macro needs, and so becomes a view only.
+    Naive Bayes can only become a view: a macro needs a single expression.
 
     \b
     $ ppdm --db clinic.duckdb model install readmission

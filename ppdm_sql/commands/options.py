@@ -29,7 +29,7 @@ class GlobalOptions:
         from ppdm_sql.session import connect
 
         if not self.db:
-            raise click.UsageError("which database? --db clinic.duckdb (or set PPDM_DB)")
+            raise click.UsageError("no database given: use --db clinic.duckdb, or set PPDM_DB")
         return connect(
             self.db,
             create=self.create,
@@ -50,14 +50,14 @@ def named_settings(given: tuple[str, ...]) -> dict[str, str]:
     for item in given:
         name, sign, value = item.partition("=")
         if not sign or not name.strip():
-            raise click.UsageError("an option is written NAME=VALUE, such as --option min_leaf=20")
+            raise click.UsageError("an option must be written NAME=VALUE, such as --option min_leaf=20")
         if name.strip() in found:
             raise click.UsageError(f"option {name.strip()} is given twice")
         found[name.strip()] = value.strip()
     return found
 
 
-COMMAS = 'with commas between, odd names in double quotes: age,"last, first"'
+COMMAS = 'separated by commas, unusual names in double quotes: age,"last, first"'
 _COLUMN = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")+)"|(?P<plain>[^,"][^,]*)|)\s*(?:,|$)')
 
 
@@ -72,7 +72,7 @@ def listed_columns(text: str) -> list[str]:
     while at < len(text):
         item = _COLUMN.match(text, at)
         if item is None:
-            raise click.UsageError(f"columns are listed {COMMAS}")
+            raise click.UsageError(f"columns must be {COMMAS}")
         name = item["quoted"].replace('""', '"') if item["quoted"] else (item["plain"] or "").strip()
         found += [name] if name else []
         at = item.end()
@@ -87,6 +87,6 @@ inducer_option = click.option(
 )  # fmt: skip
 settings_option = click.option(
     "--option", "settings", multiple=True, metavar="NAME=VALUE", callback=lambda _, __, given: named_settings(given),
-    help="Of the inducer, such as min_leaf=20; may be repeated.",
+    help="Option of the learner, such as min_leaf=20; may be repeated.",
 )  # fmt: skip
 sql_option = click.option("--show-sql", is_flag=True, help="Print every statement as it runs (to stderr with --json).")

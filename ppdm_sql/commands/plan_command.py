@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def command(options: GlobalOptions, file: str, as_json: bool, show_sql: bool) -> int:
     """Show what a policy would publish, measured on working tables; writes nothing.
 
-    Exit status 1 when it would be refused.  --show-sql lists every statement.
+    Exit status 1 if it would be refused.  --show-sql lists every statement.
 
     \b
     $ ppdm --db clinic.duckdb plan patients.sql
@@ -39,6 +39,6 @@ def command(options: GlobalOptions, file: str, as_json: bool, show_sql: bool) ->
                 show.print_plan(plan, statements=show_sql)
             if not plans:
                 show.console.print(
-                    "the file publishes nothing: no CREATE ... WITH ANONYMIZATION and no PSEUDO DATA in it"
+                    "the file publishes nothing: it has no CREATE ... WITH ANONYMIZATION and no PSEUDO DATA"
                 )
     return 0 if all(plan.holds for plan in plans) else 1

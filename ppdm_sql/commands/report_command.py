@@ -12,21 +12,21 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 @click.command("report")
 @click.argument("name")
 @click.option("--out", default="report.html", show_default=True, type=click.Path(dir_okay=False), metavar="FILE",
-              help="The page.")  # fmt: skip
+              help="The HTML file to write.")  # fmt: skip
 @click.option("--audience", type=click.Choice(["internal", "public"]), default="internal", show_default=True,
-              help="public: no statement, no source, no small counts.")  # fmt: skip
-@click.option("--force", is_flag=True, help="Overwrite FILE whatever it is.")
+              help="public: without the statement, the source and small counts.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite FILE even if it is not a report of this release.")
 @json_option
 @sql_option
 @pass_options
 def command(
     options: GlobalOptions, name: str, out: str, audience: str, force: bool, as_json: bool, show_sql: bool
 ) -> int:
-    """Write one HTML page about a release: asked and achieved, risk before and after, how to check it.
+    """Write one HTML page about a release: requirements and results, risk before and after, how to verify it.
 
-    The release is measured for it; a page about one that no longer holds says so in red, and so does this command.
-    Exit status 0 when the page was written, whatever it says: ppdm verify is the command for a scheduled job.
-    An earlier report of the same release for the same readers is overwritten, any other file is not.
+    The release is measured again; if it no longer holds, the page and this command say so.  The exit status is 0
+    if the page was written, whatever the result: use ppdm verify in a scheduled job.  An earlier report of the
+    same release for the same readers is overwritten, any other file is not.
 
     \b
     $ ppdm --db clinic.duckdb report patients_open --out patients_open.html

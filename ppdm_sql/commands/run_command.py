@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @click.command("run")
 @click.argument("files", nargs=-1, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("-c", "--command", "texts", multiple=True, metavar="SQL", help="Run this text; may be repeated.")
-@click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder that EXPORT writes below.")
+@click.option("-c", "--command", "texts", multiple=True, metavar="SQL", help="Run this SQL; may be repeated.")
+@click.option("--out", type=click.Path(exists=True, file_okay=False), help="The folder that EXPORT writes to.")
 @json_option
 @sql_option
 @pass_options
@@ -30,11 +30,11 @@ def command(
     as_json: bool,
     show_sql: bool,
 ) -> int:
-    """Run policy files: publish what they ask for, or refuse and change nothing.
+    """Run policy files: publish the releases they define, or refuse and change nothing.
 
     The files are read and checked as a whole before their first statement runs.  Ordinary SQL in them goes
-    to the database unchanged.  The first statement that is refused ends the run; what earlier ones did stays,
-    and is listed, with --json under results.  The file - is standard input.  Texts of -c run after the files.
+    to the database unchanged.  The first refused statement ends the run; effects of earlier ones
+    remain and are listed, with --json under results.  The file - is standard input.  Texts of -c run after the files.
 
     \b
     $ ppdm --db clinic.duckdb run patients.sql
@@ -51,7 +51,7 @@ def command(
     if not files and not texts:
         raise click.UsageError("nothing to run: name a policy file, - for standard input, or -c SQL")
     if files.count("-") > 1:
-        raise click.UsageError("standard input (-) can be read once only")
+        raise click.UsageError("standard input (-) can be read only once")
     done: list[dict[str, Any]] = []
     holds = True
     with options.session(out=out) as session:

@@ -34,12 +34,12 @@ def command() -> None:
 @command.command("publish")
 @click.argument("name")
 @click.option("--out", required=True, type=click.Path(file_okay=False, readable=False),
-              help="The folder to hand over; made if absent.")  # fmt: skip
+              help="The folder to publish into; created if absent.")  # fmt: skip
 @click.option("--as", "file", metavar="FILE", help="The file's name [NAME.json].")
 @json_option
 @pass_options
 def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_json: bool) -> int:
-    """Write a released model with its manifest and script into a folder, for whoever collects.
+    """Write a released model with its manifest and script into a folder, ready to be collected.
 
     \b
     $ ppdm --db north.duckdb share publish readmission --out shared --as north.json
@@ -50,7 +50,7 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 
     with options.session(out=out) as session:
         if not session.release(name).kind.keeps_model:
-            raise PolicyError(f"{name} is no model: share publish hands over what CREATE MODEL published")
+            raise PolicyError(f"{name} is not a model: share publish exports models that CREATE MODEL published")
         check_recordable(session.engine)
         with mapped_errors(Path(out)):
             Path(out).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,18 +64,20 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 
 @command.command("collect")
 @_FILES
-@click.option("--into", required=True, metavar="TABLE", help="A new table; one that is there is never overwritten.")
-@click.option("--rows", type=click.IntRange(min=1), help="How many in all [as many as the models were learned from].")
+@click.option(
+    "--into", required=True, metavar="TABLE", help="Name of the new table; an existing one is never overwritten."
+)
+@click.option("--rows", type=click.IntRange(min=1), help="Rows in all [as many as the models were trained on].")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
 @click.option("--classes", type=click.Choice(["quota", "draw", "counts"]),
-              help="Per leaf the majority exactly, the others evenly [quota]; drawn; or as counted.")  # fmt: skip
+              help="Classes in a leaf: majority exact, others even [quota]; drawn; or as counted.")  # fmt: skip
 @click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...",
-              help="Bounds of numbers and days, categories of others: 'age,0,120,ward,A|B|C'.")  # fmt: skip
+              help="Bounds of numbers and dates, categories of other columns: 'age,0,120,ward,A|B|C'.")  # fmt: skip
 @click.option("--numbers", type=click.Choice(["uniform", "midpoint", "endpoint"]),
-              help="Where in its interval a number lies: anywhere [uniform], the middle, the lower end.")  # fmt: skip
+              help="Place of a number in its interval: anywhere [uniform], middle or lower end.")  # fmt: skip
 @click.option("--bands", type=click.Choice(["even", "width"]),
-              help="Which of several intervals a row gets: each alike [even], or by how wide they are.")  # fmt: skip
+              help="Choice among intervals: all equally often [even], or by their width.")  # fmt: skip
 @click.option("--name-sources", is_flag=True, help="Add column ppdm_source: 0, 1, ... in the order of the files.")
 @json_option
 @pass_options
@@ -95,8 +97,8 @@ def collect(
 ) -> int:
     """Make one table of pseudo-rows from the published models of several sources.
 
-    Every file is checked against the manifest beside it. The rows describe nobody, and are
-    mixed: which file a row comes from is told only with --name-sources.
+    Every file is checked against its manifest.  The rows describe nobody and are mixed; only
+    --name-sources records which file a row comes from.
 
     \b
     $ ppdm --db miner.duckdb share collect north.json south.json --into pooled --rows 10000
@@ -109,7 +111,7 @@ def collect(
     from ppdm_sql.sharing.collect import model_files, pool, read_shared, refuse_ours
 
     if classes is not None and algorithm == "basegen":
-        raise PolicyError("--classes is for pgen: with basegen the tree says the class of every row")
+        raise PolicyError("--classes is for pgen: with basegen the tree decides the class of every row")
     if (numbers or bands) is not None and algorithm == "basegen":
         raise PolicyError(
             "--numbers and --bands are for pgen: with basegen every column is drawn over its whole domain"
@@ -137,7 +139,7 @@ def collect(
 @click.option("--target", required=True, metavar="COLUMN")
 @inducer_option
 @settings_option
-@click.option("--replace", is_flag=True, help="Put it in the place of the model of that name.")
+@click.option("--replace", is_flag=True, help="Replace the model of that name.")
 @json_option
 @pass_options
 def learn(
@@ -182,9 +184,9 @@ def learn(
 
 @command.command("vote")
 @_FILES
-@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows to vote on.")
-@click.option("--into", required=True, metavar="TABLE", help="A new table.")
-@click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the rows to keep, {COMMAS}.")
+@click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The table to vote on.")
+@click.option("--into", required=True, metavar="TABLE", help="Name of the new table.")
+@click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the table to keep, {COMMAS}.")
 @json_option
 @pass_options
 def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:

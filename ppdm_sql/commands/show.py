@@ -70,7 +70,7 @@ def print_published(release: Published) -> None:
     if release.hint is not None:
         console.print(release.hint, style="yellow")
     if release.withdrawn:
-        console.print(f"  withdrawn with it, by SUPERSEDES: {escape(', '.join(release.withdrawn))}", style="yellow")
+        console.print(f"  SUPERSEDES withdrew: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
     findings(release.findings)
     _notes(release.null_readings)
@@ -94,7 +94,7 @@ def print_exported(done: Exported) -> None:
 
 
 def print_reported(done: Reported) -> None:
-    verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the page says so"
+    verdict = "[green]holds[/]" if done.holds else "[red]does NOT hold[/], and the report says so"
     console.print(f"[bold]{escape(done.name)}[/] {verdict}")
     for problem in done.problems:
         console.print(f"  [red]{escape(problem)}[/]")
@@ -152,7 +152,7 @@ def measures(found: Measures) -> None:
 
 
 def _risk(found: Measures) -> None:
-    """Who could be found by somebody who knows the quasi-identifiers, in words and as a small picture."""
+    """The re-identification risk, in words and as a small picture."""
     risk = found.risk
     console.print(
         f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
@@ -190,9 +190,9 @@ def summaries(found: Sequence[ReleaseSummary]) -> None:
 def chain(state: ChainState) -> None:
     """Whether the ledger is as it was written."""
     if state.sealed_at is None and not state.problems:
-        console.print("the ledger has no chain of hashes yet: the next publication begins it")
+        console.print("the ledger has no chain of hashes yet: the next publication starts it")
         return
-    verdict = "[red]the ledger was edited[/]" if state.problems else "[green]the ledger is as it was written[/]"
+    verdict = "[green]the ledger is unchanged[/]" if state.problems else "[green]the ledger is as it was written[/]"
     console.print(f"{verdict}: {many(state.entries, 'entry', 'entries')}")
     if state.sealed_at is not None:
         console.print(f"  sealed {state.sealed_at:%Y-%m-%d %H:%M} UTC: {escape(state.reason or '')}")
@@ -237,22 +237,22 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         console.print(f"[yellow]accepted[/]: [bold]joint[/]: {escape(told_jointly)}")
     console.print(f"made from {escape(found.origins_text)}; rows {record.content_hash}")
     if readers:
-        told = f"{roles_text(readers)} can read it, or could, and may have a copy: it counts as exported"
+        told = f"{roles_text(readers)} can read it or could in the past, and may have a copy: it counts as exported"
         console.print(escape(told))
     console.print(found.ways_to_read, markup=False)
 
 
 def _print_swaps(found: Published) -> None:
-    """Untrue rows are told wherever a release is, not in its manifest alone."""
+    """Swapped rows are mentioned wherever a release is shown, not in its manifest alone."""
     figures = found.record.manifest.figures
     if figures.get("swapped rows"):
         share = _percent(float(figures["swap rate"]))
         rows = many(int(figures["swapped rows"]), "row")
-        console.print(f"{rows} ({share}) with a swapped value, which is not true of them", style="yellow")
+        console.print(f"{rows} ({share}) with a swapped value, which is not their own", style="yellow")
 
 
 def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The figures that are numbers; of trees and names a manifest tells more than a line can."""
+    """The figures that are numbers; a manifest has more about trees and names than a line can."""
     for name, figure in figures.items():
         with suppress(TypeError, ValueError):
             float(figure)

@@ -9,13 +9,13 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 
 @click.command("show")
 @click.argument("name")
-@click.option("--policy", "part", flag_value="policy", help="The statement as it was written.")
-@click.option("--manifest", "part", flag_value="manifest", help="The manifest, as JSON.")
-@click.option("--history", "part", flag_value="history", help="What happened to it.")
+@click.option("--policy", "part", flag_value="policy", help="Print the statement.")
+@click.option("--manifest", "part", flag_value="manifest", help="Print the manifest as JSON.")
+@click.option("--history", "part", flag_value="history", help="Print its events.")
 @json_option
 @pass_options
 def command(options: GlobalOptions, name: str, part: str | None, as_json: bool) -> int:
-    """Show one release: what was asked, what was achieved, what is not promised.
+    """Show one release: what was required, what was achieved, what is not promised.
 
     \b
     $ ppdm --db clinic.duckdb show patients_open

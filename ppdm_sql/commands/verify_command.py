@@ -9,15 +9,15 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 
 @click.command("verify")
 @click.argument("names", nargs=-1)
-@click.option("--file", type=click.Path(exists=True, dir_okay=False), help="An exported file to verify instead.")
+@click.option("--file", type=click.Path(exists=True, dir_okay=False), help="Verify this exported file instead.")
 @json_option
 @sql_option
 @pass_options
 def command(options: GlobalOptions, names: tuple[str, ...], file: str | None, as_json: bool, show_sql: bool) -> int:
-    """Re-measure releases (all live ones when none is named), or an exported file, from what is stored.
+    """Measure releases (all current ones if none is named) or an exported file again, from the stored rows.
 
     Finds requirements that no longer hold, rows or columns changed afterwards, and an edited manifest.
-    Exit status 1 when something is found.
+    Exit status 1 if something is found.
 
     \b
     $ ppdm --db clinic.duckdb verify patients_open
@@ -41,5 +41,5 @@ def command(options: GlobalOptions, names: tuple[str, ...], file: str | None, as
         for item in found:
             show.print_verified(item)
         if not found:
-            show.console.print("there is no live release to verify")
+            show.console.print("there is no current release to verify")
     return 0 if all(item.holds for item in found) else 1

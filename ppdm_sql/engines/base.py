@@ -79,8 +79,9 @@ class Engine(ABC):
         texts = texts_of(tree)
         if texts is not None and self.dialect in texts:
             return texts[self.dialect]
-        self._check_names(word.this for word in tree.find_all(exp.Identifier))
         text = tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+        if self.name_limit is not None or "\0" in text:
+            self._check_names(word.this for word in tree.find_all(exp.Identifier))
         if texts is not None:
             texts[self.dialect] = text
         return text
@@ -88,9 +89,11 @@ class Engine(ABC):
     def _check_names(self, names: Iterable[str]) -> None:
         for name in names:
             if "\0" in name:
-                raise EngineError("a name holds a NUL character: no relation or column can be called that")
+                raise EngineError("a name contains a NUL character, which no relation or column name can have")
             if self.name_limit is not None and len(name.encode()) > self.name_limit:
-                raise EngineError(f"the name {name} is longer than the {self.name_limit} bytes {self.title} keeps")
+                raise EngineError(
+                    f"the name {name} is longer than the {self.name_limit} bytes that {self.title} allows"
+                )
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)
@@ -100,7 +103,7 @@ class Engine(ABC):
     def fetch_one(self, query: exp.Expr, **params: Any) -> Row:
         rows = self.fetch(query, **params)
         if len(rows) != 1:
-            raise EngineError(f"one row was expected, {len(rows)} came")
+            raise EngineError(f"expected one row, got {len(rows)}")
         return rows[0]
 
     def arrays(self, query: exp.Expr, **params: Any) -> dict[str, np.ndarray]:
@@ -214,6 +217,10 @@ class Engine(ABC):
         """Part 0 or 1 of the md5 of a text, 60 bits each, as a BIGINT: the same number on every engine."""
 
     @abstractmethod
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        """A 64-bit number of some values: cheap, no secret, and another one on every engine."""
+
+    @abstractmethod
     def close(self) -> None: ...
 
     # -- what engines do alike; some do it their own way -------------------------------------------
@@ -233,7 +240,7 @@ class Engine(ABC):
 
     def lock_refusal(self) -> DatabaseUnavailable:
         return DatabaseUnavailable(
-            "another session publishes, exports, verifies or drops a release; gave up after "
+            "another session is publishing, exporting, verifying or dropping a release; gave up after "
             f"{self.lock_timeout:g} s (--lock-timeout). Nothing was changed. Run it again"
         )
 
@@ -247,6 +254,10 @@ class Engine(ABC):
     def is_same_name(self, one: Word, other: Word) -> bool:
         """Whether two words mean the same relation."""
         return one.text.casefold() == other.text.casefold()
+
+    def same_value(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+        """Whether two values are equal, or both NULL, in a form by which the engine can hash a join."""
+        return exp.NullSafeEQ(this=left, expression=right)
 
     def code_type(self, size: int) -> exp.DataType:
         """The smallest integer type that holds the codes 0 .. size - 1."""
@@ -344,11 +355,11 @@ class Engine(ABC):
 
         No condition, plan or error of who reads the view gets below it.  Only its owner may call it.
         """
-        raise EngineError(f"{self.title} has no walls")
+        raise EngineError(f"{self.title} has no secure views")
 
     def open_wall(self, name: Name, roles: Sequence[str]) -> None:
         """Lets these roles read through the wall of a relation, as whoever reads the view on it must."""
-        raise EngineError(f"{self.title} has no walls")
+        raise EngineError(f"{self.title} has no secure views")
 
     def wall_text(self, name: Name) -> str | None:
         """What the wall in front of a relation does; None where there is no wall."""
@@ -363,7 +374,7 @@ class Engine(ABC):
 
     def any_moment_in_utc(self, moment: exp.Expr) -> exp.Expr:
         """A DATE or TIMESTAMP of a type that is not known as a TIMESTAMP in UTC; only where reads_any_moment."""
-        raise EngineError(f"{self.title} does not compare moments of unknown types")
+        raise EngineError(f"{self.title} does not compare dates and times of unknown types")
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
         self.execute(exp.Drop(tables=[name.table()], kind="TABLE", exists=True))

@@ -26,13 +26,13 @@ def open_engine(database: object, **options: Any) -> Engine:
     if _is_spark_session(database):
         return _engine("spark")(database)  # type: ignore[no-any-return]
     if not isinstance(database, str):
-        raise PolicyError(f"{type(database).__name__} is no database: give a path, a url or a DuckDB connection")
+        raise PolicyError(f"expected a path, a URL or a DuckDB connection, got {type(database).__name__}")
     if database.startswith(_POSTGRES):
         return _open(_engine("postgres"), database, options)
     if database.startswith(_SPARK):
         return _open(_engine("spark"), database, options)
     if "://" in database:
-        raise PolicyError(f"{database.split('://')[0]}:// is not known: a DuckDB file, postgresql:// or spark:")
+        raise PolicyError(f"unknown scheme {database.split('://')[0]}://; use a DuckDB file, postgresql:// or spark:")
     return _open(DuckDBEngine, database, options)
 
 
@@ -59,7 +59,7 @@ def _open(engine: Any, database: str, options: dict[str, Any]) -> Engine:
     known = [name for name in inspect.signature(engine.open).parameters if name != "url" and name != "path"]
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise PolicyError(f"{engine.title} has no option {', '.join(unknown)}; it knows {', '.join(known)}")
+        raise PolicyError(f"{engine.title} has no option {', '.join(unknown)}; valid options: {', '.join(known)}")
     opened: Engine = engine.open(database, **given)
     return opened
 

@@ -174,7 +174,7 @@ class DuckDBEngine(Engine):
 
     def _begin(self) -> None:
         if self._in_transaction:
-            raise EngineError("a transaction is open already")
+            raise EngineError("a transaction is already open")
         with self._explain_errors("BEGIN"):
             self._connection.execute("BEGIN TRANSACTION")
         self._in_transaction = True
@@ -381,6 +381,9 @@ class DuckDBEngine(Engine):
             this=exp.MD5(this=text), start=exp.Literal.number(1 + 15 * part), length=exp.Literal.number(15)
         )
         return exp.cast(exp.DPipe(this=exp.Literal.string("0x"), expression=digits), "BIGINT")
+
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        return exp.Anonymous(this="HASH", expressions=[exp.Literal.string(str(seed)), *values])
 
     def close(self) -> None:
         if self._owned:

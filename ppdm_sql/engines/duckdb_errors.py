@@ -67,9 +67,7 @@ def _failed_write(text: str, sql: str, files: tuple[Path, ...]) -> EngineError:
     named = re.search(r'file "([^"]+)"', text)
     ours = next((file for file in files if named and named[1].startswith(str(file))), files[0] if files else None)
     where = f" ({named[1] if named and named[1].startswith(str(ours)) else ours})" if ours else ""
-    return DatabaseUnavailable(
-        f"{why}{where}.  The transaction was rolled back: the database is as it was before the statement", sql=sql
-    )
+    return DatabaseUnavailable(f"{why}{where}.  The transaction was rolled back; the database is unchanged", sql=sql)
 
 
 def _fault_of_names(cause: duckdb.Error, sql: str) -> Fault:

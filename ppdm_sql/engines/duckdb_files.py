@@ -34,21 +34,21 @@ def check_file(path: str, *, create: bool) -> None:
             if create:
                 _check_folder(file)
                 return
-            raise DatabaseUnavailable(f"there is no database {path} (--create makes one)")
+            raise DatabaseUnavailable(f"database {path} does not exist (--create creates it)")
         with file.open("rb") as handle:
             head = handle.read(12)
     except OSError as cause:
         raise DatabaseUnavailable(f"{path} cannot be read: {cause.strerror or type(cause).__name__}") from cause
     if head[8:12] != _MAGIC:
-        raise DatabaseUnavailable(f"{path} is not a DuckDB database; it was not touched")
+        raise DatabaseUnavailable(f"{path} is not a DuckDB database; it was not changed")
 
 
 def _check_folder(file: Path) -> None:
     """Refuses to make a database where no file can be made."""
     if not file.parent.is_dir():
-        raise DatabaseUnavailable(f"there is no folder {file.parent} for the new database")
+        raise DatabaseUnavailable(f"folder {file.parent} for the new database does not exist")
     if not os.access(file.parent, os.W_OK | os.X_OK):
-        raise DatabaseUnavailable(f"{file} cannot be made: the folder may not be written")
+        raise DatabaseUnavailable(f"{file} cannot be created: the folder is not writable")
 
 
 def connect(
@@ -76,6 +76,6 @@ def open_in_time(path: str, deadline: float, opening: Callable[[], Opened]) -> O
                 holder = re.search(r"PID (\d+)", str(cause))
                 who = f" by process {holder.group(1)}" if holder else ""
                 raise DatabaseUnavailable(
-                    f"{path} is locked{who}; waited as long as --lock-timeout says, nothing was done"
+                    f"{path} is locked{who}; gave up waiting (--lock-timeout). Nothing was changed"
                 ) from cause
             time.sleep(0.1)

@@ -21,18 +21,18 @@ def refuse_shadows(functions: Sequence[str], types: Sequence[str] = (), relation
     told = []
     if functions:
         told.append(
-            f"this database has functions with the names of built-in ones: {_name_list(functions)}. "
-            "A check that calls them can be made to say anything: drop or rename them"
+            f"this database has functions with the names of built-in ones: {_name_list(functions)}. They can falsify "
+            "any check that calls them: drop or rename them"
         )
     if types:
         told.append(
-            f"this database has types with the names of built-in ones: {_name_list(types)}. "
-            "A cast to them can be made to say anything: drop or rename them"
+            f"this database has types with the names of built-in ones: {_name_list(types)}. They can falsify any check "
+            "that casts to them: drop or rename them"
         )
     if relations:
         told.append(
-            f"temporary relations hide stored ones of the same names: {_name_list(relations)}. "
-            "A check would read the wrong rows: drop or rename the temporary ones"
+            f"temporary relations hide stored ones of the same names: {_name_list(relations)}. A check would read the "
+            "wrong rows: drop or rename the temporary ones"
         )
     if told:
         raise PolicyError(*told)

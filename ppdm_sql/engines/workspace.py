@@ -86,6 +86,11 @@ class Workspace:
         self._views.append(made)
         return made
 
+    def adopt_view(self, view: Name) -> None:
+        """Drops a view of a fixed name at the end, too; it may read tables of this workspace."""
+        if view not in self._views:
+            self._views.append(view)
+
     # -- sharing -----------------------------------------------------------------------------------
 
     def once(self, relation: Name, about: Hashable, make: Callable[[], Made]) -> Made:

@@ -245,7 +245,7 @@ def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
     danger = "" if best.risk is None else f" and a worst-case risk of {100 * best.risk:.3g} %"
     lost = f"an information loss of {best.loss:.3f}" if best.loss is not None else "an unknown loss"
     if best.score is None:
-        return f"{who} loses the least of what was tried: {lost}{danger}."
+        return f"{who} loses the least of all combinations tried: {lost}{danger}."
     top = max(point.score for point in usable(found.points) if point.score is not None)
     raw = found.baseline.score if found.baseline is not None else None
     share = best.accuracy is not None

@@ -41,7 +41,7 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
     """The share of a relation's rows of which two models say the same class; the true class is not asked."""
     names = [info.name for info in engine.columns(relation)]
     if not names:
-        raise PolicyError(f"there is no relation {relation}")
+        raise PolicyError(f"relation {relation} does not exist")
     number = _unlike("row", names)
     counted = exp.Select(expressions=[*(column(name) for name in names), aliased(_row_number(), number)])
     with engine.workspace() as work:
@@ -54,7 +54,7 @@ def class_match(engine: Engine, relation: Name, first: Model, second: Model) -> 
             sides[side] = answers.table()
         rows, same = engine.fetch_one(statement("evaluate/class_match", _alias_tables(sides)))
     if not rows:
-        raise PolicyError(f"{relation} has no rows: two models cannot be compared on it")
+        raise PolicyError(f"{relation} has no rows, so two models cannot be compared on it")
     return Fraction(int(same), int(rows))
 
 
@@ -192,7 +192,7 @@ def area_over(points: Sequence[tuple[int | Fraction, int | float | Fraction]]) -
     """
     ordered = sorted((Fraction(at), Fraction(height)) for at, height in points)
     if not ordered or len({at for at, _ in ordered}) != len(ordered):
-        raise PolicyError("an area needs at least one point, and every k once")
+        raise PolicyError("an area needs at least one point, and each k only once")
     if len(ordered) == 1:
         return Area(Fraction(0), ordered[0][1])
     total = sum(((high - low) * (one + two) / 2 for (low, one), (high, two) in pairwise(ordered)), Fraction(0))

@@ -65,7 +65,7 @@ def open_table(engine: Engine, statement: Publish, *, show_values: bool = False)
     hierarchies = planner.hierarchies(statement, source)
     rows = _count(engine, source.relation)
     if rows < _FEWEST:
-        raise PolicyError(f"the source has {rows} rows: with fewer than {_FEWEST} there is nothing to evaluate")
+        raise PolicyError(f"the source has {rows} rows; an evaluation needs at least {_FEWEST}")
     return Opened(statement, source, hierarchies, rows, content_hash(engine, source.relation, list(source.columns)))
 
 
@@ -169,7 +169,7 @@ class EvaluationBench:
         here, names = source.relation, list(source.columns)
         whole, dealt = self.whole.relation, self._work.name("bench_dealt")
         for repeat, mark in enumerate(self.marks):
-            progress("dealing rows", repeat, len(self.marks))
+            progress("splitting rows into folds", repeat, len(self.marks))
             parts = self.protocol.parts * self._shares
             folds.deal(self.engine, here, dealt, parts=parts, seed=self._seed, repeat=repeat, by=by)
             picked = [column(name) for name in names]

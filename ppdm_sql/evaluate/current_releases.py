@@ -85,5 +85,6 @@ def _breach(engine: Engine, statement: Publish) -> Breach | None:
     source = planner.source(statement)
     method = registry.table_method(policy.algorithm, statement.place)
     private = private_columns(engine, source, releases.salt(engine))
-    build_stage(engine, method(Job(engine, source, policy, planner.hierarchies(statement, source), private)))
+    job = Job(engine, source, policy, planner.hierarchies(statement, source), private)
+    build_stage(engine, method(job), policy.seed)
     return joint_breach(policy, judge_jointly(engine, policy, source))

@@ -107,7 +107,7 @@ def encoder(engine: Engine, train: Name, attributes: Sequence[ColumnInfo], targe
     """The codes of a relation's rows; cut: numbers become intervals."""
     classes = make_lookup(engine, train, target)
     if classes.size - (classes.null_code is not None) == 0:
-        raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
+        raise PolicyError(f'column "{target.name}" is NULL in every row, so there is nothing to learn')
     found = []
     for info in attributes:
         if info.kind is Kind.UNSUPPORTED:

@@ -37,10 +37,10 @@ def deal(
     groups, give or take one, instead of equally many rows.
     """
     if parts < 1:
-        raise PolicyError(f"rows are dealt into at least one part, not {parts}")
+        raise PolicyError(f"the number of parts must be at least 1, not {parts}")
     names = [info.name for info in engine.columns(relation)]
     if not names:
-        raise PolicyError(f"there is no relation {relation}")
+        raise PolicyError(f"relation {relation} does not exist")
     strange = [name for name in by if name not in names]
     if strange:
         raise PolicyError(f'{lacks(relation)} "{strange[0]}" to keep together')

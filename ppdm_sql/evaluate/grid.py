@@ -129,7 +129,7 @@ def choose_statement(statements: Sequence[Statement], release: str | None = None
     found = [one for one in statements if isinstance(one, Publish)]
     names = [".".join(word.text for word in one.name) for one in found]
     if not found:
-        raise PolicyError("the file publishes nothing: no CREATE ... WITH ANONYMIZATION in it", file=file)
+        raise PolicyError("the file publishes nothing: it has no CREATE ... WITH ANONYMIZATION", file=file)
     if release is not None:
         found = [one for one, name in zip(found, names, strict=True) if name == release]
         if len(found) != 1:
@@ -163,7 +163,7 @@ def points_of(statement: Publish, methods: Sequence[str], grid: Grid, dialect: s
 def _check_sensitive(policy: Policy, grid: Grid) -> None:
     about_values = [word for word, asked in grid.items() if any(one.about is About.VALUES for one in asked)]
     if about_values and not policy.roles.sensitive:
-        raise PolicyError(f"--grid {about_values[0]}: it protects SENSITIVE columns, and the policy names none")
+        raise PolicyError(f"--grid {about_values[0]}: it protects SENSITIVE columns, and the policy has none")
 
 
 def _point(position: int, statement: Publish, method: str, asked: Sequence[Requirement], dialect: str) -> Point:

@@ -201,12 +201,12 @@ def place_of(text: str, info: ColumnInfo) -> tuple[int, Any]:
     if info.kind in MOMENTS:
         moment = read_moment(text)
         if moment is None:
-            raise ValueError("no moment")
+            raise ValueError("not a date or time")
         return 0, moment
     try:
         number = Decimal(text)
     except InvalidOperation:
-        raise ValueError("no number") from None
+        raise ValueError("not a number") from None
     if number.is_nan():
         return _NAN
     if not number.is_finite():

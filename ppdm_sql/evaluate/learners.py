@@ -77,7 +77,7 @@ def learn_and_test(
 ) -> Score:
     """Learns from one relation and counts on the other how often it is right; only counts leave the database."""
     if learner not in LEARNERS:
-        raise PolicyError(f"there is no learner {printable(learner)}: {did_you_mean(learner, LEARNERS)}")
+        raise PolicyError(f"unknown learner {printable(learner)}: {did_you_mean(learner, LEARNERS)}")
     infos = _columns(engine, train, test, [target, *attributes])
     attributes = _telling(engine, train, attributes)
     infos = [infos[0], *(info for info in infos[1:] if info.name in attributes)]
@@ -116,8 +116,9 @@ def _columns(engine: Engine, train: Name, test: Name, names: Sequence[str]) -> l
         kinds = [_alike(there[relation][name].kind) for relation in (train, test)]
         if kinds[0] != kinds[1]:
             raise PolicyError(
-                f'column "{name}" is {there[train][name].kind.value} where it is learned from and '
-                f"{there[test][name].kind.value} where it is tested: tell both in the same words"
+                f'column "{name}" is {there[train][name].kind.value} in the training table but '
+                f"{there[test][name].kind.value} "
+                "in the test table: give both the same type"
             )
     return [there[train][name] for name in names]
 

@@ -84,11 +84,11 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
     after = {info.name: info for info in engine.columns(released)}
     missing = [f'"{name}"' for name in source.published if name not in before or name not in after]
     if missing:
-        raise PolicyError(f"{raw} and {released} do not both have column {', '.join(missing)}")
+        raise PolicyError(f"column {', '.join(missing)} must be in both {raw} and {released}")
     rows, released_rows = _count(engine, raw), _count(engine, released)
     if released_rows > rows:
         raise PolicyError(
-            f"{released} has {released_rows} rows, more than the {rows} of {raw}: it was not made from it"
+            f"{released} has {released_rows} rows, more than the {rows} of {raw}, so it was not made from it"
         )
     dropped = rows - released_rows
     sides = _Sides(engine, raw, released)

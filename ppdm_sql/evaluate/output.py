@@ -9,6 +9,7 @@ from typing import Any
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
 from ppdm_sql.evaluate.compare import areas, differences, rank_methods, series, significance_note
+from ppdm_sql.evaluate.curves import curves_over_k
 
 _WIDTH, _HEIGHT = 560, 320
 _CSV = (
@@ -67,7 +68,6 @@ def as_svg(found: Evaluation) -> str | None:
 
     None where no point has a k and a figure to draw.
     """
-    import altair as alt
     import vl_convert
 
     learned = any(point.score is not None for point in found.points)
@@ -75,17 +75,9 @@ def as_svg(found: Evaluation) -> str | None:
     drawn = [point for point in found.points if point.k is not None and _height(point, learned) is not None]
     if not drawn:
         return None
-    dots = [{"k": point.k, "y": _height(point, learned), "method": series(point)} for point in drawn]
-    ticks = sorted({point.k for point in drawn if point.k is not None})
-    x = alt.X("k:Q", title="k", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(values=ticks))
-    y = alt.Y("y:Q", title=what, scale=alt.Scale(zero=False))
-    lines = alt.Chart(alt.InlineData(values=dots)).mark_line(point=True)
-    layers = [lines.encode(x=x, y=y, color=alt.Color("method:N", title=None))]
+    dots = [{"x": point.k, "y": _height(point, learned), "kind": series(point)} for point in drawn]
     level = _height(found.baseline, learned) if found.baseline is not None else None
-    if level is not None:
-        rule = alt.Chart(alt.InlineData(values=[{"y": level}])).mark_rule(strokeDash=[5, 4], color="gray")
-        layers.append(rule.encode(y=y))
-    chart = alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT, title=str(found.name))
+    chart = curves_over_k(dots, up=what, level=level).properties(width=_WIDTH, height=_HEIGHT, title=str(found.name))
     svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return svg
 

@@ -39,8 +39,7 @@ from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.plan import ENTITY, Private, TablePlan
-from ppdm_sql.methods.plan import Risk as OwnRisk
+from ppdm_sql.methods.plan import ENTITY, Private, ResidualRisk, TablePlan
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
@@ -153,12 +152,12 @@ def _make_release(bench: EvaluationBench, point: Point, source: Source, private:
     method = registry.table_method(point.algorithm, statement.place)
     hierarchies = point.hierarchies_of(bench.hierarchies, source)
     plan = method(Job(bench.engine, source, statement.policy, hierarchies, private))
-    bench.engine.create_table(into, plan.query, temporary=True)
+    bench.engine.create_table(into, plan.wide(), temporary=True)
     bench.engine.analyze(into)
     return _Release(statement, source, plan, into, hierarchies)
 
 
-def _accepting(statement: Publish, own_risks: Sequence[OwnRisk], bench: EvaluationBench) -> Publish:
+def _accepting(statement: Publish, own_risks: Sequence[ResidualRisk], bench: EvaluationBench) -> Publish:
     """The statement without accepted risks its method does not have; refused where it has one not accepted."""
     policy = statement.policy
     known = {one.name for one in residual_risks.residual(policy, own_risks)}
@@ -182,7 +181,7 @@ def _verify_release(engine: Engine, released: _Release, hierarchies: Mapping[str
         findings = [*again.findings, *(one for one in findings if one.requirement.about is not About.SIZE)]
     different = tree_differences(engine, released.table, released.plan.patterns)
     if different:
-        raise PpdmError(f"the rows do not keep the trees: {'; '.join(different)}")
+        raise PpdmError(f"the released rows do not preserve the trees: {'; '.join(different)}")
     return findings
 
 

@@ -42,4 +42,4 @@ def read_protocol(text: str) -> Protocol:
     parts = re.fullmatch(r"kfold:([0-9]{1,3})", word)
     if parts and 2 <= int(parts[1]) <= _MOST_PARTS:
         return Protocol(f"kfold:{int(parts[1])}", int(parts[1]), 1, int(parts[1]))
-    raise PolicyError(f"--protocol {printable(text)}: it is holdout, 5x2, or kfold:N with N from 2 to {_MOST_PARTS}")
+    raise PolicyError(f"--protocol {printable(text)}: must be holdout, 5x2, or kfold:N with N from 2 to {_MOST_PARTS}")

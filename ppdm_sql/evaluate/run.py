@@ -121,7 +121,7 @@ def _measure_missing(
     engine: Engine, bench: EvaluationBench, found: Evaluation, missing: Sequence[Point], watch: Watcher
 ) -> Evaluation:
     clock = Clock(found, missing)
-    watch(clock.progress("dealing rows"))
+    watch(clock.progress("splitting rows into folds"))
     bench.deal(silent)
     if found.baseline is None:
         watch(clock.progress("raw data"))

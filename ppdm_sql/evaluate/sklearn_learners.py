@@ -49,7 +49,7 @@ def _require(learner: str) -> None:
         import sklearn  # type: ignore[import-untyped]  # noqa: F401
     except ImportError:
         raise NotAvailable(
-            f'learner {learner} is scikit-learn\'s: install the extra "evaluate" (pip install "ppdm-sql[evaluate]")'
+            f'learner {learner} needs scikit-learn: install the extra "evaluate" (pip install "ppdm-sql[evaluate]")'
         ) from None
 
 

@@ -32,7 +32,7 @@ def statement_for(
     name = library.name_of(engine, table)
     there = {info.name: info for info in engine.columns(name)}
     if not there:
-        raise PolicyError(f"there is no table {printable(table)}")
+        raise PolicyError(f"table {printable(table)} does not exist")
     if not quasi:
         raise PolicyError("--quasi: name at least one column that an attacker may know")
 
@@ -58,7 +58,7 @@ def statement_for(
 def _word(there: Mapping[str, object], option: str, name: str) -> Word:
     exact = match(Word(name), there)
     if exact is None:
-        raise PolicyError(f"{option} {printable(name)}: there is no such column: {did_you_mean(name, there)}")
+        raise PolicyError(f"{option} {printable(name)}: no such column: {did_you_mean(name, there)}")
     return Word(exact, quoted=True)
 
 

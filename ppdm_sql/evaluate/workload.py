@@ -84,7 +84,7 @@ def read_workload(path: str | Path, *, dialect: str = "duckdb") -> list[Query]:
         raise PolicyError(f"the file of queries cannot be read: {reason}", file=str(path)) from cause
     found = queries_of(text, dialect=dialect, file=str(path))
     if not found:
-        raise PolicyError("the file holds no query", file=str(path))
+        raise PolicyError("the file contains no query", file=str(path))
     return found
 
 
@@ -115,7 +115,7 @@ def queries_of(text: str, *, dialect: str = "duckdb", file: str | None = None) -
 def _check_query(report: Report, tokens: list[Token], dialect: sqlglot.Dialect, work: Work) -> str:
     reader = Reader(report, tokens, brackets(tokens, report))
     if tokens[0].text.upper() not in _FIRST_WORDS:
-        reader.fail("a workload holds queries only, starting with SELECT, WITH, FROM or a bracket")
+        reader.fail("a workload can contain only queries, starting with SELECT, WITH, FROM or a bracket")
     return check_query(reader, dialect, work)
 
 
@@ -146,7 +146,7 @@ def true_answers(engine: Engine, queries: Sequence[Query], raw: Name) -> list[An
         try:
             found.append(Answered(query, _answer(engine, query, tree)))
         except EngineError as cause:
-            raise query.fails("it does not run on the raw rows") from cause
+            raise query.fails("it fails on the raw data") from cause
     return found
 
 
@@ -189,7 +189,7 @@ def _over(query: Query, tree: exp.Query, relation: Name) -> exp.Query:
             bound.append(node)
     seen = {id(node) for node in bound}
     if any(id(table) not in seen for table in tree.find_all(exp.Table)):
-        raise query.fails(f"it reads something that is not {DATA}")
+        raise query.fails(f"it reads something other than {DATA}")
     return tree
 
 
@@ -197,7 +197,7 @@ def _check_table(query: Query, table: exp.Table) -> None:
     word = table.this
     plain = isinstance(word, exp.Identifier) and not table.args.get("db") and not table.args.get("catalog")
     if not plain or (word.name if word.quoted else word.name.lower()) != DATA:
-        raise query.fails(f"it reads something that is not {DATA}: the rows are called {DATA} in a workload")
+        raise query.fails(f"it reads something other than {DATA}: the table is called {DATA} in a workload")
 
 
 def _alias_table(relation: Name, alias: exp.TableAlias) -> exp.Table:
@@ -239,7 +239,7 @@ def _answer(engine: Engine, query: Query, tree: exp.Query) -> list[Row]:
     found = engine.pass_through(engine.render(tree), limit=MOST_LINES + 1)
     rows = [] if found is None else list(found.rows)
     if len(rows) > MOST_LINES:
-        raise query.fails(f"its answer has more than {MOST_LINES:,} lines: let it aggregate")
+        raise query.fails(f"its answer has more than {MOST_LINES:,} rows: aggregate more")
     return rows
 
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from ppdm_sql.cells.aggregate import aggregate
+from ppdm_sql.cells.apply import load_labels, narrow_rows
+from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.plan import ModelPlan, Private, TablePlan
+from ppdm_sql.methods.plan import CellPlan, LabelTable, ModelPlan, Private, TablePlan
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import ReleaseKind
@@ -41,16 +44,12 @@ OF_CLASSES = frozenset[type[Requirement]](
 OF_COUNTS = OF_CLASSES | {Closeness}
 
 
-@dataclass(frozen=True)
-class Job:
-    """One statement that a method makes a plan for."""
+class Asked:
+    """What a policy asks of a method, read off a job of any form."""
 
-    engine: Engine
     source: Source
     policy: Policy
     hierarchies: Mapping[str, Hierarchy]
-    private: Private = field(default_factory=Private)
-    progress: Progress = silent
 
     @property
     def owner(self) -> str:
@@ -81,9 +80,38 @@ class Job:
         """The columns that something is required of."""
         return tuple(self.source.sensitive) if self.value_requirements else ()
 
+    @property
+    def cell_columns(self) -> tuple[str, ...]:
+        """The columns that a table method looks at: rows alike in all of them are one cell."""
+        target = (self.source.target,) if self.source.target is not None else ()
+        return tuple(dict.fromkeys([*self.source.quasi, *target, *self.sensitive]))
+
     def options(self, declaration: type[Declared]) -> Declared:
         """The options of the policy, as the dataclass that declares them."""
         return read_options(declaration, self.policy.options, self.owner)
+
+
+@dataclass(frozen=True)
+class Job(Asked):
+    """One statement that a method makes a plan for, over the rows of the source."""
+
+    engine: Engine
+    source: Source
+    policy: Policy
+    hierarchies: Mapping[str, Hierarchy]
+    private: Private = field(default_factory=Private)
+    progress: Progress = silent
+
+
+@dataclass(frozen=True)
+class CellJob(Asked):
+    """One statement that a method makes a plan for, over the cells of the source: it sees no engine and no row."""
+
+    cells: Cells
+    source: Source
+    policy: Policy
+    hierarchies: Mapping[str, Hierarchy]
+    progress: Progress = silent
 
 
 @dataclass(frozen=True)
@@ -99,22 +127,46 @@ class Method:
     preserves_trees: bool = False  # the clause PRESERVE
     labels_new_rows: bool = False  # a row outside can be recoded the same way
     runs_live: bool = False  # its recoding can be done at query time
-    plan_table: Callable[[Job], TablePlan] | None = None
+    plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
+    plan_table: Callable[[Job], TablePlan] | None = None  # of a table, from rows
     plan_model: Callable[[Job], ModelPlan] | None = None
     # What a declaration cannot say: options that depend on each other or on columns, which may not be known yet.
     check_options: Callable[[Policy, Source | None], None] | None = None
 
     def __post_init__(self) -> None:
-        if bool(self.makes & ROWS) != (self.plan_table is not None):
-            raise ValueError(f"{self.name} needs plan_table exactly if it makes a table")
+        if self.makes_table != ((self.plan_table is None) != (self.plan_cells is None)):
+            raise ValueError(f"{self.name} needs plan_cells or plan_table exactly if it makes a table")
         if bool(self.makes & MODEL) != (self.plan_model is not None):
             raise ValueError(f"{self.name} needs plan_model exactly if it makes a model")
 
+    @property
+    def makes_table(self) -> bool:
+        """Whether it makes a table or view."""
+        return bool(self.makes & ROWS)
+
     def table(self, job: Job) -> TablePlan:
         """The plan of a table or view."""
-        assert self.plan_table is not None
         self.check_requirements(job.policy)
-        return self.plan_table(job)
+        if self.plan_cells is None:
+            assert self.plan_table is not None
+            return self.plan_table(job)
+        engine, source = job.engine, job.source
+        job.progress("counting combinations", 0, None)
+        cells = aggregate(engine, source, job.cell_columns)
+        found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress))
+        job.progress("placing rows", 0, None)
+        labels = load_labels(engine, found.labels, found.parts.classes)
+        return TablePlan(
+            query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed),
+            published=source.published,
+            classes=found.parts.classes,
+            rows=cells.total,
+            suppressed_rows=found.parts.dropped(cells.rows),
+            steps=found.steps,
+            figures=found.figures,
+            risks=found.risks,
+            labels=LabelTable(*labels),
+        )
 
     def model(self, job: Job) -> ModelPlan:
         """The plan of a model."""

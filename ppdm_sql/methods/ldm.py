@@ -15,7 +15,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
     PINNED,
@@ -36,10 +36,15 @@ from ppdm_sql.statements.names import aliased
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
 
-REFUSALS = Risk(
-    "refusals", "who knows the method can conclude from a split that is not there that some child would have been small"
+REFUSALS = ResidualRisk(
+    "refusals",
+    "anyone who knows the algorithm can infer from a missing split that some child would have been too small",
 )
-HOMOGENEITY = Risk("homogeneity", "k says nothing of what a leaf has in common: in a leaf of one class it is known")
+HOMOGENEITY = ResidualRisk(
+    "homogeneity",
+    "k does not limit what the people of a leaf have in common: if all of a leaf have one class, the class of "
+    "each is known",
+)
 
 
 @dataclass
@@ -67,11 +72,11 @@ def plan_ldm(job: Job) -> ModelPlan:
     engine, source = job.engine, job.source
     demands = demands_of_rows(job)
     check_all_public(job, demands)
-    refuse_nulls(engine, source)
+    refuse_nulls(job)
     assert source.target is not None
     whole = _class_counts(engine, source)
     if not whole.sum():
-        raise PolicyError("the table has no rows: nothing can be learned from it")
+        raise PolicyError("the table has no rows, so nothing can be learned from it")
     demands.check_whole(source.target, whole)
     veto = Refused(demands)
     attributes = [source.info(name) for name in attributes_of(source)]
@@ -85,15 +90,15 @@ def plan_ldm(job: Job) -> ModelPlan:
         inducer="ldm",
         options={"form": chosen.inducer, **told, "borders": options.borders, "k": demands.k},
     )
-    job.progress("attacking the tree", 0, None)
+    job.progress("auditing the tree", 0, None)
     found = attacked(engine, tree, source, demands)
     return ModelPlan(
         tree=tree,
         public=source.quasi,
         rows=induced.rows,
         steps=(
-            f"grow {chosen.inducer} over {many(len(attributes), 'attribute')} of {many(induced.rows, 'row')}, with "
-            f"only such splits that every child keeps the requirements; {veto.splits} were not allowed",
+            f"grow {chosen.inducer} over {many(len(attributes), 'attribute')} of {many(induced.rows, 'row')}, allowing "
+            f"only splits whose children all meet the requirements; {veto.splits} were not allowed",
             attack_step(found, "row"),
             *one_leaf_step(tree),
         ),
@@ -136,8 +141,8 @@ def demands_of_rows(job: Job) -> ClassDemands:
         rows, persons = several_rows(job.engine, job.source)
         if rows != persons:
             raise PolicyError(
-                f"{job.owner} counts rows, and {rows} rows are of {persons} persons: make one row per "
-                "person in the SELECT, or use kadet, which counts persons"
+                f"{job.owner} counts rows, but the {rows} rows belong to {persons} persons: select one row per "
+                "person, or use kadet, which counts persons"
             )
     return replace(demands, of_persons=False)
 

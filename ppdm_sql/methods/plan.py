@@ -9,20 +9,22 @@ from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.cells.parts import ENTITY as ENTITY
+from ppdm_sql.cells.parts import PART as PART
+from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
-ONE_LEAF = "a tree of one leaf: no question kept the policy and was worth asking"
-PART = "ppdm_part"  # the class of a row
-ENTITY = "ppdm_entity"  # the person of a row
+ONE_LEAF = "the tree is a single leaf: no split both met the policy and improved the prediction"
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check
 PERSON = "ppdm_person"  # whose row it is, as a number: for the joint check
 QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint check
 
 
 @dataclass(frozen=True)
-class Risk:
+class ResidualRisk:
     """Something a method does not promise.  A refusing risk must be accepted in the statement by its name."""
 
     name: str
@@ -31,9 +33,18 @@ class Risk:
 
 
 @dataclass(frozen=True)
-class TablePlan:
-    """A query over working tables that gives the published columns as labels, by their names, and PART with them.
+class LabelTable:
+    """What every class publishes of its quasi-identifiers: a small table with a row per class, joined on PART."""
 
+    table: Name
+    columns: Mapping[str, exp.Expr]  # published column -> expression over the alias "l" of the table
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """A query over working tables that gives the published columns, by their names, and PART with them.
+
+    With labels the query leaves out the columns that these give: rows stay narrow until they are stored.
     Where the policy names an ENTITY the query gives ENTITY too, and it always gives the columns that the
     caller's private expressions stand for (see Private).  release/ stores, judges and publishes it.
     """
@@ -45,12 +56,37 @@ class TablePlan:
     suppressed_rows: int = 0
     steps: tuple[str, ...] = ()  # the plan in plain words, for EXPLAIN
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+    labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
+
+    def wide(self, rows: exp.Expr | None = None) -> exp.Select:
+        """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
+        kept = [aliased(column(name, "q"), name) for name in self.query.named_selects]
+        source = self.query.subquery("q") if rows is None else rows
+        if self.labels is None:
+            return exp.Select(expressions=kept).from_(source)
+        told: dict[str, exp.Expr] = {name: value.copy() for name, value in self.labels.columns.items()}
+        told |= {name: column(name, "q") for name in self.query.named_selects}
+        first = [name for name in self.published if name in told]
+        every = [aliased(told[name], name) for name in dict.fromkeys([*first, *told])]
+        same = exp.EQ(this=column(PART, "l"), expression=column(PART, "q"))
+        return exp.Select(expressions=every).from_(source).join(self.labels.table.table("l"), on=same)
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """What a method makes of cells: which class each cell's rows are published in, and what a class publishes."""
+
+    parts: Parts
+    labels: Mapping[str, Sequence[str | None]]  # quasi-identifier -> its text per class
+    steps: tuple[str, ...] = ()
+    figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
+    risks: tuple[ResidualRisk, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,8 +110,8 @@ class ModelPlan:
     left_out: int = 0
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
-    risks: tuple[Risk, ...] = ()
+    risks: tuple[ResidualRisk, ...] = ()
 
 
-def named(risks: Sequence[Risk]) -> list[str]:
+def named(risks: Sequence[ResidualRisk]) -> list[str]:
     return [risk.name for risk in risks]

@@ -33,7 +33,7 @@ def method_named(name: str) -> Method:
 
 def table_methods() -> tuple[str, ...]:
     """The methods that publish rows."""
-    return tuple(sorted(name for name in algorithms.available() if method_named(name).plan_table))
+    return tuple(sorted(name for name in algorithms.available() if method_named(name).makes_table))
 
 
 def model_methods() -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def model_methods() -> tuple[str, ...]:
 def table_method(algorithm: str, place: Place) -> Callable[[Job], TablePlan]:
     """What plans a table; a method the language has a word for and this version lacks is refused as such."""
     found = find_method(algorithm)
-    if found is None or found.plan_table is None:
+    if found is None or not found.makes_table:
         raise _not_available(algorithm, table_methods(), place)
     return found.table
 

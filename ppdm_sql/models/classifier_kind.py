@@ -87,8 +87,8 @@ class ClassifierKind(ModelKind[Learned]):
         body = learned.to_dict()
         if len(ordered_json_text(body).encode()) > exchange.MOST_BYTES:
             raise PolicyError(
-                f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: leave out columns of very "
-                "many categories, or do not name the rare ones"
+                f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: leave out columns with "
+                "very many categories, or do not name the rare ones"
             )
         return ModelRecord(
             name,

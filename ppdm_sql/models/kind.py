@@ -115,7 +115,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     def rules(self, learned: Learned) -> str:
         """The model as rules, one per line."""
-        raise PolicyError(f"{self.title} has no rules: --as text shows it")
+        raise PolicyError(f"{self.title} has no rules: use --as text")
 
     @abstractmethod
     def sql(self, engine: Engine, learned: Learned) -> str:
@@ -123,7 +123,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     def svg(self, learned: Learned, title: str) -> str:
         """A picture."""
-        raise PolicyError(f"{self.title} has no picture, only a tree has: --as text shows it")
+        raise PolicyError(f"only a tree has a picture, and this is {self.title}: use --as text")
 
     def html(self, learned: Learned) -> str:
         """The model in a notebook."""
@@ -142,5 +142,5 @@ class ModelKind(ABC, Generic[Learned]):
     def expression(self, engine: Engine, learned: Learned) -> tuple[list[str], exp.Expr]:
         """The columns that are asked for and the class as one expression over them, for a macro."""
         raise PolicyError(
-            f"{self.title} is no single expression, which a macro needs: make a view with --view and --from"
+            f"{self.title} is not a single expression, which a macro needs: create a view with --view and --from"
         )

@@ -19,7 +19,7 @@ def kind_of_inducer(inducer: str) -> ModelKind[Any]:
     for kind in KINDS:
         if inducer in kind.inducers:
             return kind
-    raise PolicyError(f"there is no inducer {printable(inducer)}: {did_you_mean(inducer, INDUCERS)}")
+    raise PolicyError(f"unknown learner {printable(inducer)}: {did_you_mean(inducer, INDUCERS)}")
 
 
 def kind_named(name: str) -> ModelKind[Any]:
@@ -27,4 +27,4 @@ def kind_named(name: str) -> ModelKind[Any]:
     for kind in KINDS:
         if kind.name == name:
             return kind
-    raise PpdmError(f"there is no kind of model {printable(name)} in this version")
+    raise PpdmError(f"this version has no kind of model {printable(name)}")

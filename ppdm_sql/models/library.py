@@ -49,7 +49,7 @@ class Model:
     def tree(self) -> Tree:
         """The tree; a model of another kind has none."""
         if not isinstance(self.learned, Tree):
-            raise PolicyError(f'model "{self.record.name}" is {self.kind.title}: a tree is wanted here')
+            raise PolicyError(f'model "{self.record.name}" is {self.kind.title}, but a tree is needed here')
         return self.learned
 
     @property
@@ -72,8 +72,8 @@ class Model:
         if self.record.is_raw:
             return "this is a raw model: it can name values that a single row has; it is NOT anonymized"
         if self.record.rare is None:
-            return "this model was imported: whether it is anonymized is not known here"
-        kept = f"values held by fewer than {self.record.rare} rows are not named, but "
+            return "this model was imported: ppdm_sql does not know whether it is anonymized"
+        kept = f"values of fewer than {self.record.rare} rows are not named, but "
         return f"{kept}its thresholds and counts come from the raw data; it is not anonymized"
 
     @property
@@ -128,7 +128,7 @@ def train(
     columns = {info.name: info for info in engine.columns(relation)}
     ours = [f'"{name}"' for name in columns if name.casefold().startswith(PREFIX)]
     if ours:
-        raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
+        raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is reserved for ppdm_sql; rename it with AS")
     found = _learn(engine, kind, relation, columns, target, chosen, progress)
     record = kind.record(name, found, chosen, _whence(engine, relation, source))
     return _save(engine, kind, record, found.learned, replace=replace)
@@ -149,7 +149,7 @@ def train_on(
 ) -> Model:
     """Learns from some columns of rows that describe nobody: every category may be named."""
     if "rare" in (options or {}):
-        raise PolicyError("rare is for the rows of people: of pseudo-rows every category is named")
+        raise PolicyError("rare protects the rows of people: in pseudo-rows every category is named")
     kind = kind_of_inducer(inducer)
     chosen = kind.settings(inducer, {**(options or {}), "rare": 1})
     _make_ready(engine, name, replace=replace)
@@ -176,7 +176,7 @@ def _learn(
     """What a kind learns of one column from all others."""
     wanted = match(Word(target), columns)
     if wanted is None:
-        raise PolicyError(f'there is no column "{target}" to be the target{_near(target, list(columns))}')
+        raise PolicyError(f'the target column "{target}" does not exist{_near(target, list(columns))}')
     attributes = [info for info in columns.values() if info.name != wanted]
     return kind.learn(engine, relation, attributes, columns[wanted], chosen, progress)
 
@@ -188,7 +188,7 @@ def import_model(engine: Engine, text: str | bytes, name: str | None = None, *, 
     found = kind.read(document)
     wanted = name if name is not None else document.name
     if wanted is None:
-        raise PolicyError("the file names no model: give it a name with --name")
+        raise PolicyError("the file does not name its model: give it a name with --name")
     _make_ready(engine, wanted, replace=replace)
     return _save(engine, kind, kind.record(wanted, found), found.learned, replace=replace)
 
@@ -200,7 +200,7 @@ def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:
     migrate.ensure(engine)
     _refuse_release(engine, name)
     if not replace and models.find(engine, name) is not None:
-        raise PolicyError(f'there is a model "{name}" already: --replace puts this one in its place')
+        raise PolicyError(f'model "{name}" already exists; --replace replaces it')
 
 
 def _save(engine: Engine, kind: ModelKind[Any], record: ModelRecord, learned: Any, *, replace: bool) -> Model:
@@ -234,13 +234,13 @@ def release_of(engine: Engine, name: str) -> ReleaseRecord | None:
 def _refuse_release(engine: Engine, name: str) -> None:
     """A published model is replaced and dropped by the statements for releases, which keep the ledger."""
     if release_of(engine, name) is not None:
-        raise PolicyError(f'model "{name}" is a release: CREATE OR REPLACE MODEL or DROP RELEASE changes it')
+        raise PolicyError(f'model "{name}" is a release: change it with CREATE OR REPLACE MODEL or DROP RELEASE')
 
 
 def export_text(engine: Engine, name: str) -> tuple[str, Model]:
     """The exchange file of a model; that it was handed out is noted where the database can be written."""
     if release_of(engine, name) is not None:  # the ledger must know that somebody has it
-        raise PolicyError(f'model "{name}" is a release: EXPORT hands it over (ppdm export, session.export)')
+        raise PolicyError(f'model "{name}" is a release: export it with EXPORT (ppdm export, session.export)')
     model = load(engine, name)
     text = model.kind.document(model.learned, name)
     if not engine.read_only:
@@ -253,8 +253,8 @@ def audited_tree(model: Model) -> Tree:
     if isinstance(model.learned, Tree):
         return model.learned
     raise PolicyError(
-        f'model "{model.record.name}" is {model.kind.title}: an audit measures the groups that the questions of a tree '
-        "form; what the counts of such a model tell of somebody is not measured"
+        f'model "{model.record.name}" is {model.kind.title}, and an audit measures the groups that the tests of a '
+        "tree form: what the counts of such a model reveal about a person is not measured"
     )
 
 
@@ -266,7 +266,7 @@ def _record(engine: Engine, name: str) -> ModelRecord:
     found = models.find(engine, name) if _are_there(engine) else None
     if found is None:
         near = _near(name, [record.name for record in list_models(engine)])
-        raise PolicyError(f'there is no model "{name}" in this database{near or " (ppdm model list shows those)"}')
+        raise PolicyError(f'there is no model "{name}" in this database{near or " (ppdm model list shows the models)"}')
     return found
 
 
@@ -285,16 +285,16 @@ def predict_into(
     engine.check_writable()
     target = name_of(engine, into)
     if target.last.casefold().startswith(PREFIX) or (target.schema or "").casefold() == SCHEMA:
-        raise PolicyError(f"{target}: names with the prefix {PREFIX}, and schema {SCHEMA}, are kept for ppdm_sql")
+        raise PolicyError(f"{target}: names with the prefix {PREFIX}, and schema {SCHEMA}, are reserved for ppdm_sql")
     if engine.relation_kind(target) is not None:
-        raise PolicyError(f"there is a table {target} already: a prediction never overwrites one")
+        raise PolicyError(f"table {target} already exists; a prediction never overwrites a table")
     progress("reading the table", 0, None)
     relation = relation_of(engine, source)
     columns = {info.name: info for info in engine.columns(relation)}
     kept = [name for name in columns if not name.casefold().startswith(PREFIX)]
     if keep is not None:
         kept = kept_columns(engine, relation, [match(Word(name), columns) or name for name in keep])
-    progress("asking the model about the rows", 0, None)
+    progress("applying the model to the rows", 0, None)
     model.kind.write(engine, model.learned, relation, kept, target)
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(target.table())
     return Predicted(str(target), int(engine.fetch_one(counted)[0]))
@@ -312,7 +312,7 @@ def install(
         return f"predict_{name}({', '.join(taken)})"
     target, relation = name_of(engine, view), name_of(engine, source)
     if engine.relation_kind(target) == "table" or (engine.relation_kind(target) and not replace):
-        raise PolicyError(f"{target} is there already: --replace replaces a view, and nothing replaces a table")
+        raise PolicyError(f"{target} already exists: --replace replaces a view, never a table")
     engine.create_view(target, model.kind.query(engine, model.learned, relation, keep), replace=replace)
     return str(target)
 
@@ -326,7 +326,7 @@ def relation_of(engine: Engine, source: str) -> Name:
     if not text.casefold().startswith(_QUERY_WORDS):
         name = name_of(engine, text)
         if engine.relation_kind(name) is None:
-            raise PolicyError(f"there is no table {name}")
+            raise PolicyError(f"table {name} does not exist")
         return name
     tree = _one_query(engine, text)
     base_tables(engine, tree)
@@ -344,9 +344,9 @@ def _one_query(engine: Engine, text: str) -> exp.Expr:
     try:
         found = parse(text, dialect=engine.dialect)
     except SqlglotError:  # its text quotes the statement
-        raise PolicyError("the SELECT cannot be read: is it complete?") from None
+        raise PolicyError("the SELECT cannot be parsed: is it complete?") from None
     if len(found) != 1 or not isinstance(found[0], exp.Query):
-        raise PolicyError("one table or one SELECT is expected")
+        raise PolicyError("expected one table or one SELECT")
     return found[0]
 
 
@@ -357,7 +357,7 @@ def name_of(engine: Engine, text: str) -> Name:
     except SqlglotError:
         found = None
     if not isinstance(found, exp.Table) or not isinstance(found.this, exp.Identifier):
-        raise PolicyError('a table\'s name is expected: people, clinic.people or "odd name"')
+        raise PolicyError('expected the name of a table: people, clinic.people or "odd name"')
     if any(value for part, value in found.args.items() if part not in ("this", "db")):
         raise PolicyError("expected the name of a table and nothing else")
     parts = [part for part in (found.args.get("db"), found.this) if part is not None]

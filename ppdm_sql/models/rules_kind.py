@@ -84,7 +84,7 @@ class RulesKind(ClassifierKind[ConjunctiveRules]):
 
     def text(self, learned: ConjunctiveRules) -> str:
         """The list, numbered; the first rule that holds decides."""
-        head = f"{visible(learned.target.name)}: the first of {many(len(learned.rules), 'rule')} that holds decides"
+        head = f"{visible(learned.target.name)}: the first of {many(len(learned.rules), 'rule')} that applies decides"
         width = len(str(len(learned.rules)))
         lines = [f"{place:>{width}}. {line}" for place, line in enumerate(_lines(learned), start=1)]
         return "\n".join([head, *lines])

@@ -45,9 +45,7 @@ class TreeKind(ModelKind[Tree]):
     def hint(self, learned: Tree) -> str | None:
         if len(learned.nodes) > 1:
             return None
-        return (
-            "no question is worth asking with these settings; --option prune=false keeps those that pruning takes back"
-        )
+        return "no split improves the prediction with these settings; --option prune=false switches pruning off"
 
     def record(
         self, name: str, found: LearnedModel[Tree], chosen: Chosen | None = None, source_query: str | None = None

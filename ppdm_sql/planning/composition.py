@@ -8,7 +8,7 @@ from ppdm_sql.catalog import ledger, migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning import joint, people, residual_risks
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.stored_requirements import refuse_damaged
@@ -17,11 +17,11 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import SCHEMA
 
 _WAYS_OUT = (
-    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or say SUPERSEDES "
-    "when nobody holds it any more, or ACCEPT RISK (joint)"
+    "withdraw the other (DROP RELEASE, if it was never exported and no role could read it), use SUPERSEDES if no "
+    "copy of it is left, or ACCEPT RISK (joint)"
 )
 _WAYS_OUT_OF_ANOTHER_TABLE = (
-    "or withdraw the other (DROP RELEASE, where it was never exported and no role could read it), or ACCEPT RISK "
+    "withdraw the other (DROP RELEASE, if it was never exported and no role could read it), or ACCEPT RISK "
     "(joint); SUPERSEDES is for releases of the same tables only"
 )
 
@@ -63,8 +63,8 @@ def _refuse_edited_links(engine: Engine, others: Sequence[ReleaseRecord]) -> Non
     if edited:
         names = ", ".join(f'"{joint.shown_name(other)}"' for other in others if other.release_id in edited)
         raise Tampered(
-            f"the link table of {names} was edited in schema {SCHEMA}, so nothing can be judged together with it; "
-            "publish it again, or withdraw it with DROP RELEASE"
+            f"the link table of {names} was edited in schema {SCHEMA}, so it cannot be verified together with other "
+            "releases; publish it again, or withdraw it with DROP RELEASE"
         )
 
 
@@ -90,12 +90,12 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
     why, what = {
         "": (f"together with {held} has {small}", "publish the same recoding"),
         "no key": (
-            f"{has_same} {held}, and they share no key to tell their joint classes by",
+            f"{has_same} {held}, and they have no key in common to find their joint classes",
             "select the same IDENTIFIER or ENTITY first in both",
         ),
         "other columns": (
-            f"cannot be measured together with {held}: the columns that tell their rows apart have the same names, "
-            "but other types, or are computed in another way",
+            f"cannot be measured together with {held}: the columns that identify their rows have the same names, but "
+            "different types or expressions",
             "select IDENTIFIER, ENTITY or the quasi-identifiers in the same way in both",
         ),
         "nobody": (
@@ -103,9 +103,9 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
             "select IDENTIFIER, ENTITY or the quasi-identifiers in the same way in both",
         ),
         "other keys": (
-            f"cannot be measured together with {held}: no key is in both, but most rows with unusual "
-            "quasi-identifiers are, so these are the same people under other keys",
-            "select an IDENTIFIER or ENTITY that stays the same",
+            f"cannot be measured together with {held}: no key occurs in both, but most rows with unusual "
+            "quasi-identifiers do, so these are the same people under different keys",
+            "select an IDENTIFIER or ENTITY that does not change",
         ),
     }[first.unmeasured]
     return why, f"Either {what}, {_WAYS_OUT_OF_ANOTHER_TABLE if first.is_stranger else _WAYS_OUT}"
@@ -118,18 +118,18 @@ def _known_elsewhere_breach(policy: Policy, outcomes: Sequence[joint.JointOutcom
         return None
     return (
         f"cannot be published: {risk.message}",
-        f"Either give the column the same role in both, or withdraw the other, or ACCEPT RISK ({risk.name})",
+        f"Either give the column the same role in both, withdraw the other, or ACCEPT RISK ({risk.name})",
     )
 
 
-def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[Risk, ...]:
+def risks_of(outcomes: Sequence[joint.JointOutcome]) -> tuple[ResidualRisk, ...]:
     """What the joint groups do not take into account: each release forms them by what it takes for known itself."""
     columns = sorted({name for outcome in outcomes for name in outcome.answered})
     if not columns:
         return ()
     held = ", ".join(dict.fromkeys(outcome.releases[-1] for outcome in outcomes if outcome.answered))
     message = (
-        f"{', '.join(columns)} is a quasi-identifier in one release and leaves as it is in another ({held}): somebody "
-        "who knows it can part the classes of the other further than was measured"
+        f"{', '.join(columns)} is a quasi-identifier in one release and published unchanged in another ({held}): "
+        "anyone who knows its value can split the classes of the other further than was measured"
     )
-    return (Risk(residual_risks.KNOWN_ELSEWHERE, message, refuses=True),)
+    return (ResidualRisk(residual_risks.KNOWN_ELSEWHERE, message, refuses=True),)

@@ -233,5 +233,5 @@ def _stranger(engine: Engine, staged: Name, record: ReleaseRecord, keys: Keys, u
         if why == "no key" and not people.tables_agree(engine, record, keys):
             return None
     told = people.known_elsewhere(record, keys, same_tables=False)
-    name = f"{shown_name(record)} (made from another table that holds the same people)"
+    name = f"{shown_name(record)} (made from another table of the same people)"
     return _Other(record, name, how, why, told, is_stranger=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.methods import registry
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.policy.policy import Policy, Publish
 
-RISK = Risk(
+RISK = ResidualRisk(
     "live",
-    "a live view shows every change of its source: who reads it before and after one can tell what changed",
+    "a live view shows every change of its source: anyone who reads it before and after a change can see what changed",
     refuses=True,
 )
 
@@ -32,13 +32,14 @@ def _problem(policy: Policy) -> str | None:
     if method is None or not method.runs_live:
         fitting = [name for name in registry.table_methods() if registry.method_named(name).runs_live]
         return (
-            f"LIVE is for ALGORITHM {', '.join(fitting)}, whose rules also say what becomes of new rows; for "
-            f"{policy.algorithm} publish a VIEW without LIVE, and REFRESH it"
+            f"LIVE needs ALGORITHM {', '.join(fitting)}, whose rules also cover new rows; with {policy.algorithm} "
+            "publish a VIEW without LIVE, and REFRESH it"
         )
     for item in policy.requirements:
         if item.compares_with_table:
             return (
-                f"{item}: a LIVE view cannot keep t, because hiding a class changes what the others are compared with"
+                f"{item}: a LIVE view cannot keep t, because hiding one class changes the distribution that the "
+                "others are compared with"
             )
         if not item.decided_in_sql:
             return f"{item}: a view cannot decide entropy exactly; use distinct_l, simple_l or recursive_l with LIVE"

@@ -21,7 +21,7 @@ from ppdm_sql.catalog.manifest import (
     PolicyRecord,
 )
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.plan import Risk, TablePlan
+from ppdm_sql.methods.plan import ResidualRisk, TablePlan
 from ppdm_sql.policy.forms import form_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
@@ -43,7 +43,7 @@ def build_manifest(
     k_null_matches_all: int | None,
     content_hash: str,
     columns: Mapping[str, str],
-    risks: Sequence[Risk],
+    risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
 ) -> Manifest:
     """Everything a recipient may know about a release."""

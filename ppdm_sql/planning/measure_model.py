@@ -37,7 +37,7 @@ class MeasuredModel:
 
 def measure_model(engine: Engine, request: ModelRequest, progress: Progress) -> MeasuredModel:
     """Judges the groups that the model file lets somebody form among the rows of the source."""
-    build_stage(engine, stage_plan(engine, request))
+    build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     return measure_stage(engine, request, progress)
 
 

@@ -10,7 +10,7 @@ from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, build_stage, published_query
+from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -34,8 +34,8 @@ class Measured:
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
     """The same measurements on a working table; nothing is stored that outlives the session."""
-    build_stage(engine, request.plan)
-    query = published_query(engine, STAGE, request.plan.published, request.statement.policy.seed)
+    build_stage(engine, request.plan, request.statement.policy.seed)
+    query = public_columns(STAGE, request.plan.published)
     return measure_stored(engine, request, engine.work.table("preview", query), progress)
 
 
@@ -79,20 +79,20 @@ def leaf_levels(hierarchy: Hierarchy | None) -> Mapping[str, tuple[str, ...]] | 
 def _check_complete(request: Request, judgement: Judgement) -> None:
     expected = request.plan.rows - request.plan.suppressed_rows
     if judgement.rows != expected:
-        raise PpdmError(f"{judgement.rows} rows were stored where {expected} were planned; nothing was published")
+        raise PpdmError(f"expected {expected} stored rows, found {judgement.rows}; nothing was published")
 
 
 def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
     """The trees that were to be preserved, grown again from what was stored."""
     different = tree_differences(engine, stored, request.plan.patterns)
     if different:
-        raise PpdmError(f"the stored rows do not keep the trees: {'; '.join(different)}; nothing was published")
+        raise PpdmError(f"the stored rows do not preserve the trees: {'; '.join(different)}; nothing was published")
 
 
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     if content_hash(engine, STAGE, request.plan.published) != content:
-        raise PpdmError("the stored rows are not the staged ones; nothing was published")
+        raise PpdmError("the stored rows differ from the staged rows; nothing was published")
     asked = request.statement.policy.size_requirements
     by_person = judge(
         engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY

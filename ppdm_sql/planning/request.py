@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.methods.plan import ModelPlan, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import ModelPlan, Private, ResidualRisk, TablePlan
 from ppdm_sql.planning import live_limits, residual_risks
 from ppdm_sql.planning.target import Target
 from ppdm_sql.policy.policy import Publish
@@ -41,11 +41,11 @@ class Request:
         return self.target.former
 
     @property
-    def risks(self) -> tuple[Risk, ...]:
+    def risks(self) -> tuple[ResidualRisk, ...]:
         return residual_risks.residual(self.statement.policy, self.own_risks)
 
     @property
-    def own_risks(self) -> tuple[Risk, ...]:
+    def own_risks(self) -> tuple[ResidualRisk, ...]:
         """Those of the method, and of the way it is published."""
         return (*self.plan.risks, live_limits.RISK) if self.statement.live else self.plan.risks
 
@@ -65,5 +65,5 @@ class ModelRequest:
     private: Private
 
     @property
-    def risks(self) -> tuple[Risk, ...]:
+    def risks(self) -> tuple[ResidualRisk, ...]:
         return residual_risks.residual(self.statement.policy, self.plan.risks)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning.staging import STAGE, identifier_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
@@ -17,27 +17,31 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.verify.identifiers import few_identifiers
 
-JOINT = Risk("joint", "somebody who also holds other data about the same people can combine it with this release")
+JOINT = ResidualRisk("joint", "anyone who has other data about the same people can combine it with this release")
 ALWAYS = (
     JOINT,
-    Risk("membership", "whether a given person is in the table is not hidden"),
-    Risk("background", "knowledge beyond the declared quasi-identifiers can narrow a class further"),
+    ResidualRisk("membership", "an attacker may find out whether a given person is in the table"),
+    ResidualRisk(
+        "background", "an attacker who knows more than the declared quasi-identifiers can narrow a class further"
+    ),
 )
-JOINT_VALUES = Risk("joint_values", "together with other releases k alone is judged: l, t and confidence can be less")
+JOINT_VALUES = ResidualRisk(
+    "joint_values", "only k is verified together with other releases: l, t and confidence can be weaker there"
+)
 LEAST_K = 2  # a policy without k still does not single anybody out
 RARE_CLASSES = "rare_classes"
 DERIVED = "derived"
 KNOWN_ELSEWHERE = "known_elsewhere"
-ROWS = Risk("rows", "k counts rows, not people: name an ENTITY when a person can have several rows")
+ROWS = ResidualRisk("rows", "k counts rows, not people: declare an ENTITY if a person can have several rows")
 
 
-def residual(policy: Policy, risks: Sequence[Risk]) -> tuple[Risk, ...]:
+def residual(policy: Policy, risks: Sequence[ResidualRisk]) -> tuple[ResidualRisk, ...]:
     """Everything that is not promised by this release."""
     own = () if policy.roles.entity else (ROWS,)
     return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if policy.value_requirements else ()))
 
 
-def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
+def check_accepted(policy: Policy, risks: Sequence[ResidualRisk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
     sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE}
@@ -45,7 +49,7 @@ def check_accepted(policy: Policy, risks: Sequence[Risk]) -> None:
     for name in policy.accepted_risks:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"this method has: {', '.join(known)}"
+            hint = f"did you mean {near[0]}?" if near else f"valid risks: {', '.join(known)}"
             raise PolicyError(f"ACCEPT RISK ({name}): no such risk; {hint}")
     refuse_unaccepted(policy, risks)
 
@@ -54,7 +58,7 @@ def asked_k(policy: Policy) -> int:
     return policy.k or LEAST_K
 
 
-def derived_columns(source: Source) -> tuple[Risk, ...]:
+def derived_columns(source: Source) -> tuple[ResidualRisk, ...]:
     """Columns that leave as they are, and are computed from what is recoded or held back in the same statement."""
     hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
     told = []
@@ -65,13 +69,13 @@ def derived_columns(source: Source) -> tuple[Risk, ...]:
     if not told:
         return ()
     message = (
-        f"{'; '.join(told)}: it leaves as it is and gives away what is recoded or dropped there.  Leave it out of the "
-        "SELECT, or make it a QUASI IDENTIFIER"
+        f"{'; '.join(told)}: it is published unchanged and reveals what is generalized or dropped there.  Leave it "
+        "out of the SELECT, or make it a QUASI IDENTIFIER"
     )
-    return (Risk(DERIVED, message, refuses=True),)
+    return (ResidualRisk(DERIVED, message, refuses=True),)
 
 
-def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[str]) -> tuple[Risk, ...]:
+def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[str]) -> tuple[ResidualRisk, ...]:
     """Classes of k rows that are of fewer than k people, by what the staged identifiers say."""
     k = asked_k(policy)
     counted = {
@@ -87,21 +91,22 @@ def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[
         return ()
     named = next(name for name, (classes, _) in counted.items() if classes)
     message = (
-        f"k counts rows, and {'; '.join(few)}: one person can have several rows.  ENTITY ({named}) instead of "
-        "IDENTIFIER counts people"
+        f"k counts rows, and {'; '.join(few)}: one person can have several rows.  Declare ENTITY ({named}) instead of "
+        "IDENTIFIER to count people"
     )
-    return (Risk(ROWS.name, message, refuses=True),)
+    return (ResidualRisk(ROWS.name, message, refuses=True),)
 
 
-def refuse_unaccepted(policy: Policy, found: Sequence[Risk]) -> None:
+def refuse_unaccepted(policy: Policy, found: Sequence[ResidualRisk]) -> None:
     for risk in found:
         if risk.refuses and risk.name not in policy.accepted_risks:
             raise RequirementBreached(
-                f"{risk.message}; nothing was published (ACCEPT RISK ({risk.name}) in the statement accepts that)"
+                f"{risk.message}; nothing was published (to accept this risk, add ACCEPT RISK ({risk.name}) to the "
+                "statement)"
             )
 
 
-def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Risk, ...]:
+def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[ResidualRisk, ...]:
     """A model names the values of its target: one that fewer than k have is a rare value let out."""
     if source.target is None or source.target in source.quasi:  # a public class is part of the groups themselves
         return ()
@@ -117,10 +122,10 @@ def rare_classes(engine: Engine, policy: Policy, source: Source) -> tuple[Risk, 
         return ()
     who, values = "rows" if source.entity is None else "persons", many(int(number), "value")
     return (
-        Risk(
+        ResidualRisk(
             RARE_CLASSES,
-            f'the model names {values} of "{source.target}" that fewer than {k} {who} have; they can be put '
-            f"together, or their rows left out, in the query",
+            f'the model names {values} of "{source.target}" that fewer than {k} {who} have; group these values, or '
+            "exclude their rows, in the query",
             refuses=True,
         ),
     )

@@ -1,20 +1,23 @@
 """From a plan to rows: the private stage, and the query that lets its public columns out.
 
-Rows leave in the order of a keyed hash of what they publish.  That order is a function of the published
-rows alone: it says nothing about the order of the source, it is the same for the same seed on every
-engine, and rows that are equal have no order among themselves that could be told.
+Rows leave in the order of a hash of what they publish and the seed.  That order is a function of the published rows
+alone: it says nothing about the order of the source, and rows that are equal have no order among themselves that could
+be seen.  It is the same for the same seed on the same engine.  Rows are put in order while they are narrow (the number
+of a class in the place of its labels), because a sort costs what its rows weigh.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.forms.form_tables import formed_rows
-from ppdm_sql.methods.plan import KEY, PERSON, QUASI, Private, TablePlan
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
+from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
@@ -35,19 +38,19 @@ def person_columns(source: Source) -> tuple[str, ...]:
 
 
 def private_columns(engine: Engine, source: Source, salt: str) -> Private:
-    """Keys as salted numbers: who reads the link tables learns no identifier from them."""
+    """Keys as salted numbers: whoever reads the link tables learns no identifier from them.
+
+    Identifiers by which k is counted too stay in the stage and need no hash.
+    """
 
     def numbers(names: Sequence[str]) -> tuple[exp.Expr, exp.Expr]:
         return hash_numbers(engine, [column(name, "r") for name in names], salt=salt)
 
-    def known_number(name: str) -> exp.Expr:
-        is_known = exp.Not(this=exp.Is(this=column(name, "r"), expression=exp.Null()))
-        return exp.case().when(is_known, numbers([name])[0])
-
     row = numbers(key_columns(source))
     person = numbers(person_columns(source) or key_columns(source))[0]
     quasi = numbers(sorted(source.quasi))[0]
-    identifiers = {stored: known_number(name) for name, stored in identifier_columns(source).items()}
+    named = identifier_columns(source)
+    identifiers = {stored: canonical(engine, source.info(name), "r") for name, stored in named.items()}
     return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers})
 
 
@@ -58,17 +61,38 @@ def identifier_columns(source: Source) -> dict[str, str]:
     return {name: f"ppdm_identifier{place}" for place, name in enumerate(source.identifiers)}
 
 
-def build_stage(engine: Engine, plan: TablePlan) -> None:
-    """Stores the rows of a plan, its columns in their forms."""
-    query: exp.Query = plan.query
-    if plan.forms:
-        query = formed_rows(engine, engine.work.table("labelled", query), plan.forms)
-    engine.create_table(STAGE, query, temporary=True)
-    engine.analyze(STAGE)
+def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
+    """The plan's rows under the name STAGE: narrow rows in a table, in the order in which they leave, and labels."""
+    names = plan.query.named_selects
+    rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
+    told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
+    if told:
+        rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
+    narrow = engine.work.table("narrow", rows, analyze=True)
+    engine.view_of_text(STAGE, engine.render(_with_forms(engine, plan, narrow)))
+    engine.work.adopt_view(STAGE)
+
+
+def _with_forms(engine: Engine, plan: TablePlan, narrow: Name) -> exp.Select:
+    """The rows with what is published of them: labels, or what the forms make of labels."""
+    if not plan.forms:
+        return plan.wide(narrow.table("q"))
+    if plan.labels is None or not set(plan.forms) <= set(plan.labels.columns):
+        return formed_rows(engine, engine.work.table("labelled", plan.wide(narrow.table("q"))), plan.forms)
+    told = [aliased(value.copy(), name) for name, value in plan.labels.columns.items()]
+    labels = exp.Select(expressions=[column(PART, "l"), *told]).from_(plan.labels.table.table("l"))
+    formed = engine.work.table("formed", formed_rows(engine, engine.work.table("labelled", labels), plan.forms))
+    shown = {info.name: column(info.name, "l") for info in engine.columns(formed) if info.name != PART}
+    return replace(plan, labels=LabelTable(formed, shown)).wide(narrow.table("q"))
+
+
+def public_columns(relation: Name, columns: Sequence[str]) -> exp.Select:
+    """The public columns of a relation, listed one by one."""
+    return exp.Select(expressions=[aliased(column(name, "s"), name) for name in columns]).from_(relation.table("s"))
 
 
 def published_query(engine: Engine, relation: Name, columns: Sequence[str], seed: int) -> exp.Select:
     """The public columns of a relation, listed one by one, in keyed-hash order."""
-    picked = exp.Select(expressions=[aliased(column(name, "s"), name) for name in columns]).from_(relation.table("s"))
+    picked = public_columns(relation, columns)
     first, second = hash_numbers(engine, [column(name, "s") for name in columns], salt=str(seed))
     return picked.order_by(first, second)

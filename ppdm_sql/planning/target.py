@@ -44,7 +44,9 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
     former = _former(engine, name)
     problem = _problem(engine, name, statement.replace, former)
     if is_live and not engine.has_transactions:
-        problem = f"LIVE needs transactions, which {engine.title} has not: rules and view must appear together"
+        problem = (
+            f"LIVE needs transactions, which {engine.title} does not have: rules and view must be created together"
+        )
     if problem:
         place = statement.place
         raise PolicyError(Mistake(problem, place.line, place.column), file=place.file)
@@ -63,25 +65,25 @@ def _former(engine: Engine, name: Name) -> ReleaseRecord | None:
 
 def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | None) -> str | None:
     if len(name.last) > _LONGEST:
-        return f"the name of a release has at most {_LONGEST} characters"
+        return f"the name of a release can have at most {_LONGEST} characters"
     if name.schema is not None and name.schema.casefold() == SCHEMA:
         return f"schema {SCHEMA} belongs to the catalog: publish into another one"
     if name.last.casefold().startswith(f"{SCHEMA}_"):
-        return f"names starting with {SCHEMA}_ are kept for working tables: choose another one"
+        return f"names starting with {SCHEMA}_ are reserved for working tables: choose another one"
     if former is not None and former.kind == "MODEL":
-        return f'"{name}" is a released model: DROP RELEASE takes it back, or choose another name'
+        return f'"{name}" is a released model: withdraw it with DROP RELEASE, or choose another name'
     if engine.relation_kind(name) is None:
         return None
     if former is None:
-        return f'"{name}" is there already and is not a release: it will not be replaced'
-    return None if replace else f'release "{name}" is there already: CREATE OR REPLACE publishes it anew'
+        return f'"{name}" already exists and is not a release, so it will not be replaced'
+    return None if replace else f'release "{name}" already exists; use CREATE OR REPLACE to publish it again'
 
 
 def find_former(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord | None]:
     """The name of the model and the release it would replace."""
     name = engine.name(statement.name)
     if name.schema is not None:
-        raise PolicyError("a model's name has no schema: it is kept in the catalog")
+        raise PolicyError("the name of a model cannot have a schema: models are stored in the catalog")
     if engine.relation_kind(name) is not None:
         raise PolicyError(f'"{name}" is a table or view of this database: give the model another name')
     if not migrate.is_there(engine):
@@ -92,10 +94,10 @@ def find_former(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord
         elsewhere = releases.of_model(engine, name.last)
         if elsewhere is not None:
             raise PolicyError(
-                f'model "{name}" is a release that was published as "{elsewhere.name}": go to schema '
-                f'"{elsewhere.schema_name}" to publish it anew, or choose another name'
+                f'model "{name}" is a release that was published as "{elsewhere.name}": switch to schema '
+                f'"{elsewhere.schema_name}" to publish it again, or choose another name'
             )
-        raise PolicyError(f'there is a model "{name}" already that is no release: drop it, or choose another name')
+        raise PolicyError(f'model "{name}" already exists and is not a release: drop it, or choose another name')
     if former is not None and not statement.replace:
-        raise PolicyError(f'release "{name}" is there already: CREATE OR REPLACE publishes it anew')
+        raise PolicyError(f'release "{name}" already exists; use CREATE OR REPLACE to publish it again')
     return name, former

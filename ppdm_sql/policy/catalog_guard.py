@@ -29,7 +29,7 @@ _READS = (exp.Query, exp.Describe, exp.Summarize, exp.Show, exp.Pivot)
 _WRITES = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
 _COMPARED = (exp.EQ, exp.NEQ, exp.In, exp.Like, exp.ILike)
 
-_OUTSIDE = "Run it outside ppdm_sql if it has to be"
+_OUTSIDE = "If it is necessary, run it outside ppdm_sql"
 
 
 def note_catalog_access(
@@ -68,7 +68,7 @@ def _read_only_mentions(text: str, dialect: sqlglot.Dialect, work: Work) -> int:
 
 
 def _escape_of(text: str) -> str | None:
-    return 'U&"..." hides which name is meant: write the name itself' if _ESCAPED_NAME.search(text) else None
+    return 'U&"..." hides which name is meant: write the plain name' if _ESCAPED_NAME.search(text) else None
 
 
 def _whole_sale(first: Sequence[str]) -> str | None:
@@ -84,8 +84,5 @@ def _dynamic(text: str, first: Sequence[str]) -> str | None:
     is_code = first[0] == "DO" or (first[0] == "CREATE" and {"FUNCTION", "PROCEDURE"} & set(first))
     unseen = is_code and (_DYNAMIC.search(text) or (first[0] == "DO" and _SEARCH_PATH.search(text)))
     if unseen or first[:2] == ["EXECUTE", "IMMEDIATE"]:
-        return (
-            f"SQL that is put together when it runs cannot be checked for schema {SCHEMA} (EXECUTE, set_config).  "
-            f"{_OUTSIDE}"
-        )
+        return f"SQL that is built at run time cannot be checked for schema {SCHEMA} (EXECUTE, set_config).  {_OUTSIDE}"
     return None

@@ -94,10 +94,10 @@ def _misspelt(reader: Reader) -> str:
     """The clause that was probably meant, with the mistake noted; the reading stops if there is none."""
     token = reader.peek()
     if reader.accept_sign(","):
-        reader.fail("no comma stands between two clauses", token)
+        reader.fail("clauses are not separated by commas", token)
     if token.kind is not TokenKind.WORD:
         reader.take()
-        reader.fail(f"a clause is expected, such as REQUIRE k = 10, not {describe_token(token)}", token)
+        reader.fail(f"expected a clause, such as REQUIRE k = 10, not {describe_token(token)}", token)
     # Both words in one (QUASI_IDENTIFIER) and the first word alone (QUASY) are tried.
     names = {"_".join(words): name for name, words in CLAUSES.items()} | _BY_FIRST_WORD
     near = nearest(token.text, names)
@@ -111,7 +111,7 @@ def _misspelt(reader: Reader) -> str:
 def _algorithm(reader: Reader, draft: _Draft) -> None:
     token = reader.peek()
     if token.kind is not TokenKind.WORD or _at_clause(reader):
-        reader.fail(f"an algorithm is expected, such as mondrian, not {describe_token(token)}")
+        reader.fail(f"expected an algorithm, such as mondrian, not {describe_token(token)}")
     reader.take()
     draft.algorithm = token.text.lower()
     if draft.algorithm not in algorithms.words():
@@ -119,7 +119,7 @@ def _algorithm(reader: Reader, draft: _Draft) -> None:
         reader.wrong(f"unknown algorithm {printable(token.text)}: {hint}", token)
     elif draft.kind and draft.kind not in algorithms.releases_of(draft.algorithm):
         others = ", ".join(algorithms.makers_of(draft.kind))
-        reader.wrong(f"{draft.algorithm} makes no {draft.kind}: for that there is {others}", token)
+        reader.wrong(f"{draft.algorithm} makes no {draft.kind}; valid algorithms: {others}", token)
     if reader.sign("("):
         draft.options = read_options(reader, f"after {draft.algorithm}")
 
@@ -133,17 +133,17 @@ def _require(reader: Reader, draft: _Draft) -> None:
 def _one_column(reader: Reader, role: str) -> list[RoleColumn]:
     columns = read_columns(reader, role)
     if len(columns) > 1:
-        reader.wrong(f"{role} is one column, not {len(columns)}", columns[1].token)
+        reader.wrong(f"{role} takes one column, not {len(columns)}", columns[1].token)
     return columns
 
 
 def _preserve(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> Inducer:
         place = group.place(group.peek())
-        name = read_word(group, "a model or an inducer")
+        name = read_word(group, "a model or a learner")
         if not group.sign("("):
             return Inducer(name, place=place)
-        options = read_options(group, "after an inducer")
+        options = read_options(group, "after a learner")
         return Inducer(name, options.values, place, options.places)
 
     draft.preserve = tuple(reader.items("after PRESERVE", read))
@@ -157,7 +157,7 @@ def _accept_risk(reader: Reader, draft: _Draft) -> None:
     def read(group: Reader) -> str:
         token = group.peek()
         if token.kind is not TokenKind.WORD:
-            group.fail(f"the name of a risk is expected, not {describe_token(token)}")
+            group.fail(f"expected the name of a risk, not {describe_token(token)}")
         return group.take().text.lower()
 
     draft.accepted_risks = tuple(reader.items("after ACCEPT RISK", read))
@@ -166,7 +166,7 @@ def _accept_risk(reader: Reader, draft: _Draft) -> None:
 def _seed(reader: Reader, draft: _Draft) -> None:
     start = reader.at
     try:
-        draft.seed = read_whole(reader, f"SEED is a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
+        draft.seed = read_whole(reader, f"SEED must be a whole number from 0 to {LARGEST_SEED}", 0, LARGEST_SEED)
     except UnreadablePolicyError:
         if reader.at == start:  # no number at all; behind a wrong one the next clause can be read
             raise
@@ -176,7 +176,7 @@ def _readers(reader: Reader, draft: _Draft) -> None:
     roles: list[Word] = []
     while not roles or reader.accept_sign(","):
         if _at_clause(reader):  # the list has no bracket, so a role named like a clause cannot be told from one
-            reader.fail(f"a role is expected, not {reader.peek().text} (a role of that name is quoted)")
+            reader.fail(f"expected a role, not {reader.peek().text} (quote a role of that name)")
         roles.append(read_word(reader, "a role"))
     draft.readers = tuple(roles)
 
@@ -197,7 +197,7 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
     if draft.preserve and draft.algorithm in algorithms.words():
         keepers = algorithms.tree_preservers()
         if draft.algorithm not in keepers:
-            told = f"PRESERVE is for ALGORITHM {', '.join(keepers)}: {draft.algorithm} keeps no tree"
+            told = f"PRESERVE needs ALGORITHM {', '.join(keepers)}: {draft.algorithm} preserves no tree"
             reader.wrong(told, draft.seen["PRESERVE"])
     formed = [column for column in draft.columns.get("QUASI IDENTIFIER", ()) if column.form is not None]
     if draft.kind == "MODEL" and formed:
@@ -206,7 +206,7 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
         )
         reader.wrong(told, formed[0].token)
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
-        told = "GRANT SELECT TO is for a TABLE or VIEW: a MODEL is kept in the catalog, and EXPORT hands it over"
+        told = "GRANT SELECT TO needs a TABLE or VIEW: a MODEL is stored in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])
 
 

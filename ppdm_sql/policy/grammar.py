@@ -110,7 +110,7 @@ def _decode(content: bytes, file: str, dialect: str) -> list[Statement]:
 
 def _not_utf8(content: bytes, at: int) -> Mistake:
     *lines, last = content[:at].decode("utf-8").split("\n")
-    told = "the policy file is not UTF-8 from here on; save it in that encoding"
+    told = "the policy file is not valid UTF-8 from here on; save it as UTF-8"
     return Mistake(told, len(lines) + 1, len(last) + 1)
 
 
@@ -260,7 +260,7 @@ def _read_create(reader: Reader) -> tuple[bool, ReleaseKind]:
         if reader.accept(kind):
             return replace, kind
     if token.word == "LIVE":
-        reader.fail("LIVE stands behind the name: CREATE VIEW name LIVE AS")
+        reader.fail("LIVE comes after the name: CREATE VIEW name LIVE AS")
     near = nearest(token.word, KINDS)
     told = f"did you mean {near}?" if near else "write CREATE [OR REPLACE] TABLE, VIEW or MODEL"
     reader.fail(f"a release cannot be created as {describe_token(token)}: {told}")
@@ -269,20 +269,22 @@ def _read_create(reader: Reader) -> tuple[bool, ReleaseKind]:
 def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
     """Name [LIVE] AS."""
     if reader.words("IF", "NOT", "EXISTS"):
-        reader.fail("IF NOT EXISTS cannot stand here: write OR REPLACE, or REFRESH a release that exists")
+        reader.fail("IF NOT EXISTS is not allowed here: write OR REPLACE, or REFRESH an existing release")
     token = reader.peek()
     name = read_name(reader, "the name of the release")
     schema, table = (("", *(part.text.lower() for part in name)))[-2:]
     if schema == SCHEMA or table.startswith(PREFIX):
-        reader.wrong(f"names starting with {PREFIX} and the schema {SCHEMA} are kept for the tool's own tables", token)
+        reader.wrong(
+            f"names starting with {PREFIX} and the schema {SCHEMA} are reserved for ppdm_sql's own tables", token
+        )
     live_token = reader.peek()
     live = reader.accept("LIVE")
     if live and kind != "VIEW":
         reader.wrong(f"only a VIEW can be LIVE, not a {kind}", live_token)
     if reader.sign("("):
-        reader.fail("the columns of a release are named in its query, not behind its name")
+        reader.fail("the columns of a release are named in its query, not after its name")
     if not reader.accept("AS"):
-        reader.fail(f"AS is expected after the name of the release, not {describe_token(reader.peek())}")
+        reader.fail(f"expected AS after the name of the release, not {describe_token(reader.peek())}")
     return name, live
 
 
@@ -331,8 +333,8 @@ def _drop_model(script: _Script, reader: Reader) -> DropRelease:
     rest = reader.tokens[2:]
     name = printable(script.text(rest)) if rest else "name"
     reader.fail(
-        f"there is no DROP MODEL: DROP RELEASE {name} withdraws a model that was published; one that was only trained "
-        "is dropped with ppdm model drop",
+        f"there is no DROP MODEL: withdraw a published model with DROP RELEASE {name}; drop a model that was only "
+        "trained with ppdm model drop",
         reader.tokens[1],
     )
 

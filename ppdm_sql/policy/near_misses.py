@@ -15,7 +15,7 @@ from ppdm_sql.policy.words import nearest, printable, resembles_anonymization
 from ppdm_sql.requirements import requirement_class
 
 _VERBS = ("REFRESH", "VERIFY", "EXPORT")
-_FORM = "WITH ANONYMIZATION (...) stands at the end of CREATE TABLE, VIEW or MODEL ... AS query"
+_FORM = "WITH ANONYMIZATION (...) comes at the end of CREATE TABLE, VIEW or MODEL ... AS query"
 
 
 def note_near_misses(report: Report, tokens: Sequence[Token], closing: Mapping[int, int]) -> None:
@@ -37,9 +37,9 @@ def _clause_word(tokens: Sequence[Token]) -> _Miss:
             if resembles_anonymization(word):
                 exact = word.isascii() and word.upper() == "ANONYMIZATION"
                 told = (
-                    "ANONYMIZATION is not in its place:" if exact else f"{printable(word)}: did you mean ANONYMIZATION?"
+                    "ANONYMIZATION is not allowed here:" if exact else f"{printable(word)}: did you mean ANONYMIZATION?"
                 )
-                return token, f"{told} {_FORM} (a name like this is quoted)"
+                return token, f"{told} {_FORM} (quote a name like this)"
     return None
 
 
@@ -49,7 +49,7 @@ def _clause_inside(tokens: Sequence[Token]) -> _Miss:
         quasi = one.word == "QUASI" and two.word == "IDENTIFIER" and three.text == "("
         require = one.word == "REQUIRE" and requirement_class(two.text.lower()) and three.text == "="
         if quasi or require:
-            return one, f"{one.text} {two.text} belongs into a WITH ANONYMIZATION clause: {_FORM}"
+            return one, f"{one.text} {two.text} belongs in a WITH ANONYMIZATION clause: {_FORM}"
     return None
 
 

@@ -48,18 +48,16 @@ def check_query(reader: Reader, dialect: sqlglot.Dialect, work: Work) -> str:
         reader.fail("the query is missing between AS and WITH ANONYMIZATION")
     text = reader.report.source.text[first.start : tokens[-1].end]
     if first.word not in _FIRST_WORDS and not reader.sign("("):
-        reader.fail(
-            f"a query is expected after AS, starting with SELECT, WITH or a bracket, not {describe_token(first)}"
-        )
+        reader.fail(f"expected a query after AS, starting with SELECT, WITH or a bracket, not {describe_token(first)}")
     for before, token in pairwise(tokens):
         if before.word == "WITH" and token.word == "ANONYMIZATION":
-            reader.fail("WITH ANONYMIZATION stands once, at the end of the statement", before)
+            reader.fail("WITH ANONYMIZATION must occur once, at the end of the statement", before)
     trees = _parse_query(reader, text, dialect, work)
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
-        reader.fail("exactly one query is expected after AS, and it only reads")
+        reader.fail("expected exactly one query after AS, and a query only reads")
     writing = next(trees[0].find_all(exp.DML, exp.DDL, exp.Command, exp.Into), None)
     if writing is not None:
-        reader.fail(f"a query only reads: {writing.key.upper()} cannot stand in it", _where(tokens, writing) or first)
+        reader.fail(f"a query only reads: {writing.key.upper()} is not allowed in it", _where(tokens, writing) or first)
     return text
 
 
@@ -81,11 +79,11 @@ def _parse_query(reader: Reader, text: str, dialect: sqlglot.Dialect, work: Work
         bad = next((t for t in tokens if (t.line, t.col) == (found.get("line"), found.get("col"))), tokens[-1])
         token = next((t for t in reader.tokens if t.start == start + bad.start), reader.peek())
         word = f", its end at {describe_token(token)}" if bad is tokens[-1] else f" near {describe_token(token)}"
-        reader.wrong(f"the query cannot be read{word}", token)
+        reader.wrong(f"the query cannot be parsed{word}", token)
     except (_TooMuchWorkError, RecursionError):
         reader.wrong("the query is too long or too deeply nested; move a part of it into a view")
     except Exception:  # a slip of the parser on text nobody would write is still a mistake in the query
-        reader.wrong("the query cannot be read")
+        reader.wrong("the query cannot be parsed")
     raise UnreadablePolicyError
 
 

@@ -45,7 +45,7 @@ class Report:
     def all_mistakes(self) -> list[Mistake]:
         """In the order of the text; what is missing was noted last, but stands at the head of its clause."""
         ordered = sorted(self.mistakes, key=lambda mistake: (mistake.line or 0, mistake.column or 0))
-        more = [Mistake("and more: the reading stopped here")] if len(ordered) >= MOST_MISTAKES else []
+        more = [Mistake("too many mistakes: stopped reading here")] if len(ordered) >= MOST_MISTAKES else []
         return ordered + more
 
     def where(self, token: Token) -> str:
@@ -133,14 +133,14 @@ class Reader:
 
     def expect_sign(self, text: str, where: str) -> None:
         if not self.accept_sign(text):
-            self.fail(f"{text} is expected {where}, not {describe_token(self.peek())}")
+            self.fail(f"expected {text} {where}, not {describe_token(self.peek())}")
 
     def expect_word(self, word: str, where: str) -> None:
         """Takes the word; one that is nearly it is a mistake, but the reading can go on behind it."""
         if self.accept(word):
             return
         token = self.peek()
-        message = f"{word} is expected {where}, not {describe_token(token)}"
+        message = f"expected {word} {where}, not {describe_token(token)}"
         if nearest(token.word, [word]) is None:
             self.fail(message, token)
         self.wrong(message, token)
@@ -148,7 +148,7 @@ class Reader:
 
     def expect_end(self, what: str) -> None:
         if not self.at_end:
-            self.fail(f"nothing may follow {what}, but here is {describe_token(self.peek())}")
+            self.fail(f"expected nothing after {what}, but found {describe_token(self.peek())}")
 
     def place(self, token: Token) -> Place:
         return self.report.source.place(token.start)
@@ -163,7 +163,7 @@ class Reader:
     def group(self, where: str) -> Reader:
         """What stands in the bracket that comes next; this reader goes on behind it."""
         if not self.sign("("):
-            self.fail(f"( is expected {where}, not {describe_token(self.peek())}")
+            self.fail(f"expected ( {where}, not {describe_token(self.peek())}")
         opening, closing = self.at, self.closing[self.at]
         self.at = closing + 1
         return Reader(self.report, self.tokens, self.closing, opening + 1, closing)
@@ -181,7 +181,7 @@ class Reader:
             try:
                 found.append(read(group))
                 if not group.at_end and not group.sign(","):
-                    group.fail(f", or ) is expected, not {describe_token(group.peek())}")
+                    group.fail(f"expected , or ), not {describe_token(group.peek())}")
             except UnreadablePolicyError:
                 group.skip(lambda: group.sign(","))
             if group.at_end:
@@ -194,7 +194,7 @@ def read_word(reader: Reader, what: str) -> Word:
     token = reader.peek()
     if token.kind not in (TokenKind.WORD, TokenKind.QUOTED):
         hint = " (a string is not a name)" if token.kind is TokenKind.STRING else ""
-        reader.fail(f"{what} is expected, not {describe_token(token)}{hint}")
+        reader.fail(f"expected {what}, not {describe_token(token)}{hint}")
     if not token.text:
         reader.fail(f"{what} cannot have an empty name")
     reader.take()
@@ -205,12 +205,12 @@ def read_name(reader: Reader, what: str) -> tuple[Word, ...]:
     """The name of a relation: table or schema.table."""
     first = reader.peek()
     if first.word in ("AS", "LIVE", "TO", "WITH", "FROM") and not _continues_name(reader):
-        reader.fail(f"{what} is expected, not {first.text} (a name that is a keyword is quoted)")
+        reader.fail(f"expected {what}, not {first.text} (quote a name that is a keyword)")
     parts = [read_word(reader, what)]
     while reader.accept_sign("."):
         parts.append(read_word(reader, what))
     if len(parts) > 2:
-        reader.fail(f"{what} is table or schema.table, not {len(parts)} names", first)
+        reader.fail(f"{what} must be table or schema.table, not {len(parts)} names", first)
     return tuple(parts)
 
 

@@ -85,7 +85,7 @@ def read_requirements(
 def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, Token]) -> Requirement:
     token = reader.peek()
     if token.kind is not TokenKind.WORD or at_clause():
-        reader.fail(f"a requirement is expected, such as k = 10, not {describe_token(token)}")
+        reader.fail(f"expected a requirement, such as k = 10, not {describe_token(token)}")
     word = token.text.lower()
     found = requirement_class(word)
     if found is None:

@@ -45,10 +45,10 @@ def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
     def read(group: Reader) -> RoleColumn:
         token = group.peek()
         if group.sign("*"):
-            group.fail(f"{role} names every column: a * would let a new column through")
+            group.fail(f"{role} must name every column: a * would also publish columns that are added later")
         word = read_word(group, "a column")
         if group.sign("."):
-            group.fail("a column is named as the query returns it, without its table")
+            group.fail("write a column as the query returns it, without its table")
         hierarchy = None
         if group.peek().kind is TokenKind.WORD and not _at_nulls(group) and not _at_form(group):
             hierarchy = _role_hierarchy(group, role, token)
@@ -62,7 +62,7 @@ def _role_hierarchy(reader: Reader, role: str, column: Token) -> HierarchySource
     following = reader.peek()
     reader.expect_word("HIERARCHY", f"after the column {describe_token(column)}, or , or )")
     if role not in ("QUASI IDENTIFIER", "SENSITIVE"):
-        reader.fail(f"{role} takes no HIERARCHY: nothing of it is generalised", following)
+        reader.fail(f"{role} takes no HIERARCHY: its columns are not generalized", following)
     return read_hierarchy(reader)
 
 
@@ -76,7 +76,9 @@ def _read_nulls(reader: Reader, role: str) -> bool:
     if not _at_nulls(reader):
         return False
     if role != "SENSITIVE":
-        reader.fail(f"{role} takes no NULLS AS VALUE: it says how the NULLs of a SENSITIVE column are counted", first)
+        reader.fail(
+            f"{role} takes no NULLS AS VALUE, which says how the NULLs of a SENSITIVE column are counted", first
+        )
     for word, where in (("NULLS", "in NULLS AS VALUE"), ("AS", "after NULLS"), ("VALUE", "after NULLS AS")):
         reader.expect_word(word, where)
     return True
@@ -123,14 +125,14 @@ def read_hierarchy(reader: Reader) -> HierarchySource:
 
 def _intervals(reader: Reader) -> IntervalLadder:
     first = reader.peek()
-    allowed = "the width of an interval is a number above 0"
+    allowed = "the width of an interval must be a number above 0"
     widths = reader.items(
-        "after INTERVALS (a table of that name is quoted)", lambda group: read_number(group, allowed, lambda w: w > 0)
+        "after INTERVALS (quote a table of that name)", lambda group: read_number(group, allowed, lambda w: w > 0)
     )
     for narrow, wide in pairwise(widths):
         # Only then does every interval lie in one interval of the next level.
         if wide <= narrow or (wide / narrow).denominator != 1:
-            reader.fail("each width of INTERVALS is a multiple of the one before it, as in (5, 10, 20)", first)
+            reader.fail("each width of INTERVALS must be a multiple of the one before it, as in (5, 10, 20)", first)
     anchor = Fraction(0)
     if reader.accept("FROM"):
         anchor = read_number(reader, "INTERVALS start FROM a number")
@@ -139,12 +141,12 @@ def _intervals(reader: Reader) -> IntervalLadder:
 
 def _prefix(reader: Reader) -> PrefixLadder:
     first = reader.peek()
-    allowed = f"the length of a prefix is a whole number from 1 to {LONGEST_PREFIX:,}"
+    allowed = f"the length of a prefix must be a whole number from 1 to {LONGEST_PREFIX:,}"
     lengths = reader.items(
-        "after PREFIX (a table of that name is quoted)", lambda group: read_whole(group, allowed, 1, LONGEST_PREFIX)
+        "after PREFIX (quote a table of that name)", lambda group: read_whole(group, allowed, 1, LONGEST_PREFIX)
     )
     if any(longer <= shorter for longer, shorter in pairwise(lengths)):
-        reader.fail("the lengths of PREFIX become smaller, as in (4, 3, 1)", first)
+        reader.fail("the lengths of PREFIX must be in descending order, as in (4, 3, 1)", first)
     return PrefixLadder(tuple(lengths))
 
 

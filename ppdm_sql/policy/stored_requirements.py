@@ -66,7 +66,7 @@ def _read(text: str) -> tuple[tuple[Requirement, ...], list[str]]:
         reader = Reader(report, tokens, brackets(tokens, report))
         found = read_requirements(reader, lambda: False, lambda: False)
         if not reader.at_end and not report.mistakes:
-            reader.wrong(f"a requirement ends before {describe_token(reader.peek())}")
+            reader.wrong(f"expected the end of the requirement, not {describe_token(reader.peek())}")
     except UnreadablePolicyError:
         found = ()
     return found, [mistake.message for mistake in report.mistakes]

@@ -86,13 +86,13 @@ def source_of(text: str, file: str | None) -> PolicyText:
     source = PolicyText(text, file, starts)
     bad = re.search("[\x00\ud800-\udfff]", text)
     if bad:
-        what = "a NUL character" if bad.group() == "\x00" else "half a surrogate pair, which is no character"
-        raise PolicyError(source.mistake(f"{what} cannot stand in a policy file", bad.start()), file=file)
+        what = "a NUL character" if bad.group() == "\x00" else "half a surrogate pair, which is not a character"
+        raise PolicyError(source.mistake(f"{what} is not allowed in a policy file", bad.start()), file=file)
     return source
 
 
 def too_large(file: str | None) -> PolicyError:
-    return PolicyError(Mistake(f"a policy file has at most {LARGEST_TEXT:,} characters; {_LOAD}", 1, 1), file=file)
+    return PolicyError(Mistake(f"a policy file can have at most {LARGEST_TEXT:,} characters; {_LOAD}", 1, 1), file=file)
 
 
 def tokenize(source: PolicyText, dialect: sqlglot.Dialect) -> list[Token]:
@@ -104,7 +104,7 @@ def tokenize(source: PolicyText, dialect: sqlglot.Dialect) -> list[Token]:
         offset = min(tokenizer._core._start, max(len(source.text) - 1, 0))
         raise PolicyError(source.mistake(_unreadable(source.text, offset), offset), file=source.file) from cause
     if len(found) > MOST_TOKENS:
-        told = f"a policy file has at most {MOST_TOKENS:,} words and signs; {_LOAD}"
+        told = f"a policy file can have at most {MOST_TOKENS:,} words and signs; {_LOAD}"
         raise PolicyError(source.mistake(told, found[MOST_TOKENS].start), file=source.file)
     return list(_ours(source.text, found))
 

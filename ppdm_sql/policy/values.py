@@ -70,7 +70,7 @@ def read_options(reader: Reader, where: str) -> OptionReading:
     def read(group: Reader) -> None:
         name = group.peek()
         if name.kind is not TokenKind.WORD:
-            group.fail(f"an option's name is expected, not {describe_token(name)}")
+            group.fail(f"expected the name of an option, not {describe_token(name)}")
         group.take()
         group.expect_sign("=", f"after the option {printable(name.text)}")
         value = read_value(group)
@@ -95,14 +95,14 @@ def read_value(reader: Reader) -> OptionValue:
         return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
     if reader.sign("("):
         return tuple(reader.items("for a list of values", read_value))
-    allowed = "an option's value is a number, a 'string', true, false, a word or a list of these"
+    allowed = "the value of an option must be a number, a 'string', true, false, a word or a list of these"
     return _read(reader, allowed, _OPTION, lambda number: True)
 
 
 def read_string(reader: Reader, what: str) -> str:
     token = reader.peek()
     if token.kind is not TokenKind.STRING:
-        reader.fail(f"{what} is expected as a string in single quotes, not {describe_token(token)}")
+        reader.fail(f"expected {what} as a string in single quotes, not {describe_token(token)}")
     if "\x00" in token.text:  # an escape sequence of the dialect can make one
         reader.fail(f"{what} contains a NUL character")
     reader.take()

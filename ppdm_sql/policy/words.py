@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from ppdm_sql.statements.handed_over import escape_hidden
+
 ReleaseKind = Literal["TABLE", "VIEW", "MODEL"]
 
 KINDS: tuple[ReleaseKind, ...] = ("TABLE", "VIEW", "MODEL")
@@ -77,7 +79,7 @@ def printable(text: str) -> str:
     ('age', 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...', 'a\\x1b[2J')
     """
     cut = text if len(text) <= 40 else text[:40] + "..."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in cut)
+    return escape_hidden(cut)
 
 
 def resembles_anonymization(word: str) -> bool:

@@ -46,7 +46,7 @@ def declared_categories(attribute: Attribute, listed: Listed, named: tuple[Value
     for given in listed.values:
         value = _read(attribute, given)
         if _key(attribute, value) in found:
-            raise PolicyError(f'domains: the categories of column "{attribute.name}" have one of them twice')
+            raise PolicyError(f'domains: the categories of column "{attribute.name}" list one twice')
         found[_key(attribute, value)] = value
     known = {_key(attribute, value): value for value in named}
     missing = len(known.keys() - found.keys())
@@ -81,7 +81,7 @@ def _key(attribute: Attribute, value: Value) -> Hashable:
 
 
 def _read(attribute: Attribute, given: Given) -> Value:
-    wanted, read = _KINDS.get(attribute.kind, ("of a type that none can be declared of", _nothing))
+    wanted, read = _KINDS.get(attribute.kind, ("impossible to declare for its type", _nothing))
     value = read(attribute, given)
     if value is None:
         raise PolicyError(f'domains: the categories of column "{attribute.name}" are {wanted}')
@@ -164,5 +164,5 @@ _KINDS: Mapping[Kind, tuple[str, Callable[[Attribute, Given], Value]]] = {
     Kind.DECIMAL: ("numbers that it can hold", _decimal),
     Kind.FLOAT: ("numbers", _float),
     Kind.DATE: ("days such as '2001-12-31' within the years 1 to 9999", _moment),
-    Kind.TIMESTAMP: ("moments such as '2001-12-31 10:00:00' within the years 1 to 9999", _moment),
+    Kind.TIMESTAMP: ("dates and times such as '2001-12-31 10:00:00' within the years 1 to 9999", _moment),
 }

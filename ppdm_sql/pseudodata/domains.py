@@ -52,8 +52,8 @@ _LIMITS: dict[Kind, tuple[Fraction, Fraction, str]] = {
 }
 _NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,18})?", re.ASCII)
 _FORM = (
-    "domains is a list of column, least, greatest, or column and its categories in brackets, as in "
-    "domains = (age, 0, 120, born, '1930-01-01', '2010-01-01', ward, ('A', 'B', 'C'))"
+    "domains must be a list of column, least, greatest, or column and its categories in brackets, as in domains "
+    "= (age, 0, 120, born, '1930-01-01', '2010-01-01', ward, ('A', 'B', 'C'))"
 )
 
 
@@ -97,7 +97,7 @@ def match_columns(declared: Mapping[str, Declared], names: Iterable[str], lacks:
         if name is None:
             raise PolicyError(f'domains: {lacks} "{printable(word)}": {did_you_mean(word, known)}')
         if name in found:
-            raise PolicyError(f'domains: column "{name}" comes twice')
+            raise PolicyError(f'domains: column "{name}" is given twice')
         found[name] = told
     return found
 
@@ -107,7 +107,7 @@ def _list_domain(tree: Tree, number: int, declared: Declared | None) -> Domain:
     if declared is None:
         return Domain(attribute, values=named)
     if not isinstance(declared, Listed):
-        raise PolicyError(f'domains: column "{attribute.name}" has categories, not bounds: they stand in brackets')
+        raise PolicyError(f'domains: column "{attribute.name}" has categories, not bounds: write them in brackets')
     return Domain(attribute, values=declared_categories(attribute, declared, named), is_declared=True)
 
 
@@ -123,7 +123,7 @@ def read_domains(option: Any) -> dict[str, Declared]:
         if not isinstance(name, str) or declared is None:
             raise PolicyError(_FORM)
         if name in found:
-            raise PolicyError(f'domains: column "{name}" comes twice')
+            raise PolicyError(f'domains: column "{name}" is given twice')
         found[name] = declared
     return found
 
@@ -159,7 +159,7 @@ def domains_from_text(text: str) -> dict[str, Declared]:
 def _between_bars(word: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in word.split("|"))
     if not all(found):
-        raise PolicyError("domains: there is nothing between two bars; an empty category is written (column, (''))")
+        raise PolicyError("domains: there is nothing between two bars; write an empty category as (column, (''))")
     return found
 
 
@@ -177,7 +177,9 @@ def _range_domain(tree: Tree, number: int, declared: Declared | None) -> Domain:
     places = [place_of(attribute, at) for at in _thresholds(tree, number)]
     low, high, what = _LIMITS[attribute.kind]
     if places and not low < min(places) <= max(places) < high:
-        raise PolicyError(f'the model cuts column "{attribute.name}" beyond {what}: no pseudo-rows can be made from it')
+        raise PolicyError(
+            f'column "{attribute.name}" has a threshold in the model beyond {what}: no pseudo-rows can be made from it'
+        )
     if declared is None:
         beyond = _beyond(places)
         bounds, told = (max(low, beyond[0]), min(high, beyond[1])), places
@@ -185,7 +187,9 @@ def _range_domain(tree: Tree, number: int, declared: Declared | None) -> Domain:
         bounds = _read_bounds(attribute, declared)
         told = [*places, *bounds]
     if places and not bounds[0] < min(places) <= max(places) < bounds[1]:
-        raise PolicyError(f'domains: the model cuts column "{attribute.name}" outside of its declared bounds')
+        raise PolicyError(
+            f'domains: column "{attribute.name}" has a threshold in the model outside its declared bounds'
+        )
     return with_steps(Domain(attribute, bounds=bounds, steps=_steps(attribute, told, bounds[1] - bounds[0])))
 
 
@@ -230,7 +234,9 @@ def place_of(attribute: Attribute, at: Decimal | str) -> Fraction:
         place = seconds + Fraction(nanoseconds, 10**9)
         return place / DAY if attribute.kind is Kind.DATE else place
     if not at.is_finite():
-        raise PolicyError(f'the model cuts column "{attribute.name}" at infinity: no pseudo-rows can be made from it')
+        raise PolicyError(
+            f'column "{attribute.name}" has an infinite threshold in the model: no pseudo-rows can be made from it'
+        )
     return Fraction(at)
 
 
@@ -285,7 +291,8 @@ def with_steps(domain: Domain) -> Domain:
         steps /= 10
     if (high - low) * steps > WIDEST:
         raise PolicyError(
-            f'column "{domain.name}" has more than 2^62 values between its bounds: narrower ones can be declared with '
-            f"domains = ({domain.name}, least, greatest)"
+            f'column "{domain.name}" has more than 2^62 values between its bounds: declare narrower ones with domains '
+            "= "
+            f"({domain.name}, least, greatest)"
         )
     return replace(domain, steps=steps)

@@ -37,13 +37,13 @@ def recipes(
     by_counts: rows per class in the proportion of the leaf's counts, which a published model tells, not by quota.
     """
     if tree.is_regression:
-        raise PolicyError("pseudo-data is made from a decision tree: this model is a regression tree")
+        raise PolicyError("pseudo-data needs a decision tree, and this model is a regression tree")
     leaves = [leaf for leaf in tree.leaves if leaf.rows > 0]
     if not leaves:
-        raise PolicyError("the model has no rows in any leaf: nothing can be made from it")
+        raise PolicyError("the model has no rows in any leaf, so nothing can be made from it")
     sizes = [leaf.rows for leaf in leaves] if rows is None else largest_remainder([leaf.rows for leaf in leaves], rows)
     if sum(sizes) > MOST_ROWS:
-        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: say how many are wanted with rows")
+        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: set the number with rows")
     made = []
     for leaf, size in zip(leaves, sizes, strict=True):
         values, bounds = _allowed_values(tree, leaf, domains)
@@ -156,7 +156,8 @@ def _of_branch(split: Groups, branch: int, before: tuple[Value, ...], domain: Do
         kept += tuple(value for value in before if value not in named)
     if not kept and None not in group and domain.is_declared:
         raise PolicyError(
-            f'domains: a leaf of the model is for categories of column "{domain.name}" that it does not name, and none '
-            "of those was declared"
+            f'domains: a leaf of the model is for categories of column "{domain.name}" that it does not name, and '
+            "none of "
+            "those was declared"
         )
     return kept or (None,)

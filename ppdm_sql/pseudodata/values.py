@@ -65,7 +65,7 @@ def listed_type(attribute: Attribute, values: Sequence[Value]) -> str:
     """The type of a column that has these values and no others; a value it cannot have is refused."""
     if attribute.kind is Kind.INTEGER and any(not -(2**63) <= int(str(value)) < 2**63 for value in values):
         raise PolicyError(
-            f'column "{attribute.name}" has a value of more than 64 bits: no pseudo-rows can be made of it'
+            f'column "{attribute.name}" has a value of more than 64 bits: no pseudo-rows can be made from it'
         )
     if attribute.kind in MOMENTS:
         days = [place_of(attribute, str(value)) / (1 if attribute.kind is Kind.DATE else DAY) for value in values]

@@ -38,5 +38,5 @@ def _refuse_orphans(record: ReleaseRecord, made: list[ReleaseRecord]) -> None:
     there = [f'"{shown_name(one)}"' for one in made if one.state == "live"]
     if there:
         raise PolicyError(
-            f'pseudo-data made from model "{shown_name(record)}" is still there: drop {", ".join(there)} first'
+            f'pseudo-data made from model "{shown_name(record)}" still exists: drop {", ".join(there)} first'
         )

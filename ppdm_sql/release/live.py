@@ -116,7 +116,7 @@ def _lasting(engine: Engine, query: str) -> exp.Query:
     assert isinstance(tree, exp.Query)
     unsure = tree.find(*_UNSURE)
     if unsure is not None:
-        raise PolicyError(f"a LIVE view cannot use {unsure.key.upper()}: every read would show other rows")
+        raise PolicyError(f"a LIVE view cannot use {unsure.key.upper()}: every read would return different rows")
     (schema,) = engine.fetch_one(statement("catalog/current_schema"))
     for table in _tables(tree):
         if table.args.get("db") is None and engine.relation_kind(Name(schema, table.name)) is not None:
@@ -263,5 +263,5 @@ def _part_hash(engine: Engine, name: Name) -> str:
         return sha256_of(text + (engine.wall_text(name) or ""))
     columns = [info.name for info in engine.columns(name)]
     if not columns:
-        raise PpdmError(f"{name} is gone")
+        raise PpdmError(f"{name} does not exist")
     return content_hash(engine, name, columns)

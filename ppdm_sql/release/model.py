@@ -35,7 +35,7 @@ from ppdm_sql.watching import Progress
 
 def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> ReleaseRecord:
     """Makes the model readable under its name, or raises and leaves everything as it was."""
-    build_stage(engine, stage_plan(engine, request))
+    build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     with publishing(engine):
         request = _with_former_of_now(engine, request)
         measured = measure_stage(engine, request, progress)
@@ -143,16 +143,16 @@ def problems_of(engine: Engine, record: ReleaseRecord) -> list[str]:
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     model = models.find(engine, record.relation_name)
     if model is None:
-        return [*problems, "the model is gone"]
+        return [*problems, "the model no longer exists"]
     try:
         text = _text_of(engine, model)
     except (Tampered, PolicyError):
-        return [*problems, "its tree is not the one that was published, nor a sound one", DAMAGED]
+        return [*problems, "its tree differs from the published one and is damaged", DAMAGED]
     if sha256_of(text) != record.content_hash:
-        problems.append("its tree is not the one that was published")
+        problems.append("its tree differs from the published one")
     else:  # the file is the published one: what else the tables tell of the tree must be in it, too
         problems += [
-            f"the rows of {SCHEMA}.{table} do not say what its tree says"
+            f"the rows of {SCHEMA}.{table} differ from its tree"
             for table in stored.differing_tables(engine, model, read_tree(text)[0])
         ]
     if record.content_hash != record.manifest.content_hash:

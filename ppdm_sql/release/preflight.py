@@ -273,7 +273,7 @@ class Preflight:
             return
         self._refuse_dropped(name, statement.place)
         if not migrate.is_there(self.engine):
-            told = f'there is no released model "{name}": nothing was published in this database yet'
+            told = f'there is no released model "{name}": nothing has been published in this database yet'
             raise PolicyError(at(statement.place, told))
         if self._catalog_is_current():
             released_model(self.engine, statement)
@@ -294,7 +294,7 @@ class Preflight:
             known = [str(one.name) for one in releases.list_releases(self.engine)] if there else []
             known += [one.name.last for one in self.file.published]
             near = nearest(name.last, known)
-            hint = f": did you mean {near}?" if near else " (ppdm list shows those there are)"
+            hint = f": did you mean {near}?" if near else " (ppdm list shows the releases)"
             raise PolicyError(at(statement.place, f'there is no release "{name}" in this database{hint}'))
         return found
 
@@ -302,7 +302,7 @@ class Preflight:
         gone = next((one for one in self.file.dropped if one.name == name), None)
         if gone is not None:
             where = f"{gone.place.line}:{gone.place.column}"
-            raise PolicyError(at(place, f'the statement at {where} drops "{name}" before'))
+            raise PolicyError(at(place, f'the statement at {where} drops "{name}" first'))
 
     def _refresh(self, statement: Refresh) -> None:
         record = self._existing(statement)
@@ -345,7 +345,9 @@ class Preflight:
             return
         taken = [file.name for file in files if os.path.lexists(file)]
         if taken:
-            raise PolicyError(f"{taken[0]} is there already and is no export of this release: name another file")
+            raise PolicyError(
+                f"{taken[0]} already exists and is not an export of this release: choose another file name"
+            )
 
     def _catalog_is_current(self) -> bool:
         """A catalog of an earlier version is migrated by the first statement that writes."""

@@ -25,7 +25,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.show import rows_text, visible
 from ppdm_sql.trees.tree import Attribute
 
-_STORED = "store them under that name, and note in the catalog and in the table's comment that they describe nobody"
+_STORED = "store them under that name, and record in the catalog and in the table's comment that they describe nobody"
 
 
 def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset[Name] = frozenset()) -> Planned:
@@ -36,7 +36,7 @@ def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset
     if name in coming:
         return _of_a_model_to_come(engine, statement, order, name)
     if not migrate.is_there(engine):
-        raise PolicyError(f'there is no released model "{name}": nothing was published in this database yet')
+        raise PolicyError(f'there is no released model "{name}": nothing has been published in this database yet')
     record = released_model(engine, statement)
     tree = library.load(engine, record.relation_name).tree
     names = [attribute.name for attribute in tree.attributes]
@@ -44,7 +44,7 @@ def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset
     domains = domains_of(tree, order.domains or {})
     rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
     steps = (
-        f"make {rows_text(rows)} from model {shown_name(record)}, which was learned from {rows_text(tree.root.rows)} "
+        f"make {rows_text(rows)} from model {shown_name(record)}, which was trained on {rows_text(tree.root.rows)} "
         f"({_how(order)})",
         *(_column_step(domain, order) for domain in domains.values()),
         f"{visible(tree.target.name)}: {many(len(tree.classes), 'class', 'classes')} that the model names",
@@ -54,11 +54,11 @@ def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset
 
 
 def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: GenerationOrder, name: Name) -> Planned:
-    size = rows_text(order.rows) if order.rows else "as many rows as it is learned from"
+    size = rows_text(order.rows) if order.rows else "as many rows as it was trained on"
     steps = (
-        f"make {size} from model {name}, once the statement before has published it ({_how(order)})",
+        f"make {size} from model {name}, after the earlier statement has published it ({_how(order)})",
         *(f"{visible(name)}: {_declared_text(declared)}" for name, declared in (order.domains or {}).items()),
-        "every other column that it asks for: what its thresholds and categories say",
+        "every other column that it uses: from its thresholds and categories",
         _STORED,
     )
     return Planned(name=str(engine.name(statement.name)), steps=steps, statements=(), rows=order.rows or 0)
@@ -86,7 +86,7 @@ def _column_step(domain: Domain, order: GenerationOrder) -> str:
         whence = ", as declared" if domain.is_declared else " that the model names"
         return f"{name}: {_categories(len(domain.values))}{whence}"
     low, high = _ends(domain.attribute, domain.bounds)
-    whence = "as declared" if domain.name in (order.domains or {}) else "which follows from the thresholds of the model"
+    whence = "as declared" if domain.name in (order.domains or {}) else "from the thresholds of the model"
     return f"{name}: from {low} to {high}, {whence}"
 
 

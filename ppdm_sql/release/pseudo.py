@@ -49,13 +49,13 @@ from ppdm_sql.verify.content import content_hash
 from ppdm_sql.watching import Progress
 
 _PGEN_ONLY = {
-    "classes": "the tree says the class of every row",
+    "classes": "the tree decides the class of every row",
     "numbers": "every column is drawn over its whole domain",
     "bands": "every column is drawn over its whole domain",
 }
 RISKS = {
-    "pseudo": "these rows were made from a model and describe nobody; nothing that holds of them need hold of people",
-    "diversity": "no k, l or t is claimed of pseudo-rows: their guarantee is that of the model they were made from",
+    "pseudo": "these rows were made from a model and describe nobody; what holds for them need not hold for people",
+    "diversity": "no k, l or t is claimed for pseudo-rows: their guarantee is that of the model they were made from",
 }
 
 
@@ -146,8 +146,8 @@ def released_model(engine: Engine, statement: PseudoData) -> ReleaseRecord:
     found = releases.current(engine, name)
     if found is None or not kind_of(found).keeps_model:
         raise PolicyError(
-            f'there is no released model "{name}": pseudo-data is made from a model that CREATE MODEL ... WITH '
-            "ANONYMIZATION published"
+            f'there is no released model "{name}": pseudo-data needs a model that CREATE MODEL ... WITH ANONYMIZATION '
+            "published"
         )
     problems = problems_of(engine, found)
     if problems:
@@ -198,7 +198,7 @@ def _record(
     )
     stored = int(engine.fetch_one(_row_count(target))[0])
     if stored != made.rows:
-        raise PpdmError(f"{stored} rows were made where {made.rows} were planned; nothing was published")
+        raise PpdmError(f"expected {made.rows} pseudo-rows, found {stored}; nothing was published")
     record = ReleaseRecord(
         release_id=release_id,
         run_id=run_id,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Progress) -> ReleaseRecord:
     """Makes the release readable under its name, or raises and leaves everything as it was."""
-    build_stage(engine, request.plan)
+    build_stage(engine, request.plan, request.statement.policy.seed)
     try:
         with publishing(engine):
             return _store(engine, _with_target_of_now(engine, request), kind, progress)
@@ -109,7 +109,7 @@ def refuse_breaches(name: str, judgement: Judgement, source: Source) -> None:
 def _null_hint(column: str, judgement: Judgement) -> str:
     return (
         f'"{column}" is NULL in {judgement.nulls[column]:,} of {many(judgement.rows, "row")}, and only known values '
-        f"count: leave these rows out, or write {column} NULLS AS VALUE if NULL means that there is nothing to hide"
+        f"count: exclude these rows, or write {column} NULLS AS VALUE if NULL means that there is nothing to hide"
     )
 
 

@@ -173,7 +173,7 @@ class Verified:
     def verdict(self) -> str:
         """The verdict in words: nothing is promised of pseudo-rows that could hold."""
         if self.pseudo_model is not None:
-            return "is as it was published" if self.holds else "is NOT as it was published"
+            return "is unchanged since it was published" if self.holds else "has CHANGED since it was published"
         return "holds" if self.holds else "does NOT hold"
 
     @property
@@ -216,7 +216,7 @@ class Dropped:
             why.append(many(self.exports, "exported copy", "exported copies") + " cannot be taken back")
         if self.readers:
             why.append(f"{roles_text(self.readers)} could read it and may have a copy")
-        return f"It still counts when something new is published: {', and '.join(why)}." if why else None
+        return f"It still counts in later publications: {', and '.join(why)}." if why else None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -270,14 +270,14 @@ class Planned:
         withdraws: tuple[str, ...] = ()
         match statement:
             case Refresh():
-                step = "run the release's own statement again and put the result in its place, if it passes"
+                step = "run the statement of the release again and replace the release if the result passes"
                 withdraws = _withdrawn_by_refresh(engine, engine.name(statement.name))
             case Verify():
-                step = "measure every requirement on the release as it is and compare it with the manifest"
+                step = "measure every requirement on the release and compare the result with the manifest"
             case Export():
-                step = "write the rows into a new file, measure them there, and give the file its name if they pass"
+                step = "write the rows into a new file, measure them there, and keep the file if they pass"
             case DropRelease():
-                step = "drop the relation and what belongs to it, and note it in the catalog"
+                step = "drop the relation and what belongs to it, and record that in the catalog"
         return cls(name=name, steps=(step,), statements=(), withdraws=withdraws)
 
     def as_json(self) -> dict[str, Any]:
@@ -343,7 +343,7 @@ class Exported:
     def content_text(self) -> str:
         """What was written, in words."""
         if self.script is not None:
-            return f"{self.bytes:,} bytes, to the byte the model that was measured"
+            return f"{self.bytes:,} bytes, byte for byte the model that was measured"
         return f"{many(self.rows, 'row')}, {self.bytes:,} bytes, measured again in the file"
 
     def as_json(self) -> dict[str, Any]:

@@ -63,11 +63,11 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     columns = {info.name: info.declared for info in engine.columns(record.name)}
     if not columns:
-        return [*problems, "the relation is gone"]
+        return [*problems, "the relation no longer exists"]
     if list(columns.items()) != list(record.columns.items()):
-        return [*problems, "its columns are not those that were published"]
+        return [*problems, "its columns differ from what was published"]
     if content_hash(engine, record.name, list(columns)) != record.content_hash:
-        problems.append("its rows are not those that were published")
+        problems.append("its rows differ from what was published")
     if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems
@@ -96,10 +96,7 @@ def reading_notes(roles: RolesRecord | PolicyRecord, judgement: Judgement) -> tu
     """How NULLs in sensitive columns were counted, where there are some."""
     if judgement.nulls and roles.nulls_as_value is None:
         listed = ", ".join(f'"{name}"' for name in judgement.nulls)
-        return (
-            f"NULL counts as a value in {listed}: the release was published by a version that counted it so, and "
-            "is held to that promise",
-        )
+        return (f"NULL counts as a value in {listed}, because the version that published the release counted it so",)
     return tuple(null_readings(judgement.nulls, judgement.rows, roles.null_value_columns))
 
 
@@ -179,19 +176,19 @@ def reverify_file(path: str | Path) -> Verified:
         return _reverify_model_file(file, content)
     problems = _changed_companions(file, export)
     if file_sha256(file) != export.sha256:
-        problems.append("the file is not the one that was exported")
+        problems.append("the file differs from what was exported")
     try:
         judged = judged_file(file, export.format, str(export.table), content)
     except PolicyError as error:
         return Verified(file.name, (), (*problems, str(error)), 0, 0)
     if judged.content_hash != export.content_hash:
-        problems.append("its rows are not those that were exported")
+        problems.append("its rows differ from what was exported")
     if judged.rows != content.rows:
-        problems.append("its number of rows is not that of the manifest")
+        problems.append("its number of rows differs from the manifest")
     if not export.spreadsheet_safe:  # escaped texts are other categories
         problems += judged.different_trees
     if {item.requirement for item in content.findings} != set(content.policy.requirements):
-        problems.append("the manifest's findings are not those of its policy")
+        problems.append("the findings in the manifest do not match its policy")
     return Verified(
         file.name,
         finding_records(judged.findings),
@@ -225,7 +222,7 @@ def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
     known = {end: sha256 for end, sha256 in (export.companions or {}).items() if end in COMPANIONS}
     there = {end: file.with_name(f"{file.name}{end}") for end in known}
     return [
-        f"{path.name} is not the one that was exported with it"
+        f"{path.name} differs from what was exported with the file"
         for end, path in there.items()
         if path.is_file() and file_sha256(path) != known[end]
     ]
@@ -233,5 +230,5 @@ def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
 
 def _manifest_of(path: Path) -> Manifest:
     if not path.is_file():
-        raise PolicyError(f"there is no {path.name} beside the file: export it again")
+        raise PolicyError(f"there is no {path.name} next to the file: export it again")
     return read_manifest(path.name, path.read_bytes())

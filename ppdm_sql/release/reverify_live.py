@@ -34,7 +34,7 @@ from ppdm_sql.verify.relation import Judgement, judge
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
-_NO_WALL = "an earlier version published it: EXPLAIN ANALYZE tells its readers how many rows it hides"
+_NO_WALL = "an earlier version published it, so EXPLAIN ANALYZE shows its readers how many rows it hides"
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ def reverify_live(engine: Engine, record: ReleaseRecord) -> Verified:
         try:
             state = _measure_now(engine, record)
         except EngineError:
-            problems.append("it cannot be read: its source is not what it was when it was published")
+            problems.append("it cannot be read: its source has changed since it was published")
     if state is not None and live.lacks_wall(engine, record.release_id):
-        problems.append(f"{_NO_WALL}; REFRESH {shown_name(record)} ends that")
+        problems.append(f"{_NO_WALL}; REFRESH {shown_name(record)} fixes that")
     found = () if state is None or not state.judgement.rows else state.judgement.findings
     outcome = Verified(
         shown_name(record),
@@ -80,7 +80,9 @@ def export_live(
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
     state = _measure_now(engine, record)
     if not state.judgement.holds:
-        raise RequirementBreached(f"{record.name}: what it shows now does not pass; nothing was exported")
+        raise RequirementBreached(
+            f"{record.name}: what it shows now does not meet the requirements; nothing was exported"
+        )
     return export(engine, _as_of_now(record, state), path, options, out=out, progress=progress, rows=state.rows)
 
 
@@ -88,13 +90,13 @@ def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
     """How the view and what lies behind it differ from what was published."""
     problems = [] if record.manifest_is_intact else ["its manifest was edited in the catalog"]
     if engine.relation_kind(record.name) is None:
-        return [*problems, "the relation is gone"]
+        return [*problems, "the relation no longer exists"]
     try:
         found = live.fingerprint(engine, record.name, record.release_id)
     except PpdmError:
         return [*problems, "its definition cannot be read"]
     if found != record.roles.live:
-        return [*problems, "its definition or its rules are not those that were published"]
+        return [*problems, "its definition or its rules differ from what was published"]
     if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems
@@ -105,7 +107,7 @@ def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
     published, roles = record.columns, record.roles
     now = _copy(engine, "live_now", record.name, list(published))
     if {info.name: info.declared for info in engine.columns(now)} != published:
-        raise EngineError(f"{record.name}: its columns are not those that were published")
+        raise EngineError(f"{record.name}: its columns differ from what was published")
     asked = requirements(record.requirements)
     judgement = judge(
         engine,
@@ -118,7 +120,7 @@ def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
     if roles.counts_entities and judgement.rows:
         with_persons = _copy(engine, "live_persons", live.rows_name(record.release_id), [*published, ENTITY])
         if content_hash(engine, with_persons, list(published)) != content:
-            raise PpdmError(f"{record.name} changed while it was measured: do it again")
+            raise PpdmError(f"{record.name} changed while it was measured; run it again")
         sizes = requirements_about(asked, About.SIZE)
         persons = judge(
             engine, with_persons, quasi=roles.published_quasi, sensitive=[], requirements=sizes, entity=ENTITY
@@ -138,10 +140,10 @@ def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
     if state.content_hash == record.content_hash:
         return state.different_trees
     are = "is" if state.judgement.rows == 1 else "are"
-    now = f"{many(state.judgement.rows, 'row')} {are} shown, {record.rows:,} were when it was published"
+    now = f"{many(state.judgement.rows, 'row')} {are} shown now, {record.rows:,} when it was published"
     if not state.judgement.rows:
         return (f"its source changed: {now}",)
-    trees = "its trees are the same" if not state.different_trees else "REFRESH makes rules and trees for it"
+    trees = "its trees are the same" if not state.different_trees else "REFRESH makes new rules and trees for it"
     return (f"its source changed: {now}; {trees}", *state.different_trees)
 
 

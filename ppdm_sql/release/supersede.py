@@ -25,12 +25,13 @@ def refuse_superseding(engine: Engine, publish: Publish, source: Source, former:
         # Only a live view passes its tables on to who reads it; what lies behind it has its id.
         if any(name.endswith(other.release_id) for name in read):
             raise PolicyError(
-                f'SUPERSEDES would take "{other.name}" away, which the query reads: name the tables behind it instead'
+                f'SUPERSEDES would drop "{other.name}", which the query reads: read the tables behind it instead'
             )
         if kind_of(other).is_overlaid(engine, other):
             raise PolicyError(
-                f'SUPERSEDES would take "{other.name}" away, but what has that name now is not the release: rename it, '
-                "or DROP RELEASE takes both"
+                f'SUPERSEDES would drop "{other.name}", but the relation of that name is not the release: rename it, '
+                "or drop "
+                "both with DROP RELEASE"
             )
 
 

@@ -28,7 +28,7 @@ class Audience:
     @classmethod
     def of(cls, readers: str, k: int | None) -> Audience:
         if readers not in READERS:
-            raise PolicyError(f"a report is for {' or '.join(READERS)}")
+            raise PolicyError(f"a report must be for {' or '.join(READERS)}")
         return cls(readers == "public", k or _WITHOUT_K)
 
     @property

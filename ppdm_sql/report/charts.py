@@ -5,12 +5,13 @@ Texts of the data are values here, never names of fields or expressions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from ppdm_sql.evaluate.curves import Palette, Rows, chart_of, curves_over_k
 from ppdm_sql.release.notebook_html import visible_lines
 from ppdm_sql.report.svg import AFTER, BEFORE, CHOSEN, GRID, MUTED, SERIES, TEXT, embed_drawing
 
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 _WIDTH = 450
-_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+_ON_PAGE = Palette(SERIES, MUTED, CHOSEN)
 _LONGEST = 24  # characters of a label
-
-Rows = Sequence[Mapping[str, Any]]
 
 
 def grouped_bars(
@@ -32,7 +31,7 @@ def grouped_bars(
 
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     groups = list(dict.fromkeys(row["group"] for row in rows))
-    chart = _chart(rows).mark_bar().encode(
+    chart = chart_of(rows).mark_bar().encode(
         x=alt.X("group:N", sort=groups, title=across, axis=alt.Axis(labelAngle=-35 if len(groups) > 6 else 0)),
         xOffset=alt.XOffset("kind:N", sort=kinds),
         y=alt.Y("value:Q", title=up, axis=alt.Axis(tickCount=5, format=",d" if whole else "")),
@@ -49,7 +48,7 @@ def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, 
     groups = list(dict.fromkeys(row["group"] for row in rows))
     room = min(200.0, 8.4 * max(map(len, groups)))  # the reader's font may be wider than ours
     scale = alt.Scale(domain=[0, most]) if most is not None else alt.Undefined
-    chart = _chart(rows).mark_bar().encode(
+    chart = chart_of(rows).mark_bar().encode(
         y=alt.Y("group:N", sort=groups, title=None, axis=alt.Axis(domain=False, ticks=False, minExtent=room)),
         yOffset=alt.YOffset("kind:N", sort=kinds),
         x=alt.X("value:Q", title=along, scale=scale, axis=alt.Axis(tickCount=5)),
@@ -59,47 +58,10 @@ def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, 
     return _draw(chart.properties(width=_WIDTH, height=height), key, title, described)
 
 
-def curves(
-    key: str, title: str, described: str, rows: Rows, *, across: str, up: str, level: float | None, chosen: Rows
-) -> Markup:
+def curves(key: str, title: str, described: str, rows: Rows, *, up: str, level: float | None, chosen: Rows) -> Markup:
     """A line for each method: rows of x, y, kind; a level that is dashed, and the point that was chosen."""
-    import altair as alt
-
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    x = alt.X("x:O", title=across, axis=alt.Axis(labelAngle=0))
-    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=_room(rows, level), nice=False), axis=alt.Axis(tickCount=5))
-    legend = alt.Legend(orient="bottom", title=None, columns=3, symbolType="circle")
-    colour = alt.Color("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(SERIES, kinds)))
-    shape = alt.Shape("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(_SHAPES, kinds)))
-    lines = _chart(rows).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
-    points = _chart(rows).mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    layers: list[Any] = [lines, points]
-    if level is not None:
-        layers.insert(0, _chart([{"y": level}]).mark_rule(stroke=MUTED, strokeDash=[5, 4]).encode(y=y))
-    if chosen:
-        ring = _chart(chosen).mark_point(
-            size=260, strokeWidth=3, stroke=CHOSEN, filled=False, shape="circle", opacity=1
-        )
-        layers.append(ring.encode(x=x, y=y))
-    return _draw(alt.layer(*layers).properties(width=_WIDTH, height=260), key, title, described)
-
-
-def _room(rows: Rows, level: float | None) -> list[float]:
-    """From below the least to above the greatest; figures that are all alike are not drawn as a cliff.
-
-    >>> _room([{"y": 80.0}, {"y": 90.0}], 92.0), _room([{"y": 0.5}], None)
-    ([78.16, 93.84], [0.49, 0.51])
-    """
-    values = [float(row["y"]) for row in rows] + ([] if level is None else [level])
-    low, high = min(values), max(values)
-    margin = max((high - low) / 10, abs(high) / 50)
-    return [round(low - margin, 4), round(high + margin, 4)]
-
-
-def _chart(rows: Rows) -> alt.Chart:
-    import altair as alt
-
-    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+    chart = curves_over_k(rows, up=up, level=level, chosen=chosen, palette=_ON_PAGE)
+    return _draw(chart.properties(width=_WIDTH, height=260), key, title, described)
 
 
 def percent_value(share: float | Fraction | None, rounded: bool) -> float:
@@ -133,10 +95,6 @@ def _kinds(kinds: Sequence[str]) -> alt.Color:
     colours = [AFTER] if len(kinds) == 1 else [BEFORE, AFTER]
     legend = None if len(kinds) == 1 else alt.Legend(orient="top", title=None, symbolType="square")
     return alt.Color("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=list(kinds), range=colours))
-
-
-def _cycle(values: Sequence[str], kinds: Sequence[str]) -> list[str]:
-    return [values[place % len(values)] for place in range(len(kinds))]
 
 
 def _draw(chart: Any, key: str, title: str, described: str) -> Markup:

@@ -78,7 +78,7 @@ def _refuse_foreign(target: Path, name: str, readers: str) -> None:
         if all(f'<meta name="{key}" content="{_attribute(value)}">' in head for key, value in known.items()):
             return
     raise PolicyError(
-        f"{target.name} is there already and is no {readers} report of this release: --force overwrites it"
+        f"{target.name} already exists and is not a report of this release for {readers} readers: --force overwrites it"
     )
 
 

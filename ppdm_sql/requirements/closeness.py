@@ -28,7 +28,7 @@ class Closeness(Requirement):
     example = "t = 0.2"
     smaller_is_stricter = True
     compares_with_table = True
-    t: Annotated[Fraction, ExactNumber(0, 1, because="0 would ask every class for exactly the table's distribution")]
+    t: Annotated[Fraction, ExactNumber(0, 1, because="0 would require exactly the table's distribution in every class")]
     distance: Annotated[str | None, OptionalWord("distance", DISTANCES)] = None
 
     @property
@@ -45,7 +45,7 @@ class Closeness(Requirement):
             ordered = "ordered" if info.kind.is_ordered else "equal"
             return replace(self, distance="hierarchical" if has_hierarchy else ordered)
         if self.distance not in DISTANCES:
-            raise PolicyError(f"{self}: the distances are {', '.join(DISTANCES)}")
+            raise PolicyError(f"{self}: unknown distance; valid distances: {', '.join(DISTANCES)}")
         if self.distance == "ordered" and not info.kind.is_ordered:
             raise PolicyError(f'{self}: column "{info.name}" ({info.kind.value}) has no order; use equal')
         if self.distance == "hierarchical" and not has_hierarchy:

@@ -21,7 +21,7 @@ from ppdm_sql.requirements.base import (
 )
 from ppdm_sql.requirements.declared import ExactNumber, WholeNumber, decimal
 
-_ONE_VALUE = "with 1 a class may tell everything"
+_ONE_VALUE = "with 1 a class may reveal everything"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class SimpleDiversity(Requirement):
         return math.ceil(self.l)
 
     def promise(self, members: str) -> str:
-        return f"no value has more than {share_text(1 / self.l)} of a class"
+        return f"no value makes up more than {share_text(1 / self.l)} of a class"
 
     def figure(self, counts: Sequence[int]) -> Figure:
         return Fraction(sum(counts), counts[0])

@@ -17,14 +17,14 @@ class KAnonymity(Requirement):
     word = "k"
     about = About.SIZE
     example = "k = 10"
-    k: Annotated[int, WholeNumber(2, because="k = 1 holds for every table, so it promises nothing")]
+    k: Annotated[int, WholeNumber(2, because="k = 1 holds for every table, so it guarantees nothing")]
 
     @property
     def least_rows(self) -> int:
         return self.k
 
     def promise(self, members: str) -> str:
-        return f"everybody is one of at least {self.k} {members}"
+        return f"every person is one of at least {self.k} {members}"
 
 
 def k_of(requirements: Iterable[Requirement]) -> int | None:

@@ -53,7 +53,7 @@ def model_files(files: Sequence[str]) -> list[Path]:
     given = [Path(file) for file in files]
     kept = [path for path in given if not _is_manifest(path)]
     if not kept:
-        raise PolicyError("no model file was given: manifests alone say nothing")
+        raise PolicyError("no model file was given: a manifest alone is not enough")
     return kept
 
 
@@ -82,11 +82,11 @@ def _tree(path: Path, text: str) -> tuple[Tree, str | None]:
     with _told_of(path.name):
         document = read(text)
     if document.kind != "tree":
-        raise PolicyError(f"{path.name} holds a model of kind {document.kind}: only decision trees can be pooled")
+        raise PolicyError(f"{path.name} contains a model of kind {document.kind}: only decision trees can be pooled")
     with _told_of(path.name):
         tree = tree_of(document)
     if tree.is_regression:
-        raise PolicyError(f"{path.name} holds a regression tree: only decision trees can be pooled")
+        raise PolicyError(f"{path.name} contains a regression tree: only decision trees can be pooled")
     return tree, document.name
 
 
@@ -105,7 +105,9 @@ def _text(path: Path) -> str:
             raise PolicyError(f"{path.name} is too large to be a model")
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError):
-        raise PolicyError(f"{path.name} cannot be read: EXPORT writes a model and its manifest side by side") from None
+        raise PolicyError(
+            f"{path.name} cannot be read: EXPORT writes a model and its manifest into the same folder"
+        ) from None
 
 
 # -- do they fit together --------------------------------------------------------------------------------
@@ -140,8 +142,9 @@ def _refuse_twins(shared: Sequence[Shared]) -> None:
 def _fit_in(one: Shared, attribute: Attribute, kinds: dict[str, tuple[Attribute, str]]) -> None:
     if attribute.name.casefold().startswith(PREFIX):
         raise PolicyError(
-            f'{one.file} has a column "{attribute.name}": the prefix {PREFIX} is kept for ppdm_sql, '
-            "rename it with AS in the SELECT of the model"
+            f'{one.file} has a column "{attribute.name}": the prefix {PREFIX} is reserved for ppdm_sql; rename it '
+            "with AS "
+            "in the SELECT of the model"
         )
     known, file = kinds.setdefault(attribute.name.casefold(), (attribute, one.file))
     if known.name != attribute.name:
@@ -209,7 +212,7 @@ class Pooled:
 def refuse_ours(table: Name) -> Name:
     """A name that the user may give to a new table."""
     if table.last.casefold().startswith(PREFIX) or (table.schema or "").casefold() == SCHEMA:
-        raise PolicyError(f"{table}: names with the prefix {PREFIX}, and schema {SCHEMA}, are kept for ppdm_sql")
+        raise PolicyError(f"{table}: names with the prefix {PREFIX}, and schema {SCHEMA}, are reserved for ppdm_sql")
     return table
 
 
@@ -236,7 +239,7 @@ def pool(
     check_fit(shared)
     engine.check_writable()
     if engine.relation_kind(into) is not None:
-        raise PolicyError(f"there is a table {into} already: it will not be overwritten")
+        raise PolicyError(f"table {into} already exists and will not be overwritten")
     domains = _by_column(shared, domains or {})
     common = pooled_domains(shared, domains)
     sizes = _sizes(shared, rows)
@@ -260,9 +263,9 @@ def pool(
 def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
     weights = [one.tree.root.rows for one in shared]
     if not sum(weights):
-        raise PolicyError("the models have no rows in any leaf: nothing can be made from them")
+        raise PolicyError("the models have no rows in any leaf, so nothing can be made from them")
     if (sum(weights) if rows is None else rows) > MOST_ROWS:
-        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: say how many are wanted with --rows")
+        raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: set the number with --rows")
     return weights if rows is None else largest_remainder(weights, rows)
 
 
@@ -271,7 +274,7 @@ def _comment_text(shared: Sequence[Shared], order: GenerationOrder, rows: int) -
     chosen = [] if order.algorithm == "basegen" else [f"classes by {_classes(order)}", *choices(order)]
     names = ", ".join(f'"{name}"' for name in order.domains or {})
     made = ", ".join([order.algorithm, *chosen, f"{rows} rows", f"seed {order.seed}"])
-    made += f"; domains declared of {names}" if names else ""
+    made += f"; domains declared for {names}" if names else ""
     files = ", ".join(f"{one.file} ({one.sha256 or 'no file'})" for one in shared)
     return (
         f"{MARK} of {len(shared)} sources: made from models, describes nobody; {made}; files and their sha256: {files}"

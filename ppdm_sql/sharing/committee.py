@@ -19,7 +19,7 @@ def vote(engine: Engine, shared: Sequence[Shared], relation: Name, into: Name, k
     check_fit(shared)
     engine.check_writable()
     if engine.relation_kind(into) is not None:
-        raise PolicyError(f"there is a table {into} already: it will not be overwritten")
+        raise PolicyError(f"table {into} already exists and will not be overwritten")
     names = kept_columns(engine, relation, keep)
     query = exp.Select(expressions=[column(name, "r") for name in names]).from_(relation.table("r"))
     members = [f"ppdm_v{number}" for number in range(len(shared))]

@@ -31,20 +31,20 @@ def read_model_manifest(name: str, text: str) -> Manifest:
 def refuse_other_file(name: str, content: Manifest, text: str) -> None:
     """The file must be the one that the manifest speaks of, and the manifest must say that it holds."""
     if content.export is None or {content.export.sha256, content.content_hash} != {sha256_of(text)}:
-        raise Tampered(f"{name} is not the file its manifest was written for")
+        raise Tampered(f"{name} differs from the file its manifest was written for")
     if not content.findings or not all(item.holds for item in content.findings):
         raise PolicyError(f"{name}: its manifest does not say that its requirements hold")
     if {item.requirement for item in content.findings} != set(content.policy.requirements):
-        raise Tampered(f"{name}: the findings of its manifest are not those of its policy")
+        raise Tampered(f"{name}: the findings in its manifest do not match its policy")
 
 
 def refuse_other_model(name: str, content: Manifest, tree: Tree) -> None:
     """What the manifest tells of the model must be true of the tree in the file, as far as its counts can tell."""
     policy = content.policy
     if policy.target != tree.target.name:
-        raise Tampered(f"{name}: its manifest speaks of a model of another target")
+        raise Tampered(f"{name}: its manifest describes a model of another target")
     if content.rows != tree.root.rows:
-        raise Tampered(f"{name}: its manifest speaks of {content.rows:,} rows, the tree of {tree.root.rows:,}")
+        raise Tampered(f"{name}: its manifest describes {content.rows:,} rows, the tree {tree.root.rows:,}")
     public = {column for column in policy.quasi_identifiers if column != tree.target.name}
     groups = public_groups(tree, public)
     for asked in requirements(policy.requirements):

@@ -24,5 +24,5 @@ def check_drift(former: ReleaseRecord | None, source: Source) -> None:
     if changed:
         raise SchemaDrifted(
             f"the source of {former.name} changed since it was published: {'; '.join(changed)}; nothing was "
-            "published.  Cast it back in the SELECT, or DROP RELEASE and publish anew"
+            "published.  Cast it back in the SELECT, or DROP RELEASE and publish again"
         )

@@ -46,13 +46,13 @@ def no_table(engine: Engine, written: str) -> str:
     """That a table is not there, and the one that was probably meant."""
     schema, _, name = written.rpartition(".")
     near = nearest(name, engine.relations(schema or None))
-    return f"there is no table {printable(written)}" + (f": did you mean {near}?" if near else "")
+    return f"table {printable(written)} does not exist" + (f": did you mean {near}?" if near else "")
 
 
 def no_column(name: str, known: list[str]) -> str:
     """That a column is not there, and the one that was probably meant."""
     near = nearest(name, known)
-    return f'there is no column "{printable(name)}"' + (f': did you mean "{near}"?' if near else "")
+    return f'column "{printable(name)}" does not exist' + (f': did you mean "{near}"?' if near else "")
 
 
 def readable_columns(engine: Engine, tree: exp.Expr | None) -> list[str]:

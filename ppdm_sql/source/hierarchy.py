@@ -180,7 +180,7 @@ def build(column: str, lines: Lines, *, height: int = 1) -> Hierarchy:
     depth_first = np.lexsort([natural, *(_first_leaves(level, natural) for level in labels[1:])])
     levels = tuple(_level_nodes([level[line] for line in depth_first]) for level in labels)
     if len(levels[0]) != len(lines) or not _nest(levels):
-        raise ValueError("the lines are not a tree: a leaf comes twice, or a label has two parents")
+        raise ValueError("the lines are not a tree: a leaf occurs twice, or a label has two parents")
     return Hierarchy(column, tuple(node.label for node in levels[0]), levels)
 
 

@@ -61,7 +61,7 @@ def line_findings(lines: Lines, *, by_rule: bool = False) -> Iterator[Finding]:
         return
     usual = max(Counter(map(len, lines)).items(), key=lambda item: (item[1], item[0]))[0]
     if usual < 2:
-        yield Finding("it has no level: a line is value;level1;...;* with ; between the cells")
+        yield Finding("it has no level: write each line as value;level1;...;* with ; between the cells")
         return
     if max(map(len, lines)) > MOST_LEVELS + 1:
         yield Finding(f"it has more than {MOST_LEVELS} levels")
@@ -85,8 +85,8 @@ def _uneven(lines: Lines, even: Lines) -> Iterator[Finding]:
     if odd:
         about = tuple(line[0] for line in lines if len(line) != len(even[0]))
         yield Finding(
-            f"{odd} of {len(lines)} lines do not have the {len(even[0])} cells of the others; "
-            "a branch that is less deep repeats its label",
+            f"{odd} of {len(lines)} lines do not have the {len(even[0])} cells of the others; repeat the label in "
+            "branches that are less deep",
             about,
         )
 
@@ -131,7 +131,7 @@ def _ambiguous(lines: Lines) -> Iterator[Finding]:
         (values if lowest == 0 else labels).append(label)
     if values:
         yield Finding(
-            f"{_count(values, 'label')} spelled like a value and {_verb(values, 'covers', 'cover')} others too, "
+            f"{_count(values, 'label')} spelled like a value but {_verb(values, 'covers', 'cover')} other values too, "
             "or not that one: a reader could not tell them apart",
             tuple(values),
         )
@@ -167,7 +167,7 @@ def _idle_levels(lines: Lines) -> Iterator[Finding]:
         steps = {(line[level - 1], line[level]) for line in lines}
         if len(steps) == len({label for _, label in steps}) and any(low != high for low, high in steps):
             yield Finding(
-                f"level {level} generalizes nothing: it has a label for each of level {level - 1} ({len(steps)})"
+                f"level {level} generalizes nothing: it has as many labels as level {level - 1} ({len(steps)})"
             )
 
 

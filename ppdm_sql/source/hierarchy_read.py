@@ -39,7 +39,7 @@ def file_lines(source: HierarchyFile, folder: Path | None) -> list[list[str]]:
             if len(lines) > MOST_LINES:
                 raise UnreadableError(f"it has more than {MOST_LINES:,} lines")
     except csv.Error as cause:
-        raise UnreadableError(f"line {reader.line_num} is not CSV: look at its quotes") from cause
+        raise UnreadableError(f"line {reader.line_num} is not valid CSV: check its quotes") from cause
     return lines
 
 
@@ -59,18 +59,18 @@ def _locate(written: str, folder: Path | None) -> Path:
         base = folder.resolve()
         located = (base / path).resolve()
     except (OSError, ValueError, RuntimeError) as cause:  # a NUL, a name too long, a loop of links
-        raise UnreadableError("that is no path of a file") from cause
+        raise UnreadableError("it is not the path of a file") from cause
     if not located.is_relative_to(base):
-        raise UnreadableError("the path leaves the folder of the policy: give an absolute path if that is meant")
+        raise UnreadableError("the path leaves the folder of the policy: if that is intended, give an absolute path")
     return located
 
 
 def _file_text(path: Path) -> str:
     try:
         if not path.exists():
-            raise UnreadableError("there is no such file")
+            raise UnreadableError("the file does not exist")
         if not path.is_file():
-            raise UnreadableError("that is not a regular file")
+            raise UnreadableError("it is not a regular file")
         with path.open("rb") as handle:
             content = handle.read(MOST_BYTES + 1)
     except OSError as cause:
@@ -103,15 +103,15 @@ def table_lines(source: HierarchyTable, engine: Engine) -> list[list[str]]:
     try:
         name = engine.name(source.name)
     except ValueError as cause:
-        raise UnreadableError("a table's name is table or schema.table") from cause
+        raise UnreadableError("a table's name must be table or schema.table") from cause
     columns = engine.columns(name)
     if not columns:
-        raise UnreadableError("there is no such table")
+        raise UnreadableError("the table does not exist")
     if len(columns) > MOST_LEVELS + 1:
         raise UnreadableError(f"it has more than {MOST_LEVELS} levels")
     nested = [info.name for info in columns if info.kind is Kind.UNSUPPORTED]
     if nested:
-        raise UnreadableError(*(f'its column "{title}" is of a type that cannot be a label' for title in nested))
+        raise UnreadableError(*(f'its column "{title}" has a type that cannot be a label' for title in nested))
     picked = exp.Select(expressions=[column(info.name) for info in columns]).from_(name.table())
     rows = engine.fetch(picked.limit(MOST_LINES + 1))
     if len(rows) > MOST_LINES:

@@ -40,7 +40,7 @@ def _refuse_any(findings: Iterable[Finding]) -> None:
 def _interval_findings(ladder: IntervalLadder, kind: Kind, values: Sequence[object]) -> Iterator[Finding]:
     """What is wrong with the rule, or with values it cannot place."""
     if not kind.is_ordered:
-        yield Finding(f"INTERVALS need numbers, dates or timestamps, the column is {kind.value}")
+        yield Finding(f"INTERVALS needs numbers, dates or timestamps; the column is {kind.value}")
         return
     yield from _width_findings(ladder.widths)
     unit, step = _grain(kind)
@@ -54,7 +54,7 @@ def _interval_findings(ladder: IntervalLadder, kind: Kind, values: Sequence[obje
 
 def _width_findings(widths: Sequence[Fraction]) -> Iterator[Finding]:
     if not 1 <= len(widths) < MOST_LEVELS:
-        yield Finding(f"INTERVALS need 1 to {MOST_LEVELS - 1} widths, there are {len(widths)}")
+        yield Finding(f"INTERVALS needs 1 to {MOST_LEVELS - 1} widths, got {len(widths)}")
     if any(width <= 0 for width in widths):
         yield Finding("a width of INTERVALS must be greater than 0")
         return
@@ -154,11 +154,11 @@ def _prefix_findings(ladder: PrefixLadder, kind: Kind) -> Iterator[Finding]:
     if kind not in _CUTTABLE:
         yield Finding(f"PREFIX cuts text, whole numbers, dates and timestamps; the column is {kind.value}")
     if not 1 <= len(ladder.lengths) < MOST_LEVELS:
-        yield Finding(f"PREFIX needs 1 to {MOST_LEVELS - 1} lengths, there are {len(ladder.lengths)}")
+        yield Finding(f"PREFIX needs 1 to {MOST_LEVELS - 1} lengths, got {len(ladder.lengths)}")
     if any(length < 1 for length in ladder.lengths):
-        yield Finding("a length of PREFIX must be at least 1: below that is the root, which is always there")
+        yield Finding("a length of PREFIX must be at least 1; the root below that is added by itself")
     if any(low >= high for high, low in pairwise(ladder.lengths)):
-        yield Finding("the lengths of PREFIX must fall from one to the next")
+        yield Finding("the lengths of PREFIX must be in descending order")
 
 
 def prefix_rows(ladder: PrefixLadder, kind: Kind, values: Sequence[object]) -> list[list[str]]:

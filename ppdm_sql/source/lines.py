@@ -202,7 +202,7 @@ def read_moment_text(text: str) -> tuple[int, int] | None:
     if found is None:
         if text.lstrip("+-").lower() in ("infinity", "inf"):
             return None
-        raise EngineError("a moment came in a form that cannot be read")  # the text is data: not told
+        raise EngineError("a date or time has a form that cannot be read")  # the text is data: not told
     year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 2, 3, 4, 5, 6))
     if found.group(12):
         year = 1 - year

@@ -27,6 +27,6 @@ def refuse_spellings(engine: Engine, relation: Name, info: ColumnInfo) -> None:
     (found,) = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(merged.subquery("m")))
     if found:
         raise PolicyError(
-            f'column "{info.name}": {int(found):,} persons are written in several ways that the database takes for one '
-            "and the same, as upper and lower case: write each person in one way, for example with LOWER in the query"
+            f'column "{info.name}": {int(found):,} ENTITY values differ only in spelling that the collation of the '
+            "column ignores (such as case).  Normalize them in the SELECT, for example with LOWER"
         )

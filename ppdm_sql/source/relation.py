@@ -154,12 +154,13 @@ def _origins(tree: exp.Expr, dialect: str = "") -> dict[str, str]:
 def _refuse_drawn_keys(engine: Engine, source: Source, place: Place | None) -> None:
     """Refuses a person that a statement makes up: the next statement makes up another one."""
     roles = [*((("ENTITY", source.entity),) if source.entity else ()), *(("IDENTIFIER", n) for n in source.identifiers)]
-    drawn = {WINDOW} | engine.unsteady_names() if roles else frozenset()
+    computed = any(source.made_of[name].calls for _, name in roles)
+    drawn = {WINDOW} | engine.unsteady_names() if computed else frozenset()
     mistakes = [
         at(
             place,
-            f"{role} ({name}) is computed by {', '.join(sorted(source.made_of[name].calls & drawn))}, which gives the "
-            "same person other values each time: select a column of the table that says who it is",
+            f"{role} ({name}) is computed by {', '.join(sorted(source.made_of[name].calls & drawn))}, which returns a "
+            "different value for the same person each time: select a column of the table that identifies the person",
         )
         for role, name in roles
         if source.made_of[name].calls & drawn
@@ -265,7 +266,9 @@ def _without_role(names: Sequence[str], shown: Sequence[str], place: Place | Non
     made = sum(name not in shown for name in names)
     if made:
         which = f"{many(made, 'column')} of a PIVOT {'has' if made == 1 else 'have'} no role"
-        yield at(place, f"{which}: list the columns in the SELECT; their names are values, which --show-values shows")
+        yield at(
+            place, f"{which}: list the columns in the SELECT (their names are data values; --show-values shows them)"
+        )
 
 
 def _unusable(columns: Sequence[ColumnInfo], shown: Sequence[str], place: Place | None) -> Iterator[Mistake]:
@@ -273,10 +276,10 @@ def _unusable(columns: Sequence[ColumnInfo], shown: Sequence[str], place: Place 
     for info in columns:
         which = f'column "{info.name}"' if info.name in shown else "a column of a PIVOT"
         if info.name.casefold() in folded:
-            yield at(place, f"{which} comes twice: give each its own name with AS")
+            yield at(place, f"{which} occurs twice: rename one with AS")
         folded.add(info.name.casefold())
         if info.name.casefold().startswith(PREFIX):
-            yield at(place, f"{which}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
+            yield at(place, f"{which}: the prefix {PREFIX} is reserved for ppdm_sql; rename it with AS")
 
 
 def _nested_type_mistakes(
@@ -285,7 +288,7 @@ def _nested_type_mistakes(
     for name, info in by_name.items():
         if name in given and name not in identifiers and info.kind is Kind.UNSUPPORTED:
             shape = info.declared.split("(")[0]
-            yield at(place, f'column "{name}": type {shape} cannot be published, cast or unnest it in the SELECT')
+            yield at(place, f'column "{name}": type {shape} cannot be published; cast or unnest it in the SELECT')
 
 
 def _in_two_roles(roles: Sequence[tuple[str, ...]], place: Place | None) -> Iterator[Mistake]:

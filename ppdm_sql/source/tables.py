@@ -60,7 +60,7 @@ def all_tables(
     told = {name for name in engine.tables_read(view, query) if not name.split(".")[-1].startswith(PREFIX)}
     tables = tuple(sorted({*listed, *told}))
     if not tables:
-        reason = "the query reads no table of this database: what is published must come from a table"
+        reason = "the query reads no table of this database: published rows must come from a table"
         raise PolicyError(at(place, reason), file=place.file if place else None)
     return tables
 
@@ -153,7 +153,7 @@ def table_named(engine: Engine, full: str) -> Name | None:
 
 def _behind(engine: Engine, name: Name, depth: int) -> Iterator[str]:
     if depth == MOST_VIEWS:
-        raise _Unseen("views of views without an end")
+        raise _Unseen("views that read each other in a circle")
     text = engine.query_behind(name)
     if text is None:
         yield from engine.family([engine.qualified_name(name)], ancestors=False)
@@ -161,7 +161,7 @@ def _behind(engine: Engine, name: Name, depth: int) -> Iterator[str]:
     tree = parse_one(text, dialect=engine.dialect)
     read = list(read_tables(engine, tree))
     if not read and tree.find(exp.Anonymous):
-        raise _Unseen("no table, but a function")
+        raise _Unseen("a function, not a table")
     for table in read:
         inner = _inside(engine, table)
         if inner == name:
@@ -180,7 +180,7 @@ def _inside(engine: Engine, table: exp.Table) -> Name | None:
     if name is None:
         raise _Unseen("a table of another database")
     if engine.relation_kind(name) is None:
-        raise _Unseen("a file, or a table that is not there")
+        raise _Unseen("a file, or a table that does not exist")
     return name
 
 

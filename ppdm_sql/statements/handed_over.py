@@ -37,6 +37,15 @@ def escape_character(character: str) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
+def escape_hidden(text: str) -> str:
+    r"""A text with every character that a reader cannot see as its number.
+
+    >>> escape_hidden("a\nb\u202ec"), escape_hidden("naïve 名")
+    ('a\\x0ab\\u202ec', 'naïve 名')
+    """
+    return "".join(escape_character(one) if is_hidden(one) else one for one in text)
+
+
 def comment(lines: Iterable[str]) -> str:
     r"""Comment lines, as many as there are texts: whatever is hidden in them is shown as its number.
 
@@ -44,9 +53,7 @@ def comment(lines: Iterable[str]) -> str:
     -- k = 5 on ill\x0a.shell ls
     -- a\u202eb
     """
-    return "\n".join(
-        "-- " + "".join(escape_character(one) if is_hidden(one) else one for one in line) for line in lines
-    )
+    return "\n".join(f"-- {escape_hidden(line)}" for line in lines)
 
 
 def statement_text(tree: exp.Expr, dialect: str = "duckdb") -> str:

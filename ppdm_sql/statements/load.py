@@ -10,7 +10,7 @@ from sqlglot import exp, parse_one
 
 from ppdm_sql import resources
 from ppdm_sql.statements.names import column as named_column
-from ppdm_sql.statements.texts import share
+from ppdm_sql.statements.texts import share, without_places
 
 Standin = Mapping[str, exp.Table]
 
@@ -77,7 +77,7 @@ def _parse(name: str) -> exp.Query:
 @cache
 def parse_statement(text: str) -> exp.Query:
     """A statement over stand-ins as a tree, the same one for everybody: it is read, never changed."""
-    tree = parse_one(text, dialect="duckdb")
+    tree = without_places(parse_one(text, dialect="duckdb"))
     if not isinstance(tree, exp.Query):
         raise TypeError(f"not a query: {text[:80]}")
     share(tree)

@@ -33,7 +33,7 @@ class Name:
 
     def __init__(self, *parts: str) -> None:
         if not 1 <= len(parts) <= 2 or not all(parts):
-            raise ValueError("a relation's name is table or schema.table")
+            raise ValueError("a relation's name must be table or schema.table")
         object.__setattr__(self, "parts", parts)
 
     @property
@@ -75,10 +75,10 @@ def lacks(relation: Name | str) -> str:
     """How a message begins about a column that a relation has not: nobody knows our working relations by name.
 
     >>> lacks(Name("clinic", "people")), lacks(own("ppdm_model_source"))
-    ('clinic.people has no column', 'the rows that are asked for have no column')
+    ('clinic.people has no column', 'the selected rows have no column')
     """
     ours = str(relation).startswith(PREFIX)
-    return "the rows that are asked for have no column" if ours else f"{relation} has no column"
+    return "the selected rows have no column" if ours else f"{relation} has no column"
 
 
 def identifier(text: str) -> exp.Identifier:

@@ -7,6 +7,7 @@ has a form of its own that no value can have.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from sqlglot import exp
 
@@ -22,14 +23,15 @@ def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> e
     ...     engine.fetch(exp.Select(expressions=[text]))
     [('7|2:ab-',)]
     """
-    text: exp.Expr = exp.Literal.string(f"{salt}|")
+    pieces: list[exp.Expr] = [exp.Literal.string(f"{salt}|")]
     for value in values:
         printed = exp.cast(value.copy(), "TEXT")
         length = exp.cast(exp.Length(this=printed.copy()), "TEXT")
         measured = exp.DPipe(this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=printed)
         known = exp.Coalesce(this=measured, expressions=[exp.Literal.string("-")])
-        text = exp.DPipe(this=text, expression=known)
-    return text
+        pieces.append(known)
+    # What comes last is put together first: so an engine can be given the text of the last values once for many rows.
+    return reduce(lambda text, piece: exp.DPipe(this=piece, expression=text), reversed(pieces))
 
 
 def hash_numbers(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> tuple[exp.Expr, exp.Expr]:

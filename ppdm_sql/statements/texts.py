@@ -13,6 +13,14 @@ def share(tree: exp.Expr) -> None:
     _SHARED[id(tree)] = (tree, {})
 
 
+def without_places(tree: exp.Expr) -> exp.Expr:
+    """The same tree without comments and places in its text, which every copy would copy one by one."""
+    for node in tree.walk():
+        node.pop_comments()
+        node._meta = None
+    return tree
+
+
 def texts_of(tree: exp.Expr) -> dict[str, str] | None:
     """The texts of a shared tree by dialect, to be filled by whoever renders it; None for any other tree.
 

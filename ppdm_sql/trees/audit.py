@@ -78,7 +78,7 @@ def audit(
     targets = {tree.target.name for tree in fitting}
     class_is_public = class_is_public or not targets.isdisjoint(not_asked)
     if class_is_public and len(targets) > 1:
-        raise PolicyError("the models are of different targets: a public class is measured for models of one target")
+        raise PolicyError("the models have different targets: with a public class all models need the same target")
     with engine.workspace():
         spans = stored_spans(
             engine, fitting, relation, known, class_is_public=class_is_public, entity=entity, named=groups != 0
@@ -203,7 +203,7 @@ def _answer(branch: int, below: Part | None) -> list[exp.Expr]:
 def _audit(found: tuple[Any, ...], public: tuple[str, ...], class_is_public: bool, k: int | None) -> Audit:
     rows, spans, smallest, exposed, top, of, bits, below, rows_below = found
     if not rows:
-        raise PolicyError("the table has no rows: there is nobody to tell apart")
+        raise PolicyError("the table has no rows, so there is no one to tell apart")
     return Audit(
         rows=int(rows),
         spans=int(spans),

@@ -118,7 +118,7 @@ class _Told:
             assert split is not None
             name = visible(tree.attributes[split.attribute].name)
             if branch is None:
-                stopped.append((name, "is no value that is asked for" if isinstance(split, Groups) else "is NULL"))
+                stopped.append((name, "is none of the values in its tests" if isinstance(split, Groups) else "is NULL"))
                 continue
             taken.append((node, branch))
             if isinstance(split, Groups) and len(split.groups[branch]) == 1 and split.others != branch:

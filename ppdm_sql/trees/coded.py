@@ -124,9 +124,9 @@ def make_training(
         )
     )
     if total == 0:
-        raise PolicyError("the table has no rows: nothing can be learned from it")
+        raise PolicyError("the table has no rows, so nothing can be learned from it")
     if known == 0:
-        raise PolicyError(f'column "{target.name}" is NULL in every row: there is nothing to learn')
+        raise PolicyError(f'column "{target.name}" is NULL in every row, so there is nothing to learn')
     limit = None if exact or total <= _SMALL else bins
     cut = Cutting(limit, bins, pinned)
     coded = tuple(
@@ -139,7 +139,7 @@ def make_training(
 
 def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
     if not attributes:
-        raise PolicyError("a tree needs at least one attribute beside the target")
+        raise PolicyError("a tree needs at least one attribute other than the target")
     names = [info.name for info in attributes]
     if target.name in names:
         raise PolicyError(f'column "{target.name}" is the target and cannot be an attribute as well')
@@ -149,9 +149,11 @@ def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regre
     for info in (*attributes, target):
         if info.kind is Kind.UNSUPPORTED:
             shape = info.declared.split("(")[0]
-            raise PolicyError(f'column "{info.name}": a tree cannot look at type {shape}, cast or unnest it first')
+            raise PolicyError(f'column "{info.name}": a tree cannot use type {shape}; cast or unnest it first')
     if regression and target.kind not in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT):
-        raise PolicyError(f'column "{target.name}" is not a number: regression needs one, c45 or cart take classes')
+        raise PolicyError(
+            f'column "{target.name}" is not a number, which regression needs; use c45 or cart for classes'
+        )
 
 
 # -- the target, and the one pass ------------------------------------------------------------------------
@@ -174,7 +176,7 @@ def _with_classes(
     if not kept.any():
         raise PolicyError(f'column "{target.name}": every one of its {len(rows)} classes has fewer than {rare} rows')
     if kept.sum() > _MOST_CLASSES:
-        told = f'column "{target.name}" has {int(kept.sum())} classes, at most {_MOST_CLASSES} can be learned'
+        told = f'column "{target.name}" has {int(kept.sum())} classes, but at most {_MOST_CLASSES} can be learned'
         raise PolicyError(f"{told}: group its values, or use regression if it is a number")
     attribute = attribute_of(target)
     view = CodedAttribute(attribute, lookup, lookup.size, None, None, rows, rows, kept)
@@ -234,11 +236,13 @@ def _grid(engine: Engine, relation: Name, target: ColumnInfo, known: int) -> tup
     ends = exp.Select(expressions=[exp.Min(this=value), exp.Max(this=value.copy())]).from_(relation.table())
     least, greatest = engine.fetch_one(ends)
     if target.kind is Kind.FLOAT and not (np.isfinite(least) and np.isfinite(greatest)):
-        raise PolicyError(f'column "{target.name}" holds numbers that are not finite: regression cannot average them')
+        raise PolicyError(f'column "{target.name}" contains infinity or NaN, which regression cannot average')
     steps = 2 ** ((60 - int(known).bit_length()) // 2)
     scale = grid_scale(Fraction(greatest) - Fraction(least), steps, whole=target.kind is Kind.INTEGER)
     if scale > _FINEST or max(abs(Fraction(least)), abs(Fraction(greatest))) > _FINEST:
-        raise PolicyError(f'column "{target.name}" holds numbers too large or too near to each other: scale it first')
+        raise PolicyError(
+            f'column "{target.name}" contains numbers too large or too close to each other: scale it first'
+        )
     low = Fraction(least) if least == greatest else Fraction(least) * scale // 1 / scale
     response = column(target.name, "r")
     if scale == 1 and target.kind is Kind.INTEGER:

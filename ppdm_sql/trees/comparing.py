@@ -270,7 +270,7 @@ def _as_number(attribute: Attribute, value: object) -> int | float | Decimal:
     if hasattr(value, "item"):  # a number of numpy's
         value = value.item()
     if not isinstance(value, int | float | Decimal):
-        raise PolicyError(f'column "{attribute.name}" needs a number, {type(value).__name__} came')
+        raise PolicyError(f'column "{attribute.name}" needs a number, got {type(value).__name__}')
     return float(value) if attribute.kind is Kind.FLOAT else value
 
 
@@ -290,7 +290,7 @@ def instant(value: object, attribute: Attribute) -> Instant:
         return (value.toordinal() - 719_163) * 86_400, 0
     found = read_moment(value) if isinstance(value, str) else None
     if found is None:
-        raise PolicyError(f'column "{attribute.name}" needs a date or time, {type(value).__name__} came')
+        raise PolicyError(f'column "{attribute.name}" needs a date or time, got {type(value).__name__}')
     return found
 
 

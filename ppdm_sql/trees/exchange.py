@@ -74,11 +74,11 @@ def read(text: str | bytes) -> Document:
     """A file's text, as far as it can be checked without knowing the kind."""
     value = read_json(text, "the model file", most_digits=_MOST_DIGITS, deepest=_DEEPEST, most=MOST_BYTES)
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise PolicyError(f'this is no model file: it does not begin with "format": "{FORMAT}"')
+        raise PolicyError(f'this is not a model file: it does not begin with "format": "{FORMAT}"')
     version = value.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or version not in VERSIONS:
         known = ", ".join(map(str, VERSIONS))
-        raise PolicyError(f"the model file has a version that is not known here: this ppdm_sql reads {known}")
+        raise PolicyError(f"the model file has a version that this ppdm_sql does not know; it reads {known}")
     fields(value, "the file", {"format", "version", "kind", "model"}, {"name"})
     kind = text_of(value["kind"], "kind")
     if kind not in KINDS:
@@ -120,7 +120,7 @@ def text_of(value: Any, where: str) -> str:
     if not isinstance(value, str):
         refuse(f"{where} must be a text")
     if "\0" in value:
-        refuse(f"{where} holds a NUL character")
+        refuse(f"{where} contains a NUL character")
     if not value.isascii():
         try:
             value.encode()

@@ -218,11 +218,11 @@ def fitted_attributes(
     """A model's attributes with the types that the columns of those names have; those it does not ask for stay."""
     there = {info.name: info for info in columns}
     if not there:
-        raise PolicyError(f"there is no table {relation}")
+        raise PolicyError(f"table {relation} does not exist")
     asked = set(used)
     missing = [f'"{attributes[number].name}"' for number in asked if attributes[number].name not in there]
     if missing:
-        raise PolicyError(f"{lacks(relation)} {', '.join(missing)}, which the model asks for")
+        raise PolicyError(f"{lacks(relation)} {', '.join(missing)}, which the model needs")
     return tuple(
         _fit(attribute, there[attribute.name]) if number in asked else attribute
         for number, attribute in enumerate(attributes)
@@ -244,10 +244,10 @@ def kept_columns(engine: Engine, relation: Name, keep: Sequence[str]) -> list[st
     if unknown_names:
         raise PolicyError(f"{lacks(relation)} {', '.join(unknown_names)} to keep")
     if len(set(keep)) != len(keep):
-        raise PolicyError("a column to keep is named twice")
+        raise PolicyError("a column to keep is listed twice")
     ours = [f'"{name}"' for name in keep if name.casefold().startswith(PREFIX)]
     if ours:
-        raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is kept for ppdm_sql, rename it with AS")
+        raise PolicyError(f"column {', '.join(ours)}: the prefix {PREFIX} is reserved for ppdm_sql; rename it with AS")
     return list(keep)
 
 
@@ -292,7 +292,7 @@ def create_predict_macro(engine: Engine, name: str, tree: Tree, *, replace_it: b
 def create_macro(engine: Engine, name: str, taken: Sequence[str], told: exp.Expr, *, replace_it: bool) -> None:
     """A macro predict_<name> over the columns it takes, which gives what the expression tells."""
     if not engine.has_macros:
-        raise PolicyError(f"{engine.title} has no macros: make a view of the model over a table instead")
+        raise PolicyError(f"{engine.title} has no macros: create a view of the model over a table instead")
     if len({column_name.casefold() for column_name in taken}) != len(taken):
         raise PolicyError("two columns of the model differ only in case: a macro cannot take both")
     engine.create_macro(Name(f"predict_{name}"), list(taken), told, replace=replace_it)

@@ -51,7 +51,7 @@ def _value(tree: Tree, split: Split, row: Row) -> object:
     try:
         return row[name]
     except KeyError:
-        raise PolicyError(f'the row has no column "{name}", which the tree asks for') from None
+        raise PolicyError(f'the row has no column "{name}", which the tree needs') from None
 
 
 def _cut_branch(tree: Tree, split: Cut, value: object) -> int | None:

@@ -204,7 +204,7 @@ def _by_colour(tree: Tree, node: Node) -> Iterator[tuple[str, int]]:
 def _legend(tree: Tree, width: float) -> Iterator[str]:
     """The colours of the classes in one line, as many as fit."""
     if tree.is_regression:
-        yield f'<text class="ppdm-s" x="{_MARGIN}" y="50">the mark: the mean, from the least to the greatest</text>'
+        yield "mark: the mean, between the least and the greatest"
         return
     x, told = float(_MARGIN), 0
     for place, colour in _colours(tree).items():

@@ -60,7 +60,7 @@ def _used_columns(tree: Tree) -> list[exp.Identifier]:
 def _head(tree: Tree, name: str, file: str) -> str:
     nodes = exp.Select(expressions=[exp.Star()]).from_(_nodes(name))
     lines = [
-        f"A model that tells {tree.target.name}, for a bare DuckDB: duckdb my.duckdb < {shlex.quote(file)}",
+        f"A model that predicts {tree.target.name}, for plain DuckDB: duckdb my.duckdb < {shlex.quote(file)}",
         f"    {nodes.sql('duckdb')};        -- the tree, one row per node",
     ]
     drops = [exp.Drop(tables=[_nodes(name)], kind="TABLE")]
@@ -68,13 +68,13 @@ def _head(tree: Tree, name: str, file: str) -> str:
         call = exp.Anonymous(this=_predictor(name).this, expressions=_used_columns(tree))
         used = exp.Select(expressions=[exp.Star(), call]).from_(Name("my_table").table())
         lines += [
-            f"    {used.sql('duckdb', normalize_functions=False)};        -- what each row is taken to be",
+            f"    {used.sql('duckdb', normalize_functions=False)};        -- the prediction for each row",
             *_arguments(tree),
         ]
         drops.append(exp.Drop(tables=[_predictor(name)], kind="MACRO"))
     else:
-        lines.append("Two columns differ only in case: there is no macro, which could not take both.")
-    lines.append("Nothing is replaced: where one of these names is taken, the script makes nothing.  To undo it:")
+        lines.append("Two columns differ only in case, so there is no macro: it could not take both.")
+    lines.append("Nothing is replaced: if one of these names is taken, the script creates nothing.  To undo it:")
     lines += [f"    {drop.sql('duckdb')};" for drop in drops]
     return comment(lines)
 
@@ -83,7 +83,7 @@ def _arguments(tree: Tree) -> Sequence[str]:
     """What the macro takes, in its order."""
     used = [tree.attributes[number] for number in tree.used_attributes()]
     if not used:
-        return ["The model asks for no column: it says the same of every row."]
+        return ["The model needs no column: it predicts the same for every row."]
     return ["Its arguments, in this order:", *(f"    {one.name} ({one.kind.value})" for one in used)]
 
 

@@ -30,7 +30,7 @@ def check_tree(tree: Tree) -> None:
         _refuse(f"a tree has 1 to {MOST_NODES:,} nodes")
     _check_names(tree)
     if any(value is None for value in tree.classes):
-        _refuse("NULL is no class")
+        _refuse("NULL is not a class")
     _check_values(tree.target, tree.classes, "the classes")
     _check_shape(tree)
     for node in tree.nodes:
@@ -42,18 +42,18 @@ def check_tree(tree: Tree) -> None:
 
 
 def _refuse(what: str) -> None:
-    raise PolicyError(f"this is no sound tree: {what}")
+    raise PolicyError(f"this tree is damaged: {what}")
 
 
 def _check_names(tree: Tree) -> None:
     names = [attribute.name for attribute in tree.attributes]
     if len(set(names)) != len(names):
-        _refuse("two attributes have one name")
+        _refuse("two attributes have the same name")
     if tree.target.name in names:
         _refuse("the target is among the attributes")
     for attribute in (*tree.attributes, tree.target):
         if not attribute.name or "\0" in attribute.name:
-            _refuse("a name is empty or holds a NUL character")
+            _refuse("a name is empty or contains a NUL character")
         if attribute.scale is not None and attribute.kind is not Kind.DECIMAL:
             _refuse("an attribute has decimal places without being a decimal")
         if attribute.zoned and attribute.kind is not Kind.TIMESTAMP:
@@ -67,16 +67,16 @@ def _check_shape(tree: Tree) -> None:
     parents: dict[int, int] = {}
     for number, node in enumerate(tree.nodes):
         if node.number != number:
-            _refuse(f"node {number} does not stand at its number")
+            _refuse(f"node {number} is not at its number")
         for child in node.children:
             if not number < child < len(tree.nodes):
-                _refuse(f"node {number} has a child that is not there, or that comes before it")
+                _refuse(f"node {number} has a child that does not exist, or that comes before it")
             if child in parents:
                 _refuse(f"node {child} is the child of two branches")
             parents[child] = number
     for number, node in enumerate(tree.nodes):
         if (node.parent is None) != (number == 0):
-            _refuse(f"node {number}: the first node, and no other, is without a parent")
+            _refuse(f"node {number}: the first node, and no other, must have no parent")
         if node.parent != parents.get(number):
             _refuse(f"node {number} is not among the children of its parent")
         above = -1 if node.parent is None else tree.nodes[node.parent].depth
@@ -89,14 +89,14 @@ def _check_counts(tree: Tree, node: Node) -> None:
     if len(node.counts) != width or any(count < 0 for count in node.counts):
         _refuse(f"node {node.number} must have {width} counts, none of them below 0")
     if node.rows > _MOST_ROWS or not math.isfinite(node.gain):
-        _refuse(f"node {node.number} has more rows than can be counted, or a gain that is no number")
+        _refuse(f"node {node.number} has more rows than can be counted, or a gain that is not a number")
     if (node.moments is not None) != tree.is_regression:
         _refuse(f"node {node.number}: nodes of a regression tree, and only those, have a mean")
     moments = node.moments
     if moments is None:
         return
     if moments.rows != node.rows or not moments.mean.is_finite() or not 0 <= moments.variance < math.inf:
-        _refuse(f"node {node.number} has a mean or a variance that is none, or of another number of rows")
+        _refuse(f"node {node.number} has an impossible mean or variance, or one of another number of rows")
 
 
 def _check_sums(tree: Tree, node: Node) -> None:
@@ -109,19 +109,19 @@ def _check_split(tree: Tree, node: Node) -> None:
     split, where = node.split, f"node {node.number}"
     assert split is not None
     if not 0 <= split.attribute < len(tree.attributes):
-        _refuse(f"{where} splits by an attribute that is not there")
+        _refuse(f"{where} splits by an attribute that does not exist")
     attribute = tree.attributes[split.attribute]
     width = split.width
     if len(node.children) != width or width < 1:
-        _refuse(f"{where} has another number of children than of branches")
+        _refuse(f"{where} has a different number of children than branches")
     loose = split.others if isinstance(split, Groups) else split.nulls
     if loose is not None and not 0 <= loose < width:
-        _refuse(f"{where} sends rows to a branch that is not there")
+        _refuse(f"{where} sends rows to a branch that does not exist")
     if isinstance(split, Groups):
         _check_groups(attribute, split, where)
         return
     if not attribute.ordered:
-        _refuse(f"{where} cuts an attribute that has no order")
+        _refuse(f"{where} has thresholds for an attribute that has no order")
     thresholds = (split.at,) if isinstance(split, Cut) else split.at
     for at in thresholds:
         _check_threshold(attribute, at, where)
@@ -131,13 +131,13 @@ def _check_split(tree: Tree, node: Node) -> None:
 
 def _check_bands(attribute: Attribute, split: Bands, where: str) -> None:
     if not split.at or len(split.branches) != len(split.at) + 1:
-        _refuse(f"{where} must have cut points, and one band more than those")
+        _refuse(f"{where} must have thresholds, and one band more than those")
     if not _rises([position(attribute, at) for at in split.at]):
-        _refuse(f"{where} has cut points that do not rise")
+        _refuse(f"{where} has thresholds that are not in ascending order")
     if set(split.branches) != set(range(split.width)):
         _refuse(f"{where} has a branch without a band")
     if any(one == other for one, other in pairwise(split.branches)):
-        _refuse(f"{where} has a cut point between two bands of one branch")
+        _refuse(f"{where} has a threshold between two bands of one branch")
 
 
 def _rises(places: Sequence[Any]) -> bool:
@@ -148,7 +148,7 @@ def _check_threshold(attribute: Attribute, at: Decimal | str, where: str) -> Non
     if isinstance(at, str):
         moment = read_moment(at) if attribute.kind in MOMENTS else None
         if moment is None or (attribute.kind is Kind.DATE and moment[0] % 86_400):
-            _refuse(f"{where} has a threshold that is no {attribute.kind.value}")
+            _refuse(f"{where} has a threshold that is not of kind {attribute.kind.value}")
     elif attribute.kind not in NUMBERS or at.is_nan():
         _refuse(f"{where} has a threshold that does not fit its attribute")
     elif at.is_infinite() and attribute.kind is not Kind.FLOAT:
@@ -159,7 +159,7 @@ def _check_groups(attribute: Attribute, split: Groups, where: str) -> None:
     if attribute.ordered:
         _refuse(f"{where} groups the values of an ordered attribute")
     if split.labels is not None and len(split.labels) != len(split.groups):
-        _refuse(f"{where} has another number of labels than of groups")
+        _refuse(f"{where} has a different number of labels than groups")
     if any(not group and branch != split.others for branch, group in enumerate(split.groups)):
         _refuse(f"{where} has a branch that no value leads to")
     _check_values(attribute, [value for group in split.groups for value in group], where)
@@ -171,10 +171,10 @@ def _check_values(attribute: Attribute, values: Iterable[Value], where: str) -> 
         if value is not None and not _fits(attribute, value):
             _refuse(f"{where}: a value is not of kind {attribute.kind.value}")
         if isinstance(value, str) and "\0" in value:
-            _refuse(f"{where}: a value holds a NUL character, which not every engine can store")
+            _refuse(f"{where}: a value contains a NUL character, which not every engine can store")
         known = key(attribute, value)
         if known in seen:
-            _refuse(f"{where}: a value comes twice")
+            _refuse(f"{where}: a value occurs twice")
         seen.add(known)
 
 

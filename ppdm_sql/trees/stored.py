@@ -146,7 +146,7 @@ def _same_rows(table: str, wanted: Sequence[Mapping[str, Any]], found: Sequence[
 def tree_of(engine: Engine, model: ModelRecord) -> Tree:
     """The tree of a model; rows that somebody changed by hand so that they make none are refused."""
     if model.kind != "tree":
-        raise PpdmError(f'model "{model.name}" is no tree but {model.kind}')
+        raise PpdmError(f'model "{model.name}" is not a tree but {model.kind}')
     saved = models.rows_of(engine, model.model_id)
     try:
         tree = _read(model, saved)
@@ -218,7 +218,7 @@ def _bands(place: int, stored: list[tuple[Any, int]], nulls: int | None) -> Band
         if here is not None:
             at.append(here)
     if following or here is not None or -1 in branches:
-        raise PolicyError("this is no sound tree: the bands of a node leave a gap or lie upon each other")
+        raise PolicyError("this tree is damaged: the bands of a node leave a gap or overlap")
     return Bands(place, tuple(at), tuple(branches), nulls)
 
 

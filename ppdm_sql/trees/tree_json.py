@@ -44,7 +44,7 @@ def read_tree(text: str | bytes) -> tuple[Tree, str | None]:
 
 def tree_of(document: Document) -> Tree:
     if document.kind != "tree":
-        raise PolicyError(f"a tree is wanted, the file holds {document.kind}")
+        raise PolicyError(f"expected a tree, the file contains {document.kind}")
     tree = tree_from_dict(document.model)
     if document.version < BANDS_VERSION and any(isinstance(node.split, Bands) for node in tree.nodes):
         refuse(f"a file of version {document.version} has no bands")
@@ -160,7 +160,7 @@ def _node_from_dict(value: Any, number: int) -> Node:
     if ("split" in told) != ("children" in told):
         refuse(f"{where} must have both a split and children, or neither")
     if whole(told["number"], f"{where}, number") != number:
-        refuse(f"{where} does not stand at its number")
+        refuse(f"{where} is not at its number")
     return Node(
         number,
         None if told["parent"] is None else whole(told["parent"], f"{where}, parent"),
@@ -206,7 +206,7 @@ def _branch(value: Any, where: str) -> int | None:
 
 def at_from_dict(value: Any, where: str) -> Decimal | str:
     if not isinstance(value, dict) or len(value) != 1 or not value.keys() <= {"decimal", "moment"}:
-        refuse(f"{where}, at must be an object with a decimal or a moment")
+        refuse(f"{where}, at must be an object with a decimal or a date or time")
     if "decimal" in value:
         return decimal_of(value["decimal"], f"{where}, at")
     return text_of(value["moment"], f"{where}, at")

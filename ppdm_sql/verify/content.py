@@ -35,8 +35,15 @@ def content_hash(engine: Engine, relation: Name, columns: Sequence[str]) -> str:
 def content_query(engine: Engine, relation: Name, columns: Sequence[str]) -> tuple[list[object], exp.Query]:
     """What is hashed: the parts known beforehand, and the query for the three numbers that follow them."""
     if not columns:
-        raise PolicyError(f"{relation}: without a column there is no content to tell")
-    first, second = hash_numbers(engine, [column(name) for name in columns], salt=_FORMAT)
-    rows = exp.Select(expressions=[aliased(first, "ppdm_first"), aliased(second, "ppdm_second")])
-    source = exp.Subquery(this=rows.from_(relation.table()), alias=exp.TableAlias(this=exp.to_identifier("source")))
+        raise PolicyError(f"{relation} has no column, so it has no content to hash")
+    texts = {f"ppdm_t{place}": engine.exact_text(column(name)) for place, name in enumerate(columns)}
+    # Rows that print alike are hashed once.  The printed text decides: equal numbers can print differently.
+    printed = [aliased(text, name) for name, text in texts.items()]
+    counted = aliased(exp.cast(exp.Count(this=exp.Star()), "DECIMAL(18, 0)"), "ppdm_count")
+    distinct = exp.Select(expressions=[*printed, counted]).from_(relation.table())
+    distinct = distinct.group_by(*(text.copy() for text in texts.values()))
+    first, second = hash_numbers(engine, [column(name, "d") for name in texts], salt=_FORMAT)
+    picked = [aliased(first, "ppdm_first"), aliased(second, "ppdm_second"), column("ppdm_count", "d")]
+    rows = exp.Select(expressions=picked).from_(distinct.subquery("d"))
+    source = exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("source")))
     return [_FORMAT, list(columns)], statement("verify/content_lanes", {"source": source})

@@ -21,7 +21,7 @@ def height(column: str, levels: Levels) -> int:
     if len({labels[-1] for labels in levels.values()}) != 1:
         raise PolicyError(f"column {column}: its hierarchy has no common root")
     if any(labels[0] != leaf for leaf, labels in levels.items()):
-        raise PolicyError(f"column {column}: the levels of a leaf have to start with the leaf itself")
+        raise PolicyError(f"column {column}: the levels of a leaf must start with the leaf itself")
     return depths.pop() - 1
 
 

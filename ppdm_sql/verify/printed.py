@@ -35,7 +35,7 @@ class Stored:
         """The relation, once all the columns that are needed were found in it and can be compared."""
         kinds = {info.name: info.kind for info in engine.columns(relation)}
         if not kinds:
-            raise PolicyError(f"there is no relation {relation}")
+            raise PolicyError(f"relation {relation} does not exist")
         wanted = list(dict.fromkeys(needed))
         missing = [f"{relation} has no column {name}" for name in wanted if name not in kinds]
         strange = [

@@ -136,7 +136,7 @@ def _measures(
         yield verification(requirement, Subject(stored, quasi, entity=entity))
         return
     if not sensitive:  # nothing to measure would be nothing to break
-        raise PolicyError(f"{requirement} asks for a SENSITIVE column, and there is none")
+        raise PolicyError(f"{requirement} needs a SENSITIVE column, and there is none")
     for column in sensitive:
         yield verification(requirement, Subject(stored, quasi, column))
 
@@ -149,7 +149,7 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
     if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
-        raise PpdmError(f"the relation changed while {measure.requirement} was measured: judge it again")
+        raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)
     return Finding(

@@ -65,7 +65,7 @@ def tree_differences(engine: Engine, relation: Name, patterns: Sequence[Mapping[
         except PolicyError as error:
             found.append(f"tree {number}: {error}")
         except (KeyError, TypeError, ValueError, AttributeError):
-            found.append(f"tree {number}: it is not written as a pattern of this version")
+            found.append(f"tree {number}: its pattern was written by another version")
     return found
 
 
@@ -77,7 +77,7 @@ def _differences(engine: Engine, relation: Name, pattern: Mapping[str, Any], use
             infos[item["name"]] = ColumnInfo(item["name"], Kind.UNSUPPORTED, _RANGE)
     missing = [name for name in (*names, pattern["target"]) if name not in infos]
     if missing:
-        return [f'column "{missing[0]}" is not there']
+        return [f'column "{missing[0]}" does not exist']
     cells = _cells(engine, relation, [infos[name] for name in names], infos[pattern["target"]], pattern)
     unfit = [*_unknown_labels(cells, pattern), *_unfit_columns(cells, names, used)]
     if unfit:
@@ -195,7 +195,7 @@ def _place(value: Any, info: ColumnInfo) -> Fraction:
 def _nanoseconds(text: str) -> Fraction:
     found = _MOMENT.fullmatch(text)
     if found is None:
-        raise PolicyError("a moment came in a form that cannot be read")  # the text is data: not told
+        raise PolicyError("a date or time has a form that cannot be read")  # the text is data: not told
     year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 2, 3, 4, 5, 6))
     days = date(year, month, day).toordinal()
     seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
@@ -247,7 +247,7 @@ def _unknown_labels(cells: Sequence[Cell], pattern: Mapping[str, Any]) -> list[s
         labels = {label for label, _ in item["groups"]}
         strange = {cell.values[place] for cell in cells} - labels
         if strange:
-            found.append(f'column "{item["name"]}" has {len(strange)} values that are none of its groups')
+            found.append(f'column "{item["name"]}" has {len(strange)} values that are in none of its groups')
     return found
 
 
@@ -259,7 +259,7 @@ def _unfit_columns(cells: Sequence[Cell], names: Sequence[str], used: set[str]) 
         if name not in used and len(values) > 1:
             found.append(f'column "{name}" is used by no tree and has {len(values)} values')
         if None in values and any(isinstance(value, Fraction | Span) for value in values):
-            found.append(f'column "{name}" has NULLs beside numbers')
+            found.append(f'column "{name}" mixes NULLs and numbers')
     return found
 
 
@@ -420,17 +420,17 @@ def _compare(
 ) -> list[str]:
     rows = found.total[0] if pattern["inducer"] == "regression" else sum(found.total)
     if rows != promised["rows"]:
-        return [f"{where} has {rows} rows, promised were {promised['rows']}"]
+        return [f"{where} has {rows} rows instead of the promised {promised['rows']}"]
     if found.split is None or "branches" not in promised:
         same = (found.split is None) == ("branches" not in promised)
-        return [] if same else [f"{where} is {'not ' if found.split is None else ''}split, against the promise"]
+        return [] if same else [f"{where} is {'not ' if found.split is None else ''}split, unlike promised"]
     name = pattern["attributes"][found.split.attribute]["name"]
     if name != promised["column"]:
-        return [f'{where} splits "{name}", promised was "{promised["column"]}"']
+        return [f'{where} splits "{name}" instead of the promised "{promised["column"]}"']
     if not _same_split(found.split, promised, infos[name]):
-        return [f'{where} splits "{name}" at another place than promised']
+        return [f'{where} splits "{name}" at a different threshold than promised']
     if len(found.branches) != len(promised["branches"]):
-        return [f"{where} has {len(found.branches)} branches, promised were {len(promised['branches'])}"]
+        return [f"{where} has {len(found.branches)} branches instead of the promised {len(promised['branches'])}"]
     told = []
     for number, (child, wanted) in enumerate(zip(found.branches, promised["branches"], strict=True), start=1):
         told += _compare(child, wanted, pattern, infos, f"branch {number} of {where}")

@@ -226,7 +226,7 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
     ordered = "ordered" if column.kind.is_ordered else "equal"
     distance = asked.distance or ("hierarchical" if column.hierarchy is not None else ordered)
     if distance not in DISTANCES:
-        raise PolicyError(f"{asked}: the distances are {', '.join(DISTANCES)}")
+        raise PolicyError(f"{asked}: unknown distance; valid distances: {', '.join(DISTANCES)}")
     kind = stored.kinds[column.name]
     if distance == "ordered" and not kind.is_ordered:
         raise PolicyError(f"{asked}: column {column.name} is stored as {kind.value}, which has no order")

@@ -31,7 +31,7 @@
 --   * Each macro stands alone: a macro that calls another finds it only while both are in the search path.
 --   * The user's columns are reached through COLUMNS(list), which takes any name literally and refuses unknown
 --     ones; COLUMNS(lambda) would leave those out and make the table look safer.
---   * COLUMNS(qis)::VARCHAR COLLATE "C" tells apart what is equal but prints differently.  The cast alone would
+--   * COLUMNS(qis)::VARCHAR COLLATE "C" separates what is equal but prints differently.  The cast alone would
 --     keep the collation; GROUP BY ALL happens to ignore it, GROUP BY of a column does not.  The optimizer removes
 --     the cast where it cannot matter, as for integers.
 --   * Our names come first in each inner SELECT: of two equal names DuckDB renames the later one, so a user's
@@ -86,7 +86,7 @@ FROM ppdm_groups;
 
 
 -- k under both readings of NULL.  One row.
---   k               NULL is a value of its own: somebody who knows which cells are NULL sees these classes
+--   k               NULL is a value of its own: an attacker who knows which cells are NULL sees these classes
 --   k_null_matches  NULL may be any value: the fewest rows that any row could be taken for, when two cells agree
 --                   if they are equal or one of them is NULL.  Never below k.
 --   null_patterns   ways in which rows are NULL; the cost grows as classes x null_patterns

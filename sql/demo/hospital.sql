@@ -7,7 +7,7 @@
 -- The table is made to be worth protecting.  Age, sex, zip and ward together point to one person more
 -- often than not.  Age, sex and diagnosis belong together, so hiding one does not hide the other.  More
 -- than a third of the stays are of people who came twice or more, so rows are not people.  Some zips, wards
--- and diagnoses are unknown.  Whether somebody comes back depends on age, diagnosis and length of stay,
+-- and diagnoses are unknown.  Whether a patient comes back depends on age, diagnosis and length of stay,
 -- so there is something to learn that should survive.
 CREATE TABLE patients AS
 WITH seed AS (

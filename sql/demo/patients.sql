@@ -16,7 +16,7 @@ WITH ANONYMIZATION (
     ALGORITHM mondrian
 
     -- k: each group holds at least 10 different people.  simple_l: no diagnosis has more than half of a
-    -- group, so finding somebody's group does not tell what they had.  Nothing is published before both
+    -- group, so finding a person's group does not reveal the diagnosis.  Nothing is published before both
     -- were measured on the finished table.
     REQUIRE k = 10, simple_l = 2
 
@@ -26,9 +26,9 @@ WITH ANONYMIZATION (
     -- Rows are stays, not people: k counts different patients.  The number itself is left out as well.
     ENTITY (patient_id)
 
-    -- What a neighbour, a colleague or another table may know of somebody.  These are made coarser.
+    -- What a neighbour, a colleague or another table may know about a person.  These are generalized.
     -- PREFIX cuts a zip to its first 4, 3 or 2 digits: 84114 -> 8411* -> 841** -> 84***.
-    -- ward.csv, beside this file, puts each ward under its department.
+    -- ward.csv, next to this file, puts each ward under its department.
     QUASI IDENTIFIER (
         age,
         sex,
@@ -42,7 +42,7 @@ WITH ANONYMIZATION (
     -- What the analyst wants to predict.
     TARGET (readmitted)
 
-    -- Passed on as it is.  Right only for what no outsider knows; in doubt make it a quasi-identifier.
+    -- Published unchanged.  Right only for what no outsider knows; in doubt make it a quasi-identifier.
     -- A column without any role is an error, never a leak: that is why admitted and insurance, which nobody
     -- asked for, are not in the SELECT at all.
     INSENSITIVE (stay_days)

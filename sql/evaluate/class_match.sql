@@ -1,5 +1,5 @@
 -- How many rows two models answered, and on how many of them they said the same.
--- first, second: per row ppdm_row, its number, and ppdm_text, the class that was told (NULL is one).
+-- first, second: per row ppdm_row, its number, and ppdm_text, the predicted class (NULL is one).
 SELECT
     COUNT(*) AS ppdm_rows,
     COALESCE(SUM(CASE

@@ -1,4 +1,4 @@
--- What a prediction of a number leaves open, beside what the mean alone leaves open.
+-- What a prediction of a number leaves open, and what the mean alone leaves open.
 -- source: per row ppdm_truth and ppdm_told as numbers; rows in which one is NULL, NaN or infinite are not asked
 -- (what is neither is nothing when it is taken from itself).
 WITH ppdm_known AS (

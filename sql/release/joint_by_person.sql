@@ -3,7 +3,7 @@
 -- that must be in it, however they are paired.  Where one side has more rows of him, some are in that side only.
 -- A person that only one side has forms classes of its own (-1 on the other side), because the other's holder sees it
 -- missing; so do the rows of one person that is not to be joined ($alone).
--- Rows that were paired by person have no key of their own any more: (person, -1) stands for it.
+-- Rows that were paired by person no longer have a key of their own: (person, -1) stands for it.
 -- Stand-ins: left_side, right_side, each (ppdm_key0, ppdm_key1, ppdm_person, ppdm_part, ppdm_least, ppdm_most,
 -- ppdm_all), the last one being the rows of the key in all its classes.
 -- Parameter: $alone.

@@ -1,5 +1,5 @@
 -- Whether a model file is, to the byte, the one that was measured; a file that is not there is not.
--- Parameters: $file, its name; $sha256, the hash that the manifest tells.
+-- Parameters: $file, its name; $sha256, the hash in the manifest.
 SELECT
     'the file is the one that was measured' AS requirement,
     CASE

@@ -65,7 +65,9 @@ def test_the_macros_read_what_python_reads():
                 inside = (found.low is None or found.low <= step) and (found.stop is None or step < found.stop)
                 assert held == (None if label is None else inside)
                 shares = [
-                    connection.execute("SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE)", [label, *ends]).fetchone()[0]
+                    connection.execute(
+                        "SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE)", [label, *ends]
+                    ).fetchone()[0]
                     for ends in ((-1e9, place), (place, 1e9))
                 ]
                 unknown = label is None or label.strip("*") in ("", "(known)")
@@ -87,6 +89,12 @@ def test_postgres_reads_the_same(postgres_engine):
             assert tuple(theirs.fetchone()) == ours.fetchone()
         ask = ask.replace("(", "_date(").replace("66", "DATE '2003-06-01'")
         ask = ask.replace("60", "DATE '2003-02-01'").replace("70", "DATE '2003-03-01'")
-        for label in ("2003-01-01", "[2003-01-01, 2004-01-01)", "< 2003-01-01 00:00:00+00", ">= 2003-02-01 10:00:00", "*"):
+        for label in (
+            "2003-01-01",
+            "[2003-01-01, 2004-01-01)",
+            "< 2003-01-01 00:00:00+00",
+            ">= 2003-02-01 10:00:00",
+            "*",
+        ):
             theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}", [label] * 5)
             assert tuple(theirs.fetchone()) == other.execute(f"SELECT {ask.format('$1::TEXT')}", [label]).fetchone()

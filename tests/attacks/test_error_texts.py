@@ -81,8 +81,8 @@ def test_what_a_built_in_finds_in_a_value_is_not_told(clinic, expression):
 @pytest.mark.postgres
 def test_mistakes_in_the_statement_are_told(clinic):
     for text, told in {
-        "SELECT nope FROM people": 'there is no column "nope"',
-        "SELECT * FROM nope": "there is no table nope",
+        "SELECT nope FROM people": 'column "nope" does not exist',
+        "SELECT * FROM nope": "table nope does not exist",
         "SELEC 1": "syntax error",
         "DROP TABLE nope": 'table "nope" does not exist',
         "CREATE TABLE people (a integer)": 'relation "people" already exists',

@@ -253,7 +253,7 @@ def test_a_wall_that_was_edited_or_gone_around_is_found(session, postgres_admin,
     assert session.verify("r").holds
     (wall,) = [name for name in session.engine.relations("ppdm") if name.startswith("ppdm_live_shown_")]
     postgres_admin.execute(edit.format(wall=wall))
-    assert session.verify("r").problems == ("its definition or its rules are not those that were published",)
+    assert session.verify("r").problems == ("its definition or its rules differ from what was published",)
 
 
 def test_a_live_view_of_the_version_before_is_told_exported_and_refreshed(session, reader, monkeypatch, tmp_path):
@@ -264,7 +264,7 @@ def test_a_live_view_of_the_version_before_is_told_exported_and_refreshed(sessio
     assert not verified.holds
     assert verified.findings
     assert verified.problems == (
-        "an earlier version published it: EXPLAIN ANALYZE tells its readers how many rows it hides; REFRESH r ends that",
+        "an earlier version published it, so EXPLAIN ANALYZE shows its readers how many rows it hides; REFRESH r fixes that",
     )
     assert session.export("r", tmp_path / "r.csv").rows == verified.rows
     session.execute("REFRESH r")
@@ -278,7 +278,7 @@ def test_a_policy_that_reads_a_live_view_reads_its_tables(session):
         REQUIRE k = 4 QUASI IDENTIFIER (n, ward) SENSITIVE (illness) {more})"""
     with pytest.raises(RequirementBreached, match="same table as r"):
         session.publish(again.format(more=""))
-    with pytest.raises(PolicyError, match='SUPERSEDES would take "public.r" away, which the query reads'):
+    with pytest.raises(PolicyError, match='SUPERSEDES would drop "public.r", which the query reads'):
         session.publish(again.format(more="SUPERSEDES"))
     made = session.publish(again.format(more="ACCEPT RISK (joint)"))
     assert set(record.sources) == {"public.people"} < set(made.record.sources)

@@ -84,7 +84,7 @@ def test_a_sum_of_two_values_that_few_hold_is_not_told_unasked(memory, held):
     """A15: the threshold is (40 + 50) / 2; who knows one of the two people knows the other."""
     load(memory, **boundary_table(held))
     if held < 3:
-        with pytest.raises(RequirementBreached, match="2 of 2 boundary values"):
+        with pytest.raises(RequirementBreached, match="2 of 2 values next to the thresholds"):
             memory.publish(policy("n"))
         memory.publish(policy("n", risk=ACCEPTED))
     else:

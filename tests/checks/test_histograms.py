@@ -23,6 +23,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from tests import oracles
+from tests.sizes import examples
 
 LITTLE = Fraction(1, 10**7)
 SMALL, LARGE = st.integers(0, 12), st.integers(0, 2**40)
@@ -45,7 +46,7 @@ def marks(found):
     return [mark for mark in (found, found + LITTLE, found - LITTLE) if mark > 0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(parts() | parts(LARGE), st.integers(1, 4))
 def test_sizes_and_diversity(counts, l):
     for row in counts:
@@ -66,7 +67,7 @@ def check(counts, requirement, expected, *arguments):
     assert parts_meet(requirement, counts, *arguments).tolist() == wanted, str(requirement)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(parts(), st.sampled_from([Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4), Fraction(6)]))
 def test_entropy(counts, l):
     check(counts, EntropyDiversity(l), lambda c: oracles.entropy_reaches(c, l))
@@ -78,7 +79,7 @@ def test_entropy_where_floating_point_is_wrong():
     assert parts_meet(EntropyDiversity(Fraction(4)), counts).tolist() == [False, True, False, False]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(parts() | parts(LARGE), st.data())
 def test_closeness(counts, data):
     width = counts.shape[1]
@@ -132,7 +133,7 @@ def test_blocks_do_not_show():
 WIDE = st.integers(0, 2**62) | st.integers(0, 50)
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(WIDE, WIDE), min_size=1, max_size=8), st.integers(1, 10**25), st.integers(1, 10**25))
 def test_signs_are_those_of_whole_numbers(pairs, one, other):
     left, right = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
@@ -144,7 +145,7 @@ def test_signs_are_those_of_whole_numbers(pairs, one, other):
     assert below(left, right, limit).tolist() == [x * other < y * one for x, y in pairs]
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 2**62), st.integers(1, 2**62)), min_size=1, max_size=8))
 def test_extremes_are_exact(pairs):
     over, under = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
@@ -152,7 +153,7 @@ def test_extremes_are_exact(pairs):
     assert smallest(over, under) == min(Fraction(*pair) for pair in pairs)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.fractions(1, 7, max_denominator=6))
 def test_entropy_is_decided_as_by_the_definition(counts, l):
     assert entropy_reaches(counts, l) == oracles.entropy_reaches(counts, l)
@@ -169,7 +170,7 @@ def test_entropy_of_large_classes(scale):
 # -- the ordered distance in one pass --------------------------------------------------------------------
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(40))
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=9),
     st.lists(st.lists(st.integers(0, 4), min_size=9, max_size=9), min_size=1, max_size=4),

@@ -96,7 +96,7 @@ def test_an_unknown_column_is_told_with_the_nearest(ppdm, clinic):
     (clinic / "policy.sql").write_text((clinic / "policy.sql").read_text().replace("(age, zip)", "(agee, zip)"))
     done = ppdm(*DB, "run", "policy.sql")
     assert done.code == 2
-    assert 'there is no column "agee": did you mean "age"?' in done.err
+    assert 'column "agee" does not exist: did you mean "age"?' in done.err
 
 
 def test_wrong_calls_are_exit_2(ppdm, clinic):
@@ -109,7 +109,7 @@ def test_wrong_calls_are_exit_2(ppdm, clinic):
 def test_a_missing_database_is_not_made(ppdm, clinic):
     done = ppdm("--db", "typo.duckdb", "run", "policy.sql")
     assert done.code == 3
-    assert "there is no database typo.duckdb" in done.err
+    assert "database typo.duckdb does not exist" in done.err
     assert not (clinic / "typo.duckdb").exists()
     assert ppdm("--db", "new.duckdb", "--create", "list").code == 0
 

@@ -96,8 +96,8 @@ AHEAD = [
     (publish("two", query="SELECT [age] AS age, zip, diagnosis FROM patients"), "6:1", "cannot be published"),
     (publish("two", query="SELECT age, zip, diagnosis, name FROM patients"), "6:1", 'column "name" has no role'),
     # hierarchies
-    (publish("two", quasi="age, zip HIERARCHY 'no.csv'"), "9:24", "there is no such file"),
-    (publish("two", quasi="age, zip HIERARCHY wardss"), "9:24", "there is no such table"),
+    (publish("two", quasi="age, zip HIERARCHY 'no.csv'"), "9:24", "the file does not exist"),
+    (publish("two", quasi="age, zip HIERARCHY wardss"), "9:24", "the table does not exist"),
     (publish("two", quasi="age, zip HIERARCHY wards"), "9:24", "hierarchy wards"),  # four values have no leaf
     (publish("two", quasi="age, zip HIERARCHY INTERVALS (5, 10)"), "9:24", "HIERARCHY INTERVALS"),
     # names
@@ -110,10 +110,10 @@ AHEAD = [
     ("EXPORT two TO 'two.csv';", "6:1", 'there is no release "two"'),
     ("DROP RELEASE one;\nVERIFY one;", "7:1", 'the statement at 6:1 drops "one" before'),
     # exports
-    ("EXPORT one TO '../one.csv';", "6:15", "stays below the output folder"),
+    ("EXPORT one TO '../one.csv';", "6:15", "must be in the output folder"),
     ("EXPORT one TO 'no/one.csv';", "6:15", "there is no folder no"),
     ("EXPORT one TO 'one.xls';", "6:15", "unknown file type: use .duckdb, .parquet or .csv"),
-    ("EXPORT one TO 'p.sql' WITH (format = csv);", "6:15", "is there already and is no export of this release"),
+    ("EXPORT one TO 'p.sql' WITH (format = csv);", "6:15", "already exists and is not an export of this release"),
     ("EXPORT one TO 'one.csv' WITH (fromat = csv);", "6:31", "EXPORT has no option fromat: did you mean format?"),
     (MODEL + "EXPORT tree TO 'tree.csv';", "11:16", "a model as a .json file"),
     (MODEL + "EXPORT one TO 'x.csv'; EXPORT tree TO 'y.json' WITH (format = csv);", "11:54", "EXPORT of a model has no option format"),
@@ -122,11 +122,11 @@ AHEAD = [
     (MODEL + "CREATE TABLE p AS PSEUDO DATA FROM MODEL tree WITH (rows = 0);", "11:53", "rows of PSEUDO DATA"),
     (MODEL + "CREATE TABLE p AS PSEUDO DATA FROM MODEL tree WITH (domains = 3);", "11:53", "domains"),
     # ordinary SQL
-    ("SELECT agee\nFROM patients;", "6:8", 'there is no column "agee": did you mean "age"?'),
-    ("SELECT age\nFROM patient;", "7:6", "there is no table patient: did you mean patients?"),
+    ("SELECT agee\nFROM patients;", "6:8", 'column "agee" does not exist: did you mean "age"?'),
+    ("SELECT age\nFROM patient;", "7:6", "table patient does not exist: did you mean patients?"),
     ("SELECT age FORM patients WHERE;", "6:17", "syntax error near patients"),
     ("CREATE TABEL x (a INT);", "6:8", "syntax error near TABEL"),
-    ("INSERT INTO wards (zipp) VALUES ('a');", "6", 'there is no column "zipp": did you mean "zip"?'),
+    ("INSERT INTO wards (zipp) VALUES ('a');", "6", 'column "zipp" does not exist: did you mean "zip"?'),
     ("EXPLAIN " + publish("two", algorithm="mondrian (max_prats = 3)"), "7:21", "no option max_prats"),
 ]  # fmt: skip
 
@@ -214,7 +214,7 @@ def test_what_ran_before_a_failure_is_listed(call, clinic, second, exit_code, pl
     assert words in err
     assert not place or f"p.sql:{place}: " in err
     assert "4711" not in err
-    assert "ppdm: earlier statements of this run stay: published one" in err
+    assert "ppdm: earlier statements of this run remain in effect: published one" in err
     assert "main.one" in relations(clinic)
 
 
@@ -246,7 +246,7 @@ def test_an_interrupt_does_not_claim_that_nothing_was_published(call, monkeypatc
 
     monkeypatch.setattr(Session, "verify", interrupted)
     code, _, err = call(FIRST + "VERIFY one;")
-    assert (code, err) == (3, "ppdm: stopped\nppdm: earlier statements of this run stay: published one\n")
+    assert (code, err) == (3, "ppdm: stopped\nppdm: earlier statements of this run remain in effect: published one\n")
 
 
 # -- drift ------------------------------------------------------------------------------------------------
@@ -260,13 +260,13 @@ def test_a_column_that_a_former_release_knew_is_drift(call, clinic):
         code, _, err = call(text)
         assert code == 1
         assert "one changed since it was published" in err
-        assert 'there is no column "zip"' in err
+        assert 'column "zip" does not exist' in err
 
 
 def test_columns_that_pivot_makes_out_of_data_are_not_suggested(call):
     query = "FROM (PIVOT (SELECT age, diagnosis, id FROM patients) ON diagnosis IN KIND USING COUNT(id) GROUP BY age)"
     _, _, err = call(publish("two", query=query, quasi="age", role="SENSITIVE (ulce)"))
-    assert 'there is no column "ulce"' in err
+    assert 'column "ulce" does not exist' in err
     assert "did you mean" not in err
 
 

@@ -85,7 +85,7 @@ def asked(clinic, query):
 
 
 def test_from_training_to_dropping(run, clinic):
-    assert run("model", "list") == (0, "no models yet: ppdm model train makes one\n")
+    assert run("model", "list") == (0, "no models yet: ppdm model train creates one\n")
     code, said = run(*TRAIN)
     assert code == 0
     assert re.fullmatch(r"trained ill: \d+ nodes, \d+ leaves, 400 rows\n", said)
@@ -154,11 +154,11 @@ def test_rare_categories_are_named_only_when_asked_for(run, trained):
 
 
 def test_names_are_not_overwritten(run, trained):
-    assert run(*TRAIN) == (2, 'there is a model "ill" already: --replace puts this one in its place')
+    assert run(*TRAIN) == (2, 'model "ill" already exists; --replace replaces it')
     assert run(*TRAIN, "--replace")[0] == 0
     run("model", "predict", "ill", "--from", "people", "--into", "told")
     assert run("model", "predict", "ill", "--from", "people", "--into", "told") == (
-        2, "there is a table told already: a prediction never overwrites one",
+        2, "table told already exists; a prediction never overwrites a table",
     )  # fmt: skip
     (trained / "x.json").write_text("mine")
     assert run("model", "export", "ill", "x.json")[0] == 2
@@ -167,26 +167,26 @@ def test_names_are_not_overwritten(run, trained):
 
 
 WRONG = [
-        (("train", "m", "--from", "nowhere", "--target", "x"), "there is no table nowhere"),
-        (("train", "m", "--from", "people", "--target", "ilness"), 'no column "ilness" to be the target: did you mean "illness"'),
-        (("train", "m", "--from", "people; DROP TABLE people", "--target", "illness"), "a table's name is expected"),
+        (("train", "m", "--from", "nowhere", "--target", "x"), "table nowhere does not exist"),
+        (("train", "m", "--from", "people", "--target", "ilness"), 'the target column "ilness" does not exist: did you mean "illness"'),
+        (("train", "m", "--from", "people; DROP TABLE people", "--target", "illness"), "expected the name of a table"),
         (("train", "m", "--from", "SELECT 1; DROP TABLE people", "--target", "illness"), "one table or one SELECT"),
         (("train", "m", "--from", "SELECT * FROM", "--target", "illness"), "cannot be read|no table"),
         (("train", "m", "--from", "SELECT * FROM 'x.csv'", "--target", "illness"), "table"),
-        (("train", "m", "--from", "people", "--target", "illness", "--inducer", "forest"), "there is no inducer"),
+        (("train", "m", "--from", "people", "--target", "illness", "--inducer", "forest"), "unknown learner"),
         (("train", "m", "--from", "people", "--target", "illness", "--option", "min_leaf"), "NAME=VALUE"),
         (("train", "m", "--from", "people", "--target", "illness", "--option", "leaf=3"), "has no option"),
-        (("train", "m", "--from", "people", "--target", "illness", "--raw", "--rare", "3"), "no room for --rare"),
+        (("train", "m", "--from", "people", "--target", "illness", "--raw", "--rare", "3"), "cannot be combined with --rare"),
         (("train", "m", "--from", "people", "--target", "illness", "--rare", "3", "--option", "rare=4"), "given twice"),
         (("train", " ", "--from", "people", "--target", "illness"), "printable characters"),
         (("train", "m", "--from", "SELECT id AS ppdm_id, illness FROM people", "--target", "illness"), "prefix ppdm_"),
         (("show", "il"), 'no model "il" in this database: did you mean "ill"'),
         (("drop", "other"), 'no model "other"'),
-        (("predict", "ill", "--from", "people", "--into", "ppdm_x"), "kept for ppdm_sql"),
-        (("predict", "ill", "--from", "people", "--into", "ppdm.x"), "kept for ppdm_sql"),
-        (("predict", "ill", "--from", "people", "--into", "a, b"), "a table's name is expected"),
+        (("predict", "ill", "--from", "people", "--into", "ppdm_x"), "reserved for ppdm_sql"),
+        (("predict", "ill", "--from", "people", "--into", "ppdm.x"), "reserved for ppdm_sql"),
+        (("predict", "ill", "--from", "people", "--into", "a, b"), "expected the name of a table"),
         (("predict", "ill", "--from", "people", "--into", "t", "--keep", "salary"), 'no column "salary" to keep'),
-        (("predict", "ill", "--from", "SELECT id FROM people", "--into", "t"), "which the model asks for"),
+        (("predict", "ill", "--from", "SELECT id FROM people", "--into", "t"), "which the model needs"),
         (("import", "broken.json"), "not JSON"),
         (("import", "nameless.json"), "give it a name with --name"),
         (("import", "rules.json", "--name", "r"), 'the rule list: has no "format"'),
@@ -283,7 +283,7 @@ def test_audit_lists_the_groups_the_smallest_first(run, trained):
         assert group["rows"] == sum(one["rows"] for one in group["classes"]) + group["rows_of_other_classes"]
         assert all("age" in condition for condition in group["conditions"])
     code, said = called(*asked_for)
-    assert 'column "id": no question of the model is about it' in said
+    assert 'column "id": the model does not use it' in said
     assert re.search(r"group +rows +classes +surest +entropy", said)
     smallest = told["groups"][0]
     assert re.search(rf"^{re.escape(' and '.join(smallest['conditions']))} +{smallest['rows']} ", said, re.MULTILINE)
@@ -371,8 +371,8 @@ def test_messages_name_no_working_tables(shelf, tmp_path, monkeypatch):
         for more in (("--public", "q"), ("--entity", "q")):
             code, said = called("model", "audit", "ill", "--from", query, *more)
             assert (code, "ppdm_model" in said) == (2, False), said
-            assert 'the rows that are asked for have no column "q"' in said
+            assert 'the selected rows have no column "q"' in said
         code, said = called("model", "predict", "ill", "--from", query, "--into", "told", "--keep", "q")
-        assert (code, said) == (2, 'the rows that are asked for have no column "q" to keep')
+        assert (code, said) == (2, 'the selected rows have no column "q" to keep')
         code, said = called("model", "audit", "ill", "--from", query.replace("age, ", ""))
-        assert (code, said) == (2, 'the rows that are asked for have no column "age", which the model asks for')
+        assert (code, said) == (2, 'the selected rows have no column "age", which the model needs')

@@ -28,7 +28,7 @@ def test_files_run_before_the_texts(ppdm, clinic):
     ("arguments", "stdin", "said"),
     [
         (("run",), None, "nothing to run"),
-        (("run", "-", "-"), "SELECT 1", "once only"),
+        (("run", "-", "-"), "SELECT 1", "only once"),
         (("run", "-c", "VERIFY nothing_here"), None, "-c:1:1"),
         (("run", "-c", "SELECT 1", "-c", "VERIFY nothing_here"), None, "-c 2:1:1"),
         (("run", "-"), "SELECT 1;\nVERIFY nothing_here", "<stdin>:2:1"),

@@ -36,7 +36,7 @@ def test_duckdb_by_path_memory_and_connection(tmp_path):
     with open_engine(connection) as engine:
         assert engine.title == "DuckDB"
     connection.execute("SELECT 1")
-    with pytest.raises(DatabaseUnavailable, match="no database"):
+    with pytest.raises(DatabaseUnavailable, match="does not exist"):
         open_engine(str(tmp_path / "none.duckdb"))
 
 
@@ -60,7 +60,7 @@ def test_a_missing_driver_is_named_with_what_installs_it(monkeypatch, url, packa
 
 
 def test_what_is_no_database_is_told():
-    with pytest.raises(PolicyError, match="int is no database"):
+    with pytest.raises(PolicyError, match="got int"):
         open_engine(5)
     with pytest.raises(PolicyError, match=r"mysql:// is not known"):
         open_engine("mysql://u:secret@h/d")
@@ -70,7 +70,7 @@ def test_what_is_no_database_is_told():
 def test_options_that_were_not_given_do_not_count_and_unknown_ones_are_named():
     with open_engine(":memory:", memory_limit=None, threads=None, allow=(), settings={}, create=False) as engine:
         assert engine.title == "DuckDB"
-    with pytest.raises(PolicyError, match="DuckDB has no option work_mem; it knows create, read_only"):
+    with pytest.raises(PolicyError, match="DuckDB has no option work_mem; valid options: create, read_only"):
         open_engine(":memory:", work_mem="1MB")
 
 

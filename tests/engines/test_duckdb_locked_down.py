@@ -259,7 +259,7 @@ def test_a_missing_file_is_not_made_unless_asked(tmp_path):
     with DuckDBEngine.open(str(path), create=True) as engine:
         engine.create_table(Name("t"), parse_one("SELECT 1 AS a"))
     assert path.exists()
-    with pytest.raises(DatabaseUnavailable, match="no folder"):
+    with pytest.raises(DatabaseUnavailable, match="does not exist"):
         DuckDBEngine.open(str(tmp_path / "no" / "new.duckdb"), create=True)
     with pytest.raises(DatabaseUnavailable, match="folder, not"):
         DuckDBEngine.open(str(tmp_path))

@@ -88,7 +88,7 @@ def test_a_working_table_may_have_any_name(engine, make_table, sentinel, hostile
     assert engine.relation_kind(table) is None
 
 
-@pytest.mark.lacks("spark", reason="Spark stores relations only under names of letters, digits and _")
+@pytest.mark.lacks("spark", reason="Spark allows only letters, digits and _")
 @pytest.mark.parametrize("hostile", [name for name in HOSTILE if name not in ("order", "select", "x" * 60)])
 def test_a_stored_table_schema_and_view_may_have_any_name(engine, make_table, sentinel, hostile):
     engine.create_schema(hostile)

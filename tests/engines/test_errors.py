@@ -24,9 +24,7 @@ DATABASE, SPILL = Path("/srv/clinic.duckdb"), Path("/srv/.spill")
 )
 def test_a_full_disk_names_the_file_and_what_stays(text, path):
     told = str(explanation(duckdb.IOException(text), "COMMIT", (DATABASE, SPILL)))
-    assert told == (
-        f"the disk is full ({path}).  The transaction was rolled back: the database is as it was before the statement"
-    )
+    assert told == (f"the disk is full ({path}).  The transaction was rolled back; the database is unchanged")
 
 
 @pytest.mark.duckdb

@@ -160,7 +160,7 @@ def test_a_file_with_a_macro_does_not_say_that_k_holds(file, capfd):
     capfd.readouterr()
     assert run(["verify", "--file", str(file)]) == 1
     said = capfd.readouterr().out
-    assert "holds more than the released table: 1 macro." in said
+    assert "contains more than the released table: 1 macro." in said
     assert "k = 20" not in said
 
 
@@ -182,14 +182,14 @@ def test_a_file_that_holds_more_than_the_release_is_refused(file, statement, tol
     found = reverify_file(file)
     assert not found.holds
     assert found.findings == ()
-    assert f"holds more than the released table: {told}." in found.problems[-1]
+    assert f"contains more than the released table: {told}." in found.problems[-1]
 
 
 def test_a_log_next_to_the_file_is_not_read(file):
     """DuckDB would play it back into the rows that are measured; the hash is that of the file alone."""
     file.with_name(f"{file.name}.wal").write_bytes(b"")
     found = reverify_file(file)
-    assert "o.duckdb.wal lies next to o.duckdb" in found.problems[-1]
+    assert "o.duckdb.wal is next to o.duckdb" in found.problems[-1]
     assert not found.holds
 
 

@@ -48,7 +48,7 @@ def test_a_memory_limit_is_a_size():
 
 
 def test_a_second_spark_in_one_process_is_refused(spark_engine):
-    with pytest.raises(DatabaseUnavailable, match="hand its session over"):
+    with pytest.raises(DatabaseUnavailable, match="pass its session"):
         open_engine("spark:local[1]?warehouse=:memory:")
 
 

@@ -35,5 +35,5 @@ def released(engine, columns, clause: str, table: str = "t") -> Released:
     hierarchies = planner.hierarchies(statement, source)
     method = table_method(statement.policy.algorithm, statement.place)
     plan = method(Job(engine, source, statement.policy, hierarchies))
-    engine.create_table(RELEASED, plan.query, temporary=True)
+    engine.create_table(RELEASED, plan.wide(), temporary=True)
     return Released(source, hierarchies, plan, source.relation)

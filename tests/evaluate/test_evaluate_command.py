@@ -110,7 +110,7 @@ def test_the_analysts_queries_and_what_is_chance(ppdm):
     Path("asked.sql").write_text("SELECT 1 FROM data;\n  DELETE FROM data")
     code, out, err = ppdm(*call, "--workload", "asked.sql")
     assert (code, out) == (2, "")
-    assert "asked.sql:2:3: query 2: a workload holds queries only" in err
+    assert "asked.sql:2:3: query 2: a workload can contain only queries" in err
 
 
 @pytest.mark.parametrize(
@@ -119,17 +119,17 @@ def test_the_analysts_queries_and_what_is_chance(ppdm):
         (("evaluate", "policy.sql", "--workload", "nowhere.sql"), "nowhere.sql"),
         (("evaluate", "policy.sql", "--grid", "k=1"), "--grid k: k is a whole number from 2"),
         (("evaluate", "policy.sql", "--method", "kactus3"), "--method kactus3: unknown method: did you mean kactus"),
-        (("evaluate", "policy.sql", "--protocol", "loo"), "--protocol loo: it is holdout, 5x2, or kfold:N"),
+        (("evaluate", "policy.sql", "--protocol", "loo"), "--protocol loo: must be holdout, 5x2, or kfold:N"),
         (("evaluate", "policy.sql", "--learner", "c4.5"), "--learner c4.5: did you mean c45?"),
         (("evaluate", "both.sql"), "both.sql: the file has 2 releases (people_open, towns_open): choose one with"),
         (("evaluate", "both.sql", "--release", "x"), "--release: the file has no release x"),
         (("evaluate",), "Missing argument 'FILE'"),
-        (("evaluate", "policy.sql", "--csv", "nowhere/grid.csv"), "there is no folder for nowhere/grid.csv"),
+        (("evaluate", "policy.sql", "--csv", "nowhere/grid.csv"), "folder of nowhere/grid.csv does not exist"),
         (("advise",), "takes a policy file, or --table"),
         (("advise", "policy.sql", "--table", "people"), "takes a policy file, or --table"),
         (
             ("advise", "--table", "people", "--quasi", "agee"),
-            "--quasi agee: there is no such column: did you mean age?",
+            "--quasi agee: no such column: did you mean age?",
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_help_shows_how(ppdm):
 def test_advice_prints_the_statement_and_why(ppdm):
     code, out, err = ppdm("advise", "--table", "people", "--quasi", "age,town", "--insensitive", "paid", "--k", "20")
     assert (code, err) == (0, "")
-    assert "mondrian with k = 20 loses the least of what was tried" in out
+    assert "mondrian with k = 20 loses the least of all combinations tried" in out
     statement = out[out.index("CREATE TABLE") :]
     Path("advised.sql").write_text(statement)
     code, out, _ = ppdm("run", "advised.sql", "--json")

@@ -134,9 +134,9 @@ def test_ten_parts_each_once_held_out_and_the_rest_dealt_to_sources(duckdb_engin
 
 def test_what_cannot_be_dealt_is_refused(duckdb_engine, make_table):
     relation = store(duckdb_engine, make_table, random_rows(2, 3))
-    with pytest.raises(PolicyError, match="at least one part"):
+    with pytest.raises(PolicyError, match="must be at least 1"):
         deal(duckdb_engine, relation, DEALT, parts=0, seed=1)
-    with pytest.raises(PolicyError, match="no relation"):
+    with pytest.raises(PolicyError, match="does not exist"):
         deal(duckdb_engine, Name("nowhere"), DEALT, parts=2, seed=1)
     with pytest.raises(PolicyError, match='no column "person"'):
         deal(duckdb_engine, relation, DEALT, parts=2, seed=1, by=["person"])

@@ -89,10 +89,10 @@ def test_a_model_has_no_rows_to_ask(clinic, asked):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("SELECT 1 FROM data;\nDROP TABLE people", r"asked\.sql:2:1: query 2: a workload holds queries only"),
-        ("SELECT 1 FROM data;\n SELECT 1 FROM people", r"asked\.sql:2:2: query 2: it reads something that is not data"),
-        ("SELECT 1 FROM data;\nSELECT salary FROM data", r"asked\.sql:2:1: query 2: it does not run on the raw rows"),
-        ("", r"asked\.sql: the file holds no query"),
+        ("SELECT 1 FROM data;\nDROP TABLE people", r"asked\.sql:2:1: query 2: a workload can contain only queries"),
+        ("SELECT 1 FROM data;\n SELECT 1 FROM people", r"asked\.sql:2:2: query 2: it reads something other than data"),
+        ("SELECT 1 FROM data;\nSELECT salary FROM data", r"asked\.sql:2:1: query 2: it fails on the raw data"),
+        ("", r"asked\.sql: the file contains no query"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_begun(clinic, asked, text, why):

@@ -235,7 +235,7 @@ def test_what_cannot_be_learned_is_refused_with_names(duckdb_engine, make_table)
     with pytest.raises(PolicyError, match="does not take the options"):
         run(duckdb_engine, "logistic", no_such_thing=3)
     make_table(duckdb_engine, "test me", {"source": "TEXT", TARGET: "TEXT"}, [("< 5", "no")], temporary=True)
-    with pytest.raises(PolicyError, match='"source" is integer where it is learned from and text where it is tested'):
+    with pytest.raises(PolicyError, match='"source" is integer in the training table but text in the test table'):
         run(duckdb_engine, "c45", attributes=["source"])
     make_table(duckdb_engine, "train me", {"x": "INTEGER", TARGET: "TEXT"}, [(1, None)], temporary=True)
     make_table(duckdb_engine, "test me", {"x": "INTEGER", TARGET: "TEXT"}, [(1, "no")], temporary=True)

@@ -113,7 +113,7 @@ def test_groups_and_figures_of_random_rows(engine, make_table, seed):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ('SELECT * FROM "raw rows"', "query 1: it reads something that is not data"),
+        ('SELECT * FROM "raw rows"', "query 1: it reads something other than data"),
         ("SELECT * FROM main.data", "not data"),
         ("SELECT * FROM 'secret.csv'", "not data"),
         ("SELECT * FROM read_csv('secret.csv')", "not data"),
@@ -123,12 +123,12 @@ def test_groups_and_figures_of_random_rows(engine, make_table, seed):
         ("SELECT 1 FROM data, LATERAL (SELECT * FROM other) AS o", "not data"),
         ("SELECT * FROM data WHERE EXISTS (FROM other)", "not data"),
         ("SELECT 1 FROM data UNION ALL SELECT 2 FROM other", "not data"),
-        ("DELETE FROM data", "queries only"),
-        ("COPY data TO 'x'", "queries only"),
-        ("CREATE TABLE x AS SELECT 1", "queries only"),
+        ("DELETE FROM data", "only queries"),
+        ("COPY data TO 'x'", "only queries"),
+        ("CREATE TABLE x AS SELECT 1", "only queries"),
         ("SELECT * FROM data WHERE (", "1:26: query 1: \\( is never closed"),
         ("SELECT COUNT(* FROM data;\nSELECT", "1:13: query 1"),
-        ("SELECT nothing FROM data", "query 1: it does not run on the raw rows"),
+        ("SELECT nothing FROM data", "query 1: it fails on the raw data"),
     ],
 )
 def test_anything_but_a_query_of_data_is_refused(duckdb_engine, make_table, text, why):

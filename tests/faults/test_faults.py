@@ -117,7 +117,7 @@ def test_hostile_column_names_are_only_names(db, name):
 @pytest.mark.parametrize("name", ["ppdm_x", "PPDM_part"])
 def test_our_own_prefix_is_reserved(db, name):
     db.execute(f"CREATE TABLE t AS SELECT range AS {name}, 'x' AS s FROM range(30)")
-    with pytest.raises(PolicyError, match="kept for ppdm_sql"):
+    with pytest.raises(PolicyError, match="reserved for ppdm_sql"):
         publish(db, f"{name}, s", roles=f"QUASI IDENTIFIER ({name}) SENSITIVE (s)")
 
 
@@ -214,7 +214,7 @@ def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
                 assert db.release("t_open").record.content_hash == before
                 assert "full" in done.stdout, done.stdout
                 assert str(tmp_path) in done.stdout  # which file, and what stays
-                assert "the database is as it was before the statement" in done.stdout
+                assert "the database is unchanged" in done.stdout
     assert 3 in seen
 
 

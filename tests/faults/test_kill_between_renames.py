@@ -16,7 +16,7 @@ from ppdm_sql.release.export import write as export
 from ppdm_sql.release.reverify import reverify_file
 from ppdm_sql.session import connect
 
-pytestmark = pytest.mark.duckdb
+pytestmark = [pytest.mark.duckdb, pytest.mark.wide]
 
 PEOPLE = """CREATE TABLE t AS SELECT range AS id, range % 5 AS age,
     CASE WHEN range % 5 < 2 THEN 'a' ELSE 'b' END AS class FROM range(200)"""
@@ -86,7 +86,7 @@ def test_the_next_export_replaces_what_a_killed_one_left(prepared, file, at, aga
     left = {one.name for one in out.iterdir() if not one.name.startswith(".ppdm_tmp-")}
     assert (f"{file}.manifest.json" in left) or not left, "whose the files are is always said"
     if 0 < at < RENAMES[file]:
-        with pytest.raises(PolicyError, match="stopped before it was complete: export it again"):
+        with pytest.raises(PolicyError, match="stopped before it was complete; export it again"):
             reverify_file(out / file)
     with connect(database, out=out) as session:
         session.export("o", file)

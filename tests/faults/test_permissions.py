@@ -52,8 +52,9 @@ def test_a_folder_that_may_not_be_written(clinic, words, path, mode):
         assert [one.exports for one in session.releases()] == [0, 0]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
-    ("mode", "said"), [(0o755, "cannot be made: the folder may not"), (0o700, "cannot be read: Perm")]
+    ("mode", "said"), [(0o755, "cannot be created: the folder is not"), (0o700, "cannot be read: Perm")]
 )
 def test_a_database_that_cannot_be_made(tmp_path, mode, said):
     barred(tmp_path / "out", mode)
@@ -99,11 +100,13 @@ def denied(*_: object, **__: object) -> None:
     raise PermissionError(13, "Permission denied", "/somewhere/else")
 
 
+@pytest.mark.wide
 def test_a_folder_that_cannot_be_made_is_no_internal_error(clinic, capfd):
     assert run(["--db", "clinic.duckdb", "share", "publish", "m", "--out", "/proc/ppdm_nowhere"]) == 3
     assert "ppdm: /proc/ppdm_nowhere cannot be written" in capfd.readouterr().err
 
 
+@pytest.mark.wide
 def test_the_private_folder_is_part_of_the_export(clinic, monkeypatch):
     real = export.Path.mkdir
     with ppdm_sql.connect("clinic.duckdb", out=clinic) as session, monkeypatch.context() as patched:
@@ -115,12 +118,14 @@ def test_the_private_folder_is_part_of_the_export(clinic, monkeypatch):
             session.report("t_open", "r.html")
 
 
+@pytest.mark.wide
 def test_any_other_file_that_is_denied_is_named(clinic, monkeypatch, capfd):
     monkeypatch.setattr(ppdm_sql.Session, "releases", denied)
     assert run(["--db", "clinic.duckdb", "list"]) == 3
     assert capfd.readouterr().err == "ppdm: /somewhere/else: Permission denied\n"
 
 
+@pytest.mark.wide
 def test_a_path_with_a_lock_in_its_name_is_not_waited_for(tmp_path):
     path = tmp_path / "clock.duckdb"
     path.write_bytes(b"\0" * 8 + b"DUCK" + b"\xff" * 4000)

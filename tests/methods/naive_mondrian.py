@@ -55,27 +55,18 @@ class Table:
         return [code[key(row[name])] for row in self.rows]
 
     def _weights(self):
-        """Each person counts in one row, the one with the first codes; nobody (NULL) counts in none."""
+        """Each person counts in one row, the one with the first values; nobody (NULL) counts in none."""
         if self.entity is None:
             return [1] * len(self.rows)
         best = {}
         for number, row in enumerate(self.rows):
             if row[self.entity] is not None:
-                codes = tuple(self.ranks[name][number] for name in self.quasi) + self.tie_breakers(number)
-                best[row[self.entity]] = min(best.get(row[self.entity], (codes, number)), (codes, number))
+                values = tuple(place(row[name], []) for name in (*self.quasi, *self.tie))
+                best[row[self.entity]] = min(best.get(row[self.entity], (values, number)), (values, number))
         chosen = {number for _, number in best.values()}
         return [int(number in chosen) for number in range(len(self.rows))]
 
-    tie: Sequence[str] = ()
-
-    def tie_breakers(self, number):
-        """Codes of the other columns that are counted: classes, then sensitive ones."""
-        found = []
-        for name in self.tie:
-            values = {key(row[name]): row[name] for row in self.rows}
-            ordered = sorted(values, key=lambda v: place(values[v], []))
-            found.append(ordered.index(key(self.rows[number][name])))
-        return tuple(found)
+    tie: Sequence[str] = ()  # the other columns that are counted: the target, then sensitive ones
 
     def fine(self, part):
         return sum(self.weights[i] for i in part) >= self.k and self.allowed([self.rows[i] for i in part])

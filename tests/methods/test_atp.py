@@ -22,7 +22,7 @@ from ppdm_sql.requirements import DistinctDiversity, KAnonymity, RecursiveDivers
 from ppdm_sql.trees.follow import follow, follower
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Bands, Cut, Groups
-from tests.sizes import seeds
+from tests.sizes import are_many, seeds
 
 S1, S2, S3, S4, S5 = range(5)
 THREE = RecursiveDiversity(Fraction(3), 3)
@@ -310,7 +310,7 @@ def naive_leaves(case: Case) -> tuple[bool, list[naive.Node]]:
 
 
 @pytest.mark.duckdb
-@seeds(small=12, full=40, nightly=100)
+@seeds(small=5, full=25, nightly=100)
 def test_random_tables_give_the_leaves_of_the_naive_method(duckdb_engine, make_table, seeds):
     published = refused = 0
     for seed in seeds:
@@ -336,8 +336,9 @@ def test_random_tables_give_the_leaves_of_the_naive_method(duckdb_engine, make_t
         assert plan.figures["spans"] == len(groups)
         assert_complete(plan.tree, case)
         published += 1
-    assert published > 0.4 * len(seeds)
-    assert refused > 0.05 * len(seeds)
+    if are_many(seeds):
+        assert published > 0.4 * len(seeds)
+        assert refused > 0.05 * len(seeds)
 
 
 def assert_complete(tree, case: Case) -> None:
@@ -415,15 +416,15 @@ def test_bins_have_enough_rows_and_every_row_its_leaf(duckdb_engine, make_table,
         ({"bins": 1}, "bins of ALGORITHM atp must be a whole number from 2"),
         ({"prune": 3}, "prune of ALGORITHM atp must be true or false"),
         ({"binz": 3}, "no option binz: did you mean bins"),
-        ({"cuts": "(ages, 30)"}, 'there is no column "ages": did you mean age'),
-        ({"cuts": "(age, 30, borm, '2000-01-01')"}, 'there is no column "borm": did you mean born'),
-        ({"cuts": "(30, 40)"}, "cuts of ALGORITHM atp lists columns"),
-        ({"cuts": "(age)"}, "cuts of ALGORITHM atp lists columns"),
-        ({"cuts": "3"}, "cuts of ALGORITHM atp lists columns"),
-        ({"cuts": "(age, 40, 30)"}, 'those of "age" do not rise'),
+        ({"cuts": "(ages, 30)"}, 'column "ages" does not exist: did you mean age'),
+        ({"cuts": "(age, 30, borm, '2000-01-01')"}, 'column "borm" does not exist: did you mean born'),
+        ({"cuts": "(30, 40)"}, "cuts of ALGORITHM atp must list columns"),
+        ({"cuts": "(age)"}, "cuts of ALGORITHM atp must list columns"),
+        ({"cuts": "3"}, "cuts of ALGORITHM atp must list columns"),
+        ({"cuts": "(age, 40, 30)"}, 'the thresholds of "age" are not in ascending order'),
         ({"cuts": "(age, 40, born, 30)"}, '"born" is date, and what follows it'),
         ({"cuts": "(age, 'y')"}, '"age" is integer, and what follows it'),
-        ({"cuts": "(age, 10, age, 20)"}, "cuts of ALGORITHM atp lists columns"),
+        ({"cuts": "(age, 10, age, 20)"}, "cuts of ALGORITHM atp must list columns"),
     ],
 )
 def test_options_that_are_wrong_are_told(duckdb_engine, make_table, options, told):
@@ -438,7 +439,7 @@ def test_options_that_are_wrong_are_told(duckdb_engine, make_table, options, tol
     ("change", "told"),
     [
         ({"public": ["age", "x"]}, r'add "born" to QUASI IDENTIFIER, or use kadet'),
-        ({"class_is_public": True}, "is a quasi-identifier, use kadet"),
+        ({"class_is_public": True}, "is a quasi-identifier: use kadet"),
         ({"hierarchies": {"age": [["1", "*"]]}}, 'does not generalize: leave out the HIERARCHY of "age"'),
         ({"require": "k = 2, distinct_l = 2", "options": {"counts": "paper"}}, "but not distinct_l"),
     ],
@@ -452,7 +453,7 @@ def test_what_it_cannot_keep_is_refused(duckdb_engine, make_table, change, told)
 def test_a_tree_of_which_nothing_is_left_is_told_and_can_be_had(duckdb_engine, make_table):
     rows = [{"id": n, "p": "ab"[n % 2], TARGET: "xy"[n % 2]} for n in range(8)]
     case = Case({"id": "INTEGER", "p": "TEXT", TARGET: "TEXT"}, rows, ["p"], "simple_l = 2", method="atp")
-    with pytest.raises(RequirementBreached, match="all of the 2 leaves together.*allow_root_leaf"):
+    with pytest.raises(RequirementBreached, match="merged all 2 leaves into one.*allow_root_leaf"):
         case.run(duckdb_engine, make_table)
     case = replace(case, options={"allow_root_leaf": "true"}, table="again")
     assert [leaf.counts for leaf in case.run(duckdb_engine, make_table)[0].tree.nodes] == [(4, 4)]

@@ -289,7 +289,7 @@ WRONG = [
     ({"options": {"min_leaf": "0"}}, "min_leaf of ALGORITHM kadet must be a whole number from 1 to"),
     ({"hierarchies": {"sports": [["Yes", "*"], ["No", "*"]]}}, 'public attributes only: leave out the HIERARCHY of "sp'),
     ({"requirements": (KAnonymity(2), SimpleDiversity(Fraction(6, 5))), "class_is_public": True},
-     "everybody knows it already and simple_l can protect nothing"),
+     "an attacker already knows it and simple_l cannot protect it"),
 ]  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def test_ldm_takes_persons_with_one_row_each(duckdb_engine, make_table):
     plan = case.run(duckdb_engine, make_table)[0]
     assert plan.figures["k of the model"] == 6
     twice = replace(case, rows=[{**row, "who": row["who"] // 2} for row in case.rows], table="twice")
-    with pytest.raises(PolicyError, match="12 rows are of 6 persons"):
+    with pytest.raises(PolicyError, match="12 rows belong to 6 persons"):
         twice.run(duckdb_engine, make_table)
 
 

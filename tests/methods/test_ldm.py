@@ -100,7 +100,7 @@ def test_every_engine_gives_the_same_tree(engine, make_table, seed, duckdb_engin
     ("change", "told"),
     [
         ({"public": ["p0"]}, r'add "p1" to QUASI IDENTIFIER, or use kadet'),
-        ({"class_is_public": True}, '"cls" is a quasi-identifier, use kadet'),
+        ({"class_is_public": True}, '"cls" is a quasi-identifier: use kadet'),
         ({"hierarchies": {"p0": [["a", "*"]]}}, 'does not generalize: leave out the HIERARCHY of "p0"'),
         ({"options": {"form": "cart"}}, "form of ALGORITHM ldm must be id3 or c45"),
         ({"options": {"bins": "3"}}, "ALGORITHM ldm has no option bins"),

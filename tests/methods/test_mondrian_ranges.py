@@ -19,8 +19,9 @@ from ppdm_sql.errors import EngineError
 from ppdm_sql.methods.mondrian.split_quality import grid
 from ppdm_sql.methods.shared.labels import escaped, same_rows
 from ppdm_sql.source.lines import moment_line, number_line
+from tests.sizes import examples
 
-RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+RELAXED = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 INTEGER = ColumnInfo("n", Kind.INTEGER, "BIGINT")
 DECIMAL = ColumnInfo("d", Kind.DECIMAL, "DECIMAL(12,2)")
 FLOAT = ColumnInfo("f", Kind.FLOAT, "DOUBLE")

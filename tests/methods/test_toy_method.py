@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from ppdm_sql.commands import _run
 from ppdm_sql.methods.base import OF_CLASSES, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, ResidualRisk, TablePlan
 from ppdm_sql.methods.registry import register
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.options import Whole
@@ -51,7 +51,7 @@ def plan_one_class(job: Job) -> TablePlan:
         rows=int(job.engine.fetch_one(counted)[0]),
         steps=(f"publish {stars} for every quasi-identifier",),
         figures={"stars": len(stars)},
-        risks=(Risk("useless", "nothing can be learned from the quasi-identifiers"),),
+        risks=(ResidualRisk("useless", "nothing can be learned from the quasi-identifiers"),),
     )
 
 
@@ -93,6 +93,7 @@ def test_a_method_from_elsewhere_goes_through_every_command(ppdm, tmp_path):
     assert "one_class" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.wide
 def test_it_is_evaluated_and_advised_beside_the_others(ppdm):
     code, out, _ = ppdm("evaluate", "policy.sql", "--grid", "k=5", "--method", "one_class,mondrian", "--json")
     assert code == 0

@@ -346,7 +346,7 @@ def test_a_boundary_that_few_people_hold_refuses(duckdb_engine):
     case = table("n y", "integer text", *rows, requirements=(KAnonymity(3),), preserve=(builder("cart", min_leaf=1),))
     risk = next(one for one in planned(duckdb_engine, case).risks if one.name == "boundaries")
     assert risk.refuses
-    assert "2 of 2 boundary values" in risk.message
+    assert "2 of 2 values next to the thresholds" in risk.message
     case.rows = [row for row in case.rows for _ in range(3)]
     assert not next(one for one in planned(duckdb_engine, case).risks if one.name == "boundaries").refuses
 
@@ -358,7 +358,7 @@ REFUSED = [
     ({"preserve": (builder("c45"),)}, "cannot keep c45: its correction counts the distinct values"),
     ({"preserve": (builder("forest"),)}, "cart, id3 and regression"),
     ({"preserve": (builder("cart", prune="true"),)}, "has no option"),
-    ({"preserve": (builder("cart", target="nobody"),)}, "no published column"),
+    ({"preserve": (builder("cart", target="nobody"),)}, "must be a published column"),
     ({"preserve": (builder("cart", target="s"),)}, "SENSITIVE and the response"),
     ({"target": None}, "name it in TARGET"),
     ({"options": {"max_leavs": Fraction(3)}}, "did you mean max_leaves"),
@@ -381,10 +381,10 @@ def test_wrong_calls_are_told_in_one_sentence(duckdb_engine, given, message):
 
 STRANGE = [
     ("n", "integer", None, "3 NULLs, which are on neither side"),
-    ("y", "text", None, "3 NULLs: a response"),
-    ("s", "text", None, "3 NULLs: a response"),
-    ("n", "float", float("nan"), "3 values that are infinite or no number"),
-    ("n", "float", float("inf"), "3 values that are infinite or no number"),
+    ("y", "text", None, "3 NULLs: ALGORITHM tpp needs a known response"),
+    ("s", "text", None, "3 NULLs: ALGORITHM tpp needs a known response"),
+    ("n", "float", float("nan"), "3 values that are infinite or NaN"),
+    ("n", "float", float("inf"), "3 values that are infinite or NaN"),
 ]
 
 

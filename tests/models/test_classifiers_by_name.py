@@ -114,10 +114,10 @@ def test_a_view_says_the_same_and_a_macro_where_it_can(engine, people, which):
     names = ["key", "ppdm_class", "ppdm_share"]
     assert answers(engine, "seen_by_m", names) == answers(engine, "told", names)
     library.install(engine, "m", view="seen_by_m", source="people", keep=["key"], replace=True)
-    with pytest.raises(PolicyError, match="is there already"):
+    with pytest.raises(PolicyError, match="already exists"):
         library.install(engine, "m", view="people", source="people", keep=[], replace=True)
     if which != "rules":
-        with pytest.raises(PolicyError, match="no single expression"):
+        with pytest.raises(PolicyError, match="not a single expression"):
             library.install(engine, "m", view=None, source=None, keep=[], replace=False)
     elif not engine.has_macros:
         with pytest.raises(PolicyError, match="has no macros"):
@@ -170,13 +170,13 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(engine, make_table
     model = library.train(engine, "m", SOURCE, TARGET, inducer=inducer)
     make_table(engine, "few", {"key": "INTEGER"}, [(1,)])
     make_table(engine, "wrong", {**TABLE, "select": "TEXT"}, [(*row[:2], str(row[2]), *row[3:]) for row in ROWS[:3]])
-    for source, message in (("few", "which the model asks for"), ("wrong", "was trained on a column of kind integer")):
+    for source, message in (("few", "which the model needs"), ("wrong", "was trained on a column of kind integer")):
         if inducer == "naive_bayes" or source == "few":
             with pytest.raises(PolicyError, match=message):
                 library.predict_into(engine, model, source, "told")
-    with pytest.raises(PolicyError, match="kept for ppdm_sql"):
+    with pytest.raises(PolicyError, match="reserved for ppdm_sql"):
         library.train(engine, "x", 'SELECT "key" AS ppdm_key, flag FROM people', "flag", inducer=inducer)
-    with pytest.raises(PolicyError, match="a class is a text"):
+    with pytest.raises(PolicyError, match="a class must be text"):
         library.train(engine, "x", people.last, "seen", inducer=inducer)
     with pytest.raises(PolicyError, match="to keep"):
         library.predict_into(engine, model, "people", "told", ["nothing"])
@@ -187,7 +187,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_made(engine, make_table
 @pytest.mark.parametrize(
     ("inducer", "options", "message"),
     [
-        ("naive_baies", {}, "there is no inducer naive_baies: did you mean naive_bayes?"),
+        ("naive_baies", {}, "unknown learner naive_baies: did you mean naive_bayes?"),
         ("naive_bayes", {"laplce": 1}, "naive_bayes has no option laplce: did you mean laplace?"),
         ("naive_bayes", {"min_leaf": 1}, "naive_bayes has no option min_leaf; valid options: numeric, bins, laplace"),
         ("naive_bayes", {"numeric": "normal"}, "numeric of naive_bayes must be bins or gaussian, not normal"),
@@ -233,7 +233,7 @@ def test_a_body_that_somebody_changed_is_refused(duckdb_engine, make_table, whic
     make_table(duckdb_engine, "people", TABLE, ROWS)
     trained(duckdb_engine, which)
     duckdb_engine.pass_through("UPDATE ppdm.model SET body = replace(body, '\"classes\"', '\"lasses\"')")
-    with pytest.raises(Tampered, match="damaged: .*holds something that is not known here"):
+    with pytest.raises(Tampered, match="damaged: .*has an entry that this version does not know"):
         library.load(duckdb_engine, "m")
 
 
@@ -242,7 +242,7 @@ def test_a_kind_of_a_later_version_is_told_apart(duckdb_engine, make_table):
     make_table(duckdb_engine, "people", TABLE, ROWS)
     trained(duckdb_engine, "rules")
     duckdb_engine.pass_through("UPDATE ppdm.model SET kind = 'forest'")
-    with pytest.raises(PpdmError, match="no kind of model forest in this version"):
+    with pytest.raises(PpdmError, match="this version has no kind of model forest"):
         library.load(duckdb_engine, "m")
 
 
@@ -253,7 +253,7 @@ def test_a_failed_training_keeps_the_former_model(duckdb_engine, make_table):
     with pytest.raises(PpdmError, match="enough rows"):
         library.train(duckdb_engine, "m", f'{SOURCE} WHERE "key" > 5000', TARGET, inducer="naive_bayes", replace=True)
     assert library.load(duckdb_engine, "m").learned == first.learned
-    with pytest.raises(PolicyError, match="there is a model"):
+    with pytest.raises(PolicyError, match="already exists"):
         trained(duckdb_engine, "bins")
     assert trained(duckdb_engine, "bins", replace=True).record.kind == "naive_bayes"
 
@@ -276,7 +276,7 @@ def test_pseudo_rows_name_everything(duckdb_engine, make_table):
     )  # fmt: skip
     assert (model.learned.laplace, model.record.rare) == (3, 1)
     assert {attribute.name for attribute in model.learned.attributes} == set(COLUMNS)
-    with pytest.raises(PolicyError, match="rare is for the rows of people"):
+    with pytest.raises(PolicyError, match="rare protects the rows of people"):
         library.train_on(
             duckdb_engine, "x", Name("people"), [TARGET], TARGET, inducer="c45", source="people", options={"rare": 5}
         )

@@ -110,7 +110,7 @@ def test_predictions_go_into_a_new_table_only(engine, people):
     done = library.predict_into(engine, model, "people", "told", ["ID"])
     assert done.rows == 500
     assert [info.name for info in engine.columns(Name("told"))] == ["id", "ppdm_node", "ppdm_class", "ppdm_share"]
-    with pytest.raises(PolicyError, match="a prediction never overwrites one"):
+    with pytest.raises(PolicyError, match="a prediction never overwrites a table"):
         library.predict_into(engine, model, "people", "told")
 
 

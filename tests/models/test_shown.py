@@ -93,7 +93,7 @@ def test_rules_are_told_in_words_and_in_their_order():
         "ELSE ill = 'no' (45 rows, 88.9 %)",
     ]
     head, *lines = kind.text(RULES).splitlines()
-    assert head == "ill: the first of 3 rules that holds decides"
+    assert head == "ill: the first of 3 rules that applies decides"
     assert [line.split(". ", 1)[1] for line in lines] == kind.rules(RULES).splitlines()
     alone = ConjunctiveRules((AGE,), ILL, ("no", "yes"), (Rule((), (1, 2)),))
     assert kind.rules(alone) == "ALWAYS ill = 'yes' (3 rows, 66.7 %)"
@@ -112,7 +112,7 @@ def test_what_a_kind_has_not_is_refused():
     with pytest.raises(PolicyError, match="a naive Bayes model has no rules"):
         kind_named("naive_bayes").rules(BAYES)
     for name, learned in (("naive_bayes", BAYES), ("rules", RULES)):
-        with pytest.raises(PolicyError, match="has no picture, only a tree has"):
+        with pytest.raises(PolicyError, match="only a tree has a picture"):
             kind_named(name).svg(learned, "x")
         assert kind_named(name).html(learned).startswith("<pre>ill: ")
     assert "&lt; 30" in kind_named("naive_bayes").html(BAYES)

@@ -30,6 +30,7 @@ def test_a_released_model_is_called_by_its_release(session, tmp_path):
     assert "anonymized" not in found.warning
 
 
+@pytest.mark.wide
 def test_a_released_model_that_was_changed_is_not(session, engine):
     session.execute(MODEL)
     engine.execute(parse_one("UPDATE ppdm.model_node SET gain = gain + 1 WHERE node = 0"))
@@ -38,6 +39,7 @@ def test_a_released_model_that_was_changed_is_not(session, engine):
     assert "NOT anonymized" in found.warning
 
 
+@pytest.mark.wide
 def test_a_dropped_release_no_longer_speaks_for_its_name(session):
     session.execute(MODEL)
     session.drop("ills")

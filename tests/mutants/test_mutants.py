@@ -25,7 +25,10 @@ def test_every_target_has_files_and_tests():
     assert "tests/verify" in all_tests()
 
 
-@pytest.mark.parametrize("path", first(5, (path for path in files() if path.endswith(".sql"))))
+STATEMENTS = sorted((path for path in files() if path.endswith(".sql")), key=lambda path: (ROOT / path).stat().st_size)
+
+
+@pytest.mark.parametrize("path", first(2, STATEMENTS))
 def test_a_changed_statement_still_parses_and_differs(path):
     text = (ROOT / path).read_text(encoding="utf-8")
     for mutant in sql.mutants(ROOT, path):

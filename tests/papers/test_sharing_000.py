@@ -35,6 +35,7 @@ def lines(table):
 MADE = ("PGEN", "PGEN counts", "BASEGEN", "PGEN x4", "PGEN counts x4", "BASEGEN x4")
 
 
+@pytest.mark.wide
 def test_one_source_is_the_base_tree_and_two_are_not(found):
     accuracy, match = lines(found[0]), lines(found[1])
     assert [(row["leaf"], row["sources"]) for row in accuracy] == [("1", "1"), ("1", "2"), ("5", "1"), ("5", "2")]
@@ -53,6 +54,7 @@ def test_one_source_is_the_base_tree_and_two_are_not(found):
     assert int(accuracy[2]["local leaves"]) < int(accuracy[0]["local leaves"])
 
 
+@pytest.mark.wide
 def test_trees_naive_bayes_and_rules_are_learned_from_the_same_rows(found):
     [row] = lines(found[2])
     kinds = ("tree", "bayes", "rules")
@@ -61,6 +63,7 @@ def test_trees_naive_bayes_and_rules_are_learned_from_the_same_rows(found):
     assert len({row[f"{kind} BASIS %"] for kind in kinds}) == 3
 
 
+@pytest.mark.wide
 def test_what_no_method_can_meet_has_no_figure(found):
     rows = {row["requirement"]: row for row in lines(found[3])}
     assert set(rows) == {"simple_l = 5", "recursive_l = (20, 2)"}
@@ -74,6 +77,7 @@ def test_what_no_method_can_meet_has_no_figure(found):
     assert {row["ATP leaves"], row["LDM leaves"]} != {"none"}
 
 
+@pytest.mark.wide
 def test_atp_on_all_of_nursery_ends_as_computed_by_hand():
     """41 leaves that are right in 0.591 of all rows for (5, 2); nothing is left for simple 2 (a class is pure)."""
     with open_engine(":memory:") as engine:

@@ -89,6 +89,7 @@ def test_rows_with_missing_values_and_rows_beyond_the_most_are_left_out(tmp_path
 # -- small runs ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @needs_data
 @pytest.mark.duckdb
 def test_kactus_tables(monkeypatch):
@@ -120,6 +121,7 @@ def test_kactus_tables(monkeypatch):
     assert all(done < total for _, done, total in seen)
 
 
+@pytest.mark.wide
 @needs_data
 @pytest.mark.duckdb
 def test_adult_by_number_of_leaves():
@@ -134,6 +136,7 @@ def test_adult_by_number_of_leaves():
             assert found.accuracy == pytest.approx(float(accuracy), abs=0.0005)
 
 
+@pytest.mark.wide
 @needs_data
 @pytest.mark.duckdb
 @pytest.mark.parametrize("paper", ["001", "002"])

@@ -12,9 +12,10 @@ from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Explain, PassThrough, Publish, Statement
 from ppdm_sql.statements.names import Word
 from tests.policy.rendered import QUERIES, clauses, policies, statement
+from tests.sizes import examples
 
-quick = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-fewer = settings(quick, max_examples=75)  # whole policies take long to make up
+quick = settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fewer = settings(quick, max_examples=examples(25))  # whole policies take long to make up
 
 
 def outcome(text: str, dialect: str = "duckdb") -> list[Statement]:

@@ -11,8 +11,9 @@ from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Export, PassThrough, Publish, Refresh
 from ppdm_sql.statements.names import Word
 from tests.policy.rendered import QUERIES, clauses, policies, statement, string, word, words
+from tests.sizes import examples
 
-quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 _gaps = st.sampled_from([" ", "\n", "\t ", " /* WITH ANONYMIZATION ( */ ", " -- ;'\"(\n"])
 _cases = st.sampled_from([str.upper, str.lower, str.title])

@@ -187,7 +187,7 @@ def test_a_quoted_name_is_what_the_dialect_quotes():
     (found,) = parse("REFRESH `a b`.`c``d`", dialect="spark")
     assert found == Refresh((Word("a b", quoted=True), Word("c`d", quoted=True)), HERE)
     assert_mistakes("EXPORT x TO «'a\\0b'", "the file to export to contains a NUL character", dialect="spark")
-    assert_mistakes('VERIFY «"a"', "the name of a release is expected, not a string", dialect="spark")
+    assert_mistakes('VERIFY «"a"', "expected the name of a release, not a string", dialect="spark")
 
 
 def test_only_a_function_body_may_contain_semicolons():
@@ -213,9 +213,9 @@ def test_places_count_lines_and_characters_from_one(newline):
 def test_one_wrong_statement_stops_the_whole_file():
     assert_mistakes(
         "CREATE TABLE a AS SELECT 1;\nVERIFY«;\nREFRESH a «b;\nSELECT 2; DROP RELEASE «'x'",
-        "the name of a release is expected, not the end of the statement",
-        "nothing may follow REFRESH name, but here is b",
-        "the name of a release is expected, not a string",
+        "expected the name of a release, not the end of the statement",
+        "expected nothing after REFRESH name, but found b",
+        "expected the name of a release, not a string",
     )
 
 
@@ -228,11 +228,11 @@ def test_a_file_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line", "column", "message"),
     [
-        (b"SELECT 1;\n-- caf\xe9", 2, 7, "the policy file is not UTF-8 from here on"),
-        ("SELECT 1".encode("utf-16"), 1, 1, "the policy file is not UTF-8 from here on"),
-        (b"SELECT 1;\nSELECT '\x00'", 2, 9, "a NUL character cannot stand in a policy file"),
-        (b" " * 1_000_001, 1, 1, "a policy file has at most 1,000,000 characters"),
-        (b" " * 4_000_001, 1, 1, "a policy file has at most 1,000,000 characters"),
+        (b"SELECT 1;\n-- caf\xe9", 2, 7, "the policy file is not valid UTF-8 from here on"),
+        ("SELECT 1".encode("utf-16"), 1, 1, "the policy file is not valid UTF-8 from here on"),
+        (b"SELECT 1;\nSELECT '\x00'", 2, 9, "a NUL character is not allowed in a policy file"),
+        (b" " * 1_000_001, 1, 1, "a policy file can have at most 1,000,000 characters"),
+        (b" " * 4_000_001, 1, 1, "a policy file can have at most 1,000,000 characters"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused(tmp_path, content, line, column, message):

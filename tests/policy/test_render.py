@@ -16,6 +16,7 @@ from ppdm_sql.policy.render import render_statement
 from ppdm_sql.requirements import KAnonymity, RecursiveDiversity
 from ppdm_sql.statements.names import SCHEMA, Word
 from tests.policy import rendered as other
+from tests.sizes import examples
 
 PLAIN = Policy("mondrian", (KAnonymity(5),), Roles(quasi=(Word("a"),), sensitive=(Word("ppdm_b", quoted=True),)))
 
@@ -31,7 +32,7 @@ _free_words = other.words.filter(lambda word: not word.text.lower().startswith(S
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(policy=other.policies(), replaces=st.booleans(), name=st.lists(_free_words, min_size=1, max_size=2))
 @example(policy=PLAIN, replaces=True, name=[Word("ppdm_", quoted=True), Word("x", quoted=True)])
 def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, name):
@@ -46,7 +47,7 @@ def test_reading_it_again_gives_the_same_statement(dialect, policy, replaces, na
 @pytest.mark.parametrize("name", [("PPDM_",), ("ppdm", "x"), ("s", "ppdm_x")])
 def test_a_name_kept_for_the_tool_is_refused_as_in_any_statement(dialect, name):
     words = tuple(Word(part, quoted=True) for part in name)
-    with pytest.raises(PolicyError, match="names starting with ppdm_ and the schema ppdm are kept"):
+    with pytest.raises(PolicyError, match="names starting with ppdm_ and the schema ppdm are reserved"):
         read(render_statement(Publish("TABLE", words, "SELECT 1", PLAIN, "", Place(1, 1)), dialect), dialect)
 
 

@@ -196,11 +196,11 @@ SPLIT = Tree((WARD, AGE), ILL, ("n", "y"), (
     ("option", "told"),
     [
         (("ward", ("C", "D")), 'categories of column "ward" lack 2 of the 3 that the model names'),
-        (("ward", ("secret A", "secret B", "C", "C")), 'categories of column "ward" have one of them twice'),
+        (("ward", ("secret A", "secret B", "C", "C")), 'categories of column "ward" list one twice'),
         (("ward", Fraction(1), Fraction(2)), 'column "ward" has categories, not bounds'),
         (("age", ("1", "2")), 'column "age" has bounds, not categories'),
         (("S", ("n", "y")), 'the model has no column "S"'),
-        (("ward", ("C",), "ward", ("D",)), 'column "ward" comes twice'),
+        (("ward", ("C",), "ward", ("D",)), 'column "ward" is given twice'),
         (("ward", ()), "column, least, greatest, or column and its categories"),
         (("ward", (("C",),)), "column, least, greatest, or column and its categories"),
         (("ward", ("C",), Fraction(3)), "column, least, greatest, or column and its categories"),

@@ -202,7 +202,7 @@ def test_every_option_can_be_left_out(session):
     assert (release.rows, release.record.algorithm, release.record.seed) == (400, "pgen", 0)
     assert release.pseudo_model == "ills"
     assert session.verify("ills_pseudo").pseudo_model == "ills"
-    with pytest.raises(PolicyError, match="WITH is expected"):
+    with pytest.raises(PolicyError, match="expected WITH"):
         session.execute("CREATE TABLE x AS PSEUDO DATA FROM MODEL ills (rows = 10)")
 
 
@@ -241,7 +241,7 @@ def test_only_released_models_give_rows(session):
         ("domains = (age, DATE '2000-01-01', 7)", "are numbers"),
         ("domains = (age, 90)", "column, least, greatest"),
         ("domains = (shoe, 1, 2)", "no column"),
-        ("domains = (age, 1, 2)", "outside of its declared bounds"),
+        ("domains = (age, 1, 2)", "outside its declared bounds"),
     ],
 )
 def test_mistakes_are_told(session, options, told):

@@ -155,7 +155,7 @@ def test_what_got_out_after_the_planning_counts(interrupted, first, second):
 
 @pytest.mark.duckdb
 def test_a_name_that_was_taken_after_the_planning_is_not_replaced(interrupted):
-    with pytest.raises(PolicyError, match="is there already: CREATE OR REPLACE"):
+    with pytest.raises(PolicyError, match="already exists; use CREATE OR REPLACE"):
         interrupted(table("a", "age"), table("a", "age"))
 
 

@@ -167,8 +167,8 @@ def test_a_live_view_and_refresh_take_forms(duck):
     ],
 )
 def test_a_form_that_does_not_fit_is_refused_with_its_place(duck, old, new, told):
-    with pytest.raises(PolicyError, match=told.replace("(", r"\(")):
-        head, roles = policy().split("QUASI")
+    head, roles = policy().split("QUASI")
+    with pytest.raises(PolicyError, match=told):
         duck.execute(f"{head}QUASI{roles.replace(old, new, 1)}")
     assert duck.releases() == []
 

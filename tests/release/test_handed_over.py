@@ -77,7 +77,7 @@ def test_what_cannot_be_recorded_is_not_exported(released, folder):
     before = set(folder.iterdir())
     with connect("clinic.duckdb", read_only=True) as session:
         for path in (FILES[released], f"other_{FILES[released]}"):
-            with pytest.raises(EngineError, match="read-only: an export has to be recorded in it"):
+            with pytest.raises(EngineError, match="read-only: the export must be recorded in it"):
                 session.export(released, path)
     calls = [("export", released, FILES[released]), ("run", "export.sql")]
     (folder / "export.sql").write_text(f"EXPORT {released} TO '{FILES[released]}'")
@@ -131,7 +131,7 @@ def test_the_exchange_file_of_a_release_is_not_shown_around_the_ledger(folder):
     for more in ((), ("--out", "m.json")):
         code, said = called("--db", "clinic.duckdb", "model", "show", "by_age", "--as", "json", *more)
         assert code == 2
-        assert "EXPORT by_age TO 'by_age.json' hands it over and records it" in said
+        assert "use EXPORT by_age TO 'by_age.json', which records the export" in said
     assert not (folder / "m.json").exists()
     assert called("--db", "clinic.duckdb", "model", "show", "by_age", "--as", "rules")[0] == 0
 
@@ -145,7 +145,7 @@ def test_two_databases_do_not_replace_each_others_files(folder):
     assert called("--db", "north.duckdb", "share", "publish", "by_age", "--out", "shared")[0] == 0
     first = {file.name: file.read_bytes() for file in (folder / "shared").iterdir()}
     code, said = called("--db", "south.duckdb", "share", "publish", "by_age", "--out", "shared")
-    assert (code, "by_age.json is there already" in said, "--as" in said) == (2, True, True), said
+    assert (code, "by_age.json already exists" in said, "--as" in said) == (2, True, True), said
     assert {file.name: file.read_bytes() for file in (folder / "shared").iterdir()} == first
     assert exports("south.duckdb") == [0]
     assert called("--db", "south.duckdb", "share", "publish", "by_age", "--out", "shared", "--as", "south.json")[0] == 0
@@ -160,7 +160,7 @@ def test_files_of_others_beside_an_export_are_kept(released, folder):
         for end in ends:
             mine = folder / f"{FILES[released]}{end}"
             mine.write_text("SELECT 'mine'")
-            with pytest.raises(PolicyError, match=f"{re.escape(mine.name)} is there already"):
+            with pytest.raises(PolicyError, match=f"{re.escape(mine.name)} already exists"):
                 session.export(released, FILES[released])
             assert mine.read_text() == "SELECT 'mine'"
             mine.unlink()
@@ -220,12 +220,12 @@ def test_a_model_file_is_verified_against_its_manifest(folder, capfd):
     assert run(["verify", "--file", "by_age.json"]) == 1
     said = capfd.readouterr().out
     assert "does NOT hold" in said
-    assert "is not the file its manifest was written for" in said
+    assert "differs from the file its manifest was written for" in said
     file.write_bytes(kept[0])
     edited = json.loads(kept[1])
     edited["rows"] += 1
     beside.write_text(json.dumps(edited))
-    assert "speaks of 401 rows" in reverify_file(file).problems[0]
+    assert "describes 401 rows" in reverify_file(file).problems[0]
     for part in ("export", "findings"):  # a manifest that is none is a wrong call
         edited = json.loads(kept[1])
         edited[part] = {} if part == "export" else [{"requirement": "k = 20", "holds": True}]
@@ -284,4 +284,4 @@ def test_a_public_class_is_among_what_an_attacker_knows(folder):
     )
     with connect("clinic.duckdb") as session:
         done = session.export("by_age", "by_age.json")
-    assert "Columns that an attacker is taken to know: age, ill\n" in Path(done.certificate).read_text("utf-8")
+    assert "Columns that the attacker is assumed to know: age, ill\n" in Path(done.certificate).read_text("utf-8")

@@ -163,7 +163,7 @@ CONTROLS = [chr(code) for code in (*range(32), *range(127, 160), 0x61C, 0x200E, 
 @pytest.mark.parametrize("sign", [*CONTROLS, "*", "?", "["], ids=lambda sign: f"{ord(sign):04x}")
 def test_a_file_is_not_called_what_a_client_could_misread(sign, tmp_path):
     for path in (f"o{sign}.csv", f"a{sign}b"):
-        with pytest.raises(PolicyError, match="the name of a file"):
+        with pytest.raises(PolicyError, match="file name"):
             read_place(path, tmp_path)
 
 
@@ -196,7 +196,7 @@ def test_an_edited_companion_file_is_noticed(file, folder):
         kept = beside.read_bytes()
         beside.write_bytes(kept.replace(b"'BREACHED'", b"'holds'") + b"\n")
         found = reverify_file(folder / file)
-        assert found.problems == (f"{beside.name} is not the one that was exported with it",)
+        assert found.problems == (f"{beside.name} differs from what was exported with the file",)
         assert not found.holds
         beside.unlink()  # a file can be handed over without it
         assert reverify_file(folder / file).holds
@@ -221,5 +221,5 @@ def test_a_manifest_reaches_no_other_file_through_its_companions(ends, folder):
     if ends is None or ends == {"/../../secret": "0"}:
         assert reverify_file(folder / "o.csv").holds
         return
-    with pytest.raises(PolicyError, match=r"is not a manifest of this version: export\.companions"):
+    with pytest.raises(PolicyError, match=r"is not a manifest that this version can read: export\.companions"):
         reverify_file(folder / "o.csv")

@@ -208,7 +208,7 @@ def test_the_risk_must_be_accepted_and_is_one_of_live_views_alone(duck):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (policy().replace("TABLE people_open", "VIEW people_open LIVE"), "LIVE is for ALGORITHM tpp, .*for mondrian"),
+        (policy().replace("TABLE people_open", "VIEW people_open LIVE"), "LIVE needs ALGORITHM tpp, .*with mondrian"),
         (live("k = 5, t = 0.5"), "t = 0.5: a LIVE view cannot keep t"),
         (live("k = 5, entropy_l = 1.2"), "cannot decide entropy exactly"),
         (live(**{"FROM people": "FROM people LIMIT 100"}), "a LIVE view cannot use LIMIT"),
@@ -260,8 +260,8 @@ def test_an_edited_rule_is_found(session, tmp_path):
     (rule,) = [name for name in own_relations(session) if "rule0" in name]
     run(session, f"INSERT INTO ppdm.{rule} SELECT * FROM ppdm.{rule}")
     verified = session.verify("beds")
-    assert verified.problems == ("its definition or its rules are not those that were published",)
-    with pytest.raises(Tampered, match="its rules are not those"):
+    assert verified.problems == ("its definition or its rules differ from what was published",)
+    with pytest.raises(Tampered, match="its rules differ from"):
         session.export("beds", tmp_path / "beds.csv")
 
 

@@ -15,9 +15,10 @@ from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.statements.names import Name, column
 from ppdm_sql.statements.rowtext import hash_numbers
+from tests.sizes import are_many, seeds
 
 COLUMNS = {"id": "INTEGER", "code": "TEXT", "age": "INTEGER", "zip": "INTEGER", "ill": "TEXT"}
-ANOTHER = "made from another table that holds the same people"
+ANOTHER = "made from another table of the same people"
 
 
 def rows(number: int = 300, seed: int = 1) -> list[tuple]:
@@ -99,7 +100,9 @@ def test_a_copy_that_is_read_by_another_key_or_by_none_is_the_same_people(engine
     session = opened(engine)
     session.publish(table("one", "(age)"))
     session.execute("CREATE TABLE twin AS SELECT id + 5000 AS id, code, age, zip, ill FROM people WHERE id <> 7")
-    with pytest.raises(RequirementBreached, match=f"two has the same people as one .{ANOTHER}., and they share no key"):
+    with pytest.raises(
+        RequirementBreached, match=f"two has the same people as one .{ANOTHER}., and they have no key in common"
+    ):
         session.publish(second)
 
 
@@ -159,7 +162,7 @@ def test_new_keys_in_the_same_table_do_not_make_other_people(duckdb_engine, open
     session = opened(duckdb_engine)
     session.publish(table("one", "(age, zip)", of="people WHERE age > 0"))
     session.execute(shift)
-    with pytest.raises(RequirementBreached, match="the same people under other keys"):
+    with pytest.raises(RequirementBreached, match="the same people under different keys"):
         session.publish(table("two", "(age, zip)", of="people WHERE age > 0", k=11))
 
 
@@ -167,7 +170,7 @@ def test_new_keys_in_a_copy_do_not_make_other_people(engine, opened):
     session = opened(engine)
     session.publish(table("one", "(age, zip)"))
     session.execute("CREATE TABLE twin AS SELECT id + 100000 AS id, age, zip, ill FROM people")
-    with pytest.raises(RequirementBreached, match=f"{ANOTHER}.*the same people under other keys"):
+    with pytest.raises(RequirementBreached, match=f"{ANOTHER}.*the same people under different keys"):
         session.publish(table("two", "(age, zip)", of="twin", k=11))
 
 
@@ -175,7 +178,7 @@ def test_keys_that_a_view_computes_are_not_the_same_keys(engine, opened):
     session = opened(engine)
     session.publish(table("one", "(age)"))
     session.execute("CREATE VIEW shifted AS SELECT id + 100000 AS id, age, zip, ill FROM people")
-    with pytest.raises(RequirementBreached, match="computed in another way"):
+    with pytest.raises(RequirementBreached, match="different types or expressions"):
         session.publish(table("two", "(zip)", of="shifted WHERE age > 0"))
     session.execute("CREATE VIEW renamed AS SELECT id AS number, age, zip, ill FROM people")
     with pytest.raises(RequirementBreached, match="joint class"):
@@ -247,12 +250,15 @@ def classes_of(session, name: str) -> dict[str, int]:
 
 
 @pytest.mark.duckdb
-def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(duckdb_engine, make_table, open_session):
+@seeds(small=2, full=12)
+def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(
+    duckdb_engine, make_table, open_session, seeds
+):
     """Whatever the tables are called: who has the same class in every release, or is in none, is one of k."""
-    draw, refused, together, k = random.Random(3), 0, 0, 8
+    refused, together, k = 0, 0, 8
     session = open_session(duckdb_engine)
-    for turn in range(10):
-        people = rows(200, seed=turn)
+    for turn in seeds:
+        draw, people = random.Random(turn), rows(200, seed=turn)
         out = []
         for name in ("t1", "t2", "t3"):
             make_table(duckdb_engine, name, COLUMNS, drawn_table(draw, people))
@@ -265,14 +271,15 @@ def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(duck
                 out.append(classes_of(session, name))
         everybody = set(itertools.chain.from_iterable(out))
         sizes = Counter(tuple(classes.get(who) for classes in out) for who in everybody)
-        assert min(sizes.values()) >= k
+        assert min(sizes.values(), default=k) >= k
         together += len(out) > 1
         for item in session.releases():
             session.drop(item.relation_name)
         for name in ("t1", "t2", "t3"):
             duckdb_engine.drop_table(Name(name))
-    assert refused > 3
-    assert together > 3
+    if are_many(seeds):
+        assert refused > 3
+        assert together > 3
 
 
 # -- releases of versions before this one -------------------------------------------------------------------

@@ -21,9 +21,9 @@ def test_run_takes_one_statement_as_a_text(duck):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("SELECT 1; SELECT 2", "run takes one statement, not 2: execute runs them all"),
+        ("SELECT 1; SELECT 2", "run takes one statement, not 2; execute runs several"),
         ("", "run takes one statement, not 0"),
-        (None, "run takes one statement, as a text or of parse.., not NoneType"),
+        (None, "run takes one statement, as text or from parse.., not NoneType"),
         (["VERIFY people_open"], "not list"),
     ],
 )
@@ -34,18 +34,18 @@ def test_run_refuses_what_is_not_one_statement(duck, given, message):
 
 @pytest.mark.parametrize("models", [[], (), [None], None, 5, [["m"]]])
 def test_an_audit_is_of_a_model(duck, models):
-    with pytest.raises(PolicyError, match="an audit is of one model or of several"):
+    with pytest.raises(PolicyError, match="an audit takes one model or several"):
         duck.audit(models, "people")
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"k": "a"}, "k of an audit is a whole number from 1 on"),
+        ({"k": "a"}, "k of an audit must be a whole number of at least 1"),
         ({"k": 2.5}, "k of an audit"),
         ({"k": True}, "k of an audit"),
         ({"k": 0}, "k of an audit"),
-        ({"groups": -1}, "groups of an audit is a whole number from 0 on"),
+        ({"groups": -1}, "groups of an audit must be a whole number of at least 0"),
         ({"groups": "all"}, "groups of an audit"),
     ],
 )

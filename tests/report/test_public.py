@@ -77,6 +77,7 @@ def _given_away(session, statement):
     return "" if statement == TABLE else Path(session.export("shown", "shown.json").path).read_text(encoding="utf-8")
 
 
+@pytest.mark.wide
 def test_nor_when_the_release_was_changed_or_its_source_is_gone(secret):
     """An attacker, or a mistake, put raw rows into the release: the pages give them no further."""
     secret.publish(TABLE)
@@ -125,6 +126,7 @@ def _is_size(page, number):
     return any(number in row[0] for row in page.by_id("sizes").all("table")[0].rows()[1:])
 
 
+@pytest.mark.wide
 def test_what_was_left_out_cannot_be_told_from_a_difference(secret):
     """The source is a few rows larger than the release: its size, and that of its classes, stay inside."""
     secret.publish(TABLE)

@@ -1,4 +1,4 @@
-"""A requirement that is registered from here: policy, check, plan, run, verify, certificate, report, LIVE statement."""
+"""A requirement that is registered from here: policy, check, plan, run, verify, evaluate, advise, certificate, report."""
 
 from __future__ import annotations
 
@@ -125,6 +125,8 @@ def ppdm(repeated, tmp_path, monkeypatch, capsys):
 def test_it_goes_through_the_commands(ppdm, tmp_path):
     code, out, _ = ppdm("check")
     assert (code, "repeated_l = 2" in out, "repeated_l = 0" in out) == (1, True, True)
+    code, out, _ = ppdm("plan")
+    assert (code, "repeated_l = 2" in out) == (0, True)
     assert ppdm("run")[0] == 0
     with duckdb.connect(str(tmp_path / "clinic.duckdb"), read_only=True) as con:
         rows = con.execute("SELECT age, town, illness FROM people_open").fetchall()
@@ -142,6 +144,27 @@ def test_it_goes_through_the_commands(ppdm, tmp_path):
     assert "repeated_l = 2 on illness" in (tmp_path / "open.duckdb.certificate.sql").read_text()
     assert ppdm("report", "people_open", "--out", "page.html")[0] == 0
     assert RepeatedValues(2).promise("rows") in (tmp_path / "page.html").read_text()
+
+
+def test_it_is_evaluated_and_advised(ppdm):
+    """Every point has it next to its k; what cannot keep it is refused, and never advised."""
+    grid = ("policy.sql", "--method", "mondrian_repeated,mondrian", "--grid", "repeated_l=2,3", "--json")
+    code, out, _ = ppdm("evaluate", *grid)
+    points = {(one["algorithm"], tuple(one["requirements"])): one for one in json.loads(out)["points"]}
+    assert (code, len(points)) == (0, 4)
+    for l in (2, 3):
+        asked = ("k = 3", f"repeated_l = {l}")
+        assert (points["mondrian_repeated", asked]["status"], points["mondrian_repeated", asked]["holds"]) == (
+            "measured",
+            True,
+        )
+        assert (points["mondrian", asked]["status"], "cannot keep" in points["mondrian", asked]["reason"]) == (
+            "refused",
+            True,
+        )
+    code, out, _ = ppdm("advise", "policy.sql", "--json")
+    best = json.loads(out)["best"]
+    assert (code, best["algorithm"], "repeated_l = 2" in best["requirements"]) == (0, "mondrian_repeated", True)
 
 
 def test_it_is_refused_where_it_cannot_be_kept(ppdm):

@@ -170,7 +170,7 @@ def test_declared_categories_and_choices_hold_for_all_sources(engine, duckdb_eng
     assert Counter(tuple(row.values()) for row in rows) == Counter(tuple(row.values()) for row in same)
     said = engine.comment_on(Name("pooled"))
     assert "pgen, classes by quota, numbers at the midpoint, bands by width, 1200 rows, seed 2" in said
-    assert 'domains declared of "age", "sex", "night"; files' in said
+    assert 'domains declared for "age", "sex", "night"; files' in said
 
 
 def test_a_declared_list_that_one_source_contradicts_is_told_of_its_file(duckdb_engine, tmp_path):
@@ -227,15 +227,15 @@ def test_a_manifest_of_another_model_is_refused(tmp_path):
     other = good["policy"] | {"target": "dead"}
     more = good["policy"] | {"requirements": ["k = 10", "distinct_l = 2"]}
     for changes, error, told in (
-        ({"content_hash": "0" * 64}, Tampered, "not the file its manifest was written for"),
-        ({"rows": 7}, Tampered, "speaks of 7 rows, the tree of 100"),
+        ({"content_hash": "0" * 64}, Tampered, "differs from the file its manifest was written for"),
+        ({"rows": 7}, Tampered, "describes 7 rows, the tree 100"),
         ({"policy": other}, Tampered, "another target"),
-        ({"policy": more}, Tampered, "findings of its manifest are not those of its policy"),
+        ({"policy": more}, Tampered, "findings in its manifest do not match its policy"),
         ({"findings": []}, PolicyError, "does not say that its requirements hold"),
         (
             {"findings": [1]},
             PolicyError,
-            r"a\.json\.manifest\.json is not a manifest of this version: findings\[0\] is not an object",
+            r"a\.json\.manifest\.json is not a manifest that this version can read: findings\[0\] is not an object",
         ),
         ({"policy": None}, PolicyError, "is not a manifest"),
         ({"rows": "many"}, PolicyError, "is not a manifest"),
@@ -289,7 +289,7 @@ def test_hostile_files_are_refused_in_a_sentence(duckdb_engine, tmp_path):
     with pytest.raises(PolicyError, match="more than 1,000,000,000 pseudo-rows"):
         pool(duckdb_engine, [handed_over(tmp_path, "b", huge)], Name("x"))
     far = halves(Attribute("w", Kind.FLOAT, ordered=True), Cut(0, Decimal("1e400")))
-    with pytest.raises(PolicyError, match=r'c\.json: the model cuts column "w" beyond a DOUBLE'):
+    with pytest.raises(PolicyError, match=r'c\.json: column "w" has a threshold in the model beyond a DOUBLE'):
         pool(duckdb_engine, [handed_over(tmp_path, "c", far)], Name("x"))
     (tmp_path / "d.json").write_text((tmp_path / "b.json").read_text()[:300])
     with pytest.raises(PolicyError, match=r"d\.json: the model file is not JSON"):
@@ -333,11 +333,11 @@ def test_all_that_a_shell_makes_of_a_star_can_be_given(tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--into", "ppdm.x"), "are kept for ppdm_sql"),
-        (("--into", "PPDM_x"), "are kept for ppdm_sql"),
+        (("--into", "ppdm.x"), "are reserved for ppdm_sql"),
+        (("--into", "PPDM_x"), "are reserved for ppdm_sql"),
         (("--into", "x", "--algorithm", "basegen", "--classes", "quota"), "--classes is for pgen"),
         (("--into", "x", "--domains", "age,0"), "column, least, greatest"),
-        (("--into", "x", "--domains", "age,70,90"), "outside of its declared bounds"),
+        (("--into", "x", "--domains", "age,70,90"), "outside its declared bounds"),
         (("--into", "x", "--domains", "shoe,1,2"), 'no model has a column "shoe"'),
         (("--into", "x", "--domains", "shoe,A|B"), 'no model has a column "shoe"'),
         (("--into", "x", "--domains", "age,1|2"), 'column "age" has bounds, not categories'),

@@ -11,6 +11,7 @@ from glob import glob
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -45,8 +46,9 @@ def shared(tmp_path_factory):
     for seed, town in enumerate(TOWNS):
         database = folder / f"{town}.duckdb"
         with duckdb.connect(str(database)) as con:
-            con.execute("CREATE TABLE patients (age INTEGER, sex VARCHAR, smokes VARCHAR, ill VARCHAR)")
-            con.executemany("INSERT INTO patients VALUES (?, ?, ?, ?)", patients(seed))
+            rows = pa.table(list(zip(*patients(seed), strict=True)), names=["age", "sex", "smokes", "ill"])
+            con.register("rows", rows)
+            con.execute("CREATE TABLE patients AS SELECT CAST(age AS INTEGER) AS age, sex, smokes, ill FROM rows")
         with ppdm_sql.connect(database) as db:
             db.publish(MODEL.format(town=town))
         done = CliRunner().invoke(cli, ["--db", str(database), "share", "publish", town, "--out", str(folder)])
@@ -82,6 +84,7 @@ def test_the_miner_learns_what_all_hospitals_know(shared, tmp_path):
     assert right > 0.8, right  # ten in a hundred are noise
 
 
+@pytest.mark.wide
 def test_any_model_can_be_learned_from_the_pooled_rows(shared, tmp_path):
     called(tmp_path, "share", "collect", *files(shared), "--into", "pooled", "--rows", "3000", "--name-sources")
     learn = ("share", "learn", "m", "--from", "pooled", "--target", "ill", "--replace", "--json", "--inducer")
@@ -107,7 +110,7 @@ def test_any_model_can_be_learned_from_the_pooled_rows(shared, tmp_path):
     assert re.fullmatch(r"learned rules: \d+ rules? from 3,000 pseudo-rows\n", said)
     for wrong, message in (
         (("--inducer", "naive_bays"), "did you mean naive_bayes"),
-        (("--option", "rare=5"), "of pseudo-rows every category is named"),
+        (("--option", "rare=5"), "in pseudo-rows every category is named"),
         (("--option", "laplace=1"), "c45 has no option laplace"),
     ):
         with pytest.raises(PolicyError, match=message):
@@ -120,7 +123,7 @@ def test_only_trees_are_collected_and_only_released_ones_give_pseudo_data(shared
         called(tmp_path, "share", "learn", kind, "--from", "pooled", "--target", "ill", "--inducer", inducer)
         file = tmp_path / f"{kind}.json"
         called(tmp_path, "model", "export", kind, str(file))
-        refused = f"{kind}.json holds a model of kind {kind}: only decision trees can be pooled"
+        refused = f"{kind}.json contains a model of kind {kind}: only decision trees can be pooled"
         with pytest.raises(PolicyError, match=refused):  # as it is
             called(tmp_path, "share", "collect", str(file), "--into", "x")
         manifest = json.loads((shared / "north.json.manifest.json").read_text())
@@ -151,6 +154,7 @@ def commands_of(page: str) -> list[str]:
     return found
 
 
+@pytest.mark.wide
 def test_the_page_can_be_followed_as_it_stands(tmp_path, monkeypatch):
     """Its SQL files, and its commands one after the other: from nothing to five hospitals and what the miner learns."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")

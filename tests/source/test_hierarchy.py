@@ -17,6 +17,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import HierarchyFile
 from ppdm_sql.source.hierarchy import Hierarchy, Node, build, load_hierarchy
 from ppdm_sql.statements.names import own
+from tests.sizes import examples
 
 WARDS = [
     ["Heart", "Internal", "Medical", "*"],
@@ -166,7 +167,7 @@ def trees(draw: st.DrawFn) -> list[list[str]]:
     return draw(st.permutations([[*cells, "*"] for cells in zip(*columns, strict=True)]))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trees())
 def test_a_written_tree_is_read_back(tmp_path: Path, engine: DuckDBEngine, lines: list[list[str]]) -> None:
     with (tmp_path / "tree.csv").open("w", encoding="utf-8-sig", newline="") as file:
@@ -179,7 +180,7 @@ def test_a_written_tree_is_read_back(tmp_path: Path, engine: DuckDBEngine, lines
     assert [tree.levels_of(line[0]) for line in lines] == [tuple(line) for line in lines]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(trees())
 def test_every_node_is_one_range(lines: list[list[str]]) -> None:
     tree = build("c", lines)
@@ -194,7 +195,7 @@ def test_every_node_is_one_range(lines: list[list[str]]) -> None:
             assert {tree.node_at(level, position) for position in range(start, stop)} == {(label, start, stop)}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(trees())
 def test_covering_is_the_smallest_node(lines: list[list[str]]) -> None:
     tree = build("c", lines)
@@ -215,7 +216,7 @@ def test_covering_is_the_smallest_node(lines: list[list[str]]) -> None:
             assert (covering.label, covering.stop - covering.start) == (label, size)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(trees())
 def test_children_split_a_node_without_rest(lines: list[list[str]]) -> None:
     tree = build("c", lines)

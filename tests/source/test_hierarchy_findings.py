@@ -44,13 +44,18 @@ def findings(load: Load, source: HierarchySource, values: Sequence[object] = (),
     return [mistake.message.split(": ", 2)[2] for mistake in refused.value.mistakes]
 
 
-SPELLED = "1 label is spelled like a value and covers others too, or not that one: a reader could not tell them apart"
+SPELLED = (
+    "1 label is spelled like a value but covers other values too, or not that one: a reader could not tell them apart"
+)
 
 # Every cell that could be data starts with Q, so that a leak is seen.
 BAD = {
     "empty": ("", ["it has no leaf"]),
     "blank lines": ("\n\r\n\n", ["it has no leaf"]),
-    "commas": ("Qa,Qx,*\nQb,Qx,*\n", ["it has no level: a line is value;level1;...;* with ; between the cells"]),
+    "commas": (
+        "Qa,Qx,*\nQb,Qx,*\n",
+        ["it has no level: write each line as value;level1;...;* with ; between the cells"],
+    ),
     "listed twice": ("Qa;Qx;*\nQb;Qx;*\nQa;Qx;*\n", ["1 value is listed more than once"]),
     "listed twice, two parents": ("Qa;Qx;*\nQa;Qy;*\nQb;Qy;*\n", ["1 value is listed more than once"]),
     "two parents": (
@@ -75,7 +80,7 @@ BAD = {
     ),
     "unequal depth": (
         "Qa;Qx;*\nQb;Qx;*\nQc;*\nQd;Qx;Qy;*",
-        ["2 of 4 lines do not have the 3 cells of the others; a branch that is less deep repeats its label"],
+        ["2 of 4 lines do not have the 3 cells of the others; repeat the label in branches that are less deep"],
     ),
     "no root": ("Qa;Qx;*\nQb;Qx;Qany", ["1 of 2 lines do not end in the root, *"]),
     "another root": ("Qa;Qx;Qany\nQb;Qx;Qany", ["2 of 2 lines do not end in the root, *"]),
@@ -86,7 +91,9 @@ BAD = {
     ),
     "a label like one of its values": (
         "Qa;Qa;*\nQb;Qa;*\nQc;Qb;*\nQd;Qb;*",
-        ["2 labels are spelled like a value and cover others too, or not that one: a reader could not tell them apart"],
+        [
+            "2 labels are spelled like a value but cover other values too, or not that one: a reader could not tell them apart"
+        ],
     ),
     "a value like the root": (
         "Qa;Qx;*\n*;Qx;*",
@@ -98,24 +105,24 @@ BAD = {
     ),
     "a label per person": (
         "Qa;Q1;*\nQb;Q2;*\nQc;Q3;*",
-        ["level 1 generalizes nothing: it has a label for each of level 0 (3)"],
+        ["level 1 generalizes nothing: it has as many labels as level 0 (3)"],
     ),
     "a label per person but one": (
         "Qa;Q1;*\nQb;Q2;*\nQc;Qc;*",
-        ["level 1 generalizes nothing: it has a label for each of level 0 (3)"],
+        ["level 1 generalizes nothing: it has as many labels as level 0 (3)"],
     ),
     "an idle level above": (
         "Qa;Qx;Q1;*\nQb;Qx;Q1;*\nQc;Qy;Q2;*",
-        ["level 2 generalizes nothing: it has a label for each of level 1 (2)"],
+        ["level 2 generalizes nothing: it has as many labels as level 1 (2)"],
     ),
     "too many levels": ("Qa" + ";Qx" * 50 + ";*", ["it has more than 50 levels"]),
-    "an open quote": ('Qa;Qx;*\n"Qb;Qx;*\n', ["line 2 is not CSV: look at its quotes"]),
-    "text after a quote": ('Qa;Qx;*\n"Qb"Q;Qx;*\nQc;Qx;*', ["line 2 is not CSV: look at its quotes"]),
+    "an open quote": ('Qa;Qx;*\n"Qb;Qx;*\n', ["line 2 is not valid CSV: check its quotes"]),
+    "text after a quote": ('Qa;Qx;*\n"Qb"Q;Qx;*\nQc;Qx;*', ["line 2 is not valid CSV: check its quotes"]),
     "a NUL": ("Qa;Q\0x;*", ["the file is not text: it has NUL characters (UTF-16?)"]),
     "everything at once": (
         "Qa;Qx;Q1;*\nQb;Qx;Q2;*\nQb;;Q2;Qall\nQc;Q1;*\nQd;Qa;Q2;*",
         [
-            "1 of 5 lines do not have the 4 cells of the others; a branch that is less deep repeats its label",
+            "1 of 5 lines do not have the 4 cells of the others; repeat the label in branches that are less deep",
             "1 value is listed more than once",
             "1 line with an empty label",
             "1 of 4 lines do not end in the root, *",
@@ -143,7 +150,7 @@ def test_values_are_told_only_on_request(tmp_path: Path, load: Load, name: str) 
 
 
 GOOD = {
-    "a branch that is less deep": "a;a;a;*\nb;x;x;*\nc;x;x;*\nd;y;z;*\ne;y;z;*\nf;w;z;*",
+    "branches that are less deep": "a;a;a;*\nb;x;x;*\nc;x;x;*\nd;y;z;*\ne;y;z;*\nf;w;z;*",
     "a level that is repeated as a whole": "a;x;x;*\nb;x;x;*\nc;y;y;*",
     "only the root": "a;*\nb;*",
     "fifty levels": "a" + ";x" * 49 + ";*\nb" + ";x" * 49 + ";*",
@@ -234,15 +241,18 @@ def test_a_file_below_the_policy_is_read(load: Load, policy_folder: Path, path: 
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("../outside.csv", "the path leaves the folder of the policy: give an absolute path if that is meant"),
-        ("link.csv", "the path leaves the folder of the policy: give an absolute path if that is meant"),
-        ("below/../../outside.csv", "the path leaves the folder of the policy: give an absolute path if that is meant"),
-        ("missing.csv", "there is no such file"),
-        ("below", "that is not a regular file"),
-        ("pipe.csv", "that is not a regular file"),
-        ("", "that is not a regular file"),
-        ("loop.csv", "that is no path of a file"),
-        ("nul\0.csv", "that is no path of a file"),
+        ("../outside.csv", "the path leaves the folder of the policy: if that is intended, give an absolute path"),
+        ("link.csv", "the path leaves the folder of the policy: if that is intended, give an absolute path"),
+        (
+            "below/../../outside.csv",
+            "the path leaves the folder of the policy: if that is intended, give an absolute path",
+        ),
+        ("missing.csv", "the file does not exist"),
+        ("below", "it is not a regular file"),
+        ("pipe.csv", "it is not a regular file"),
+        ("", "it is not a regular file"),
+        ("loop.csv", "it is not the path of a file"),
+        ("nul\0.csv", "it is not the path of a file"),
     ],
 )
 def test_other_paths_are_refused(load: Load, policy_folder: Path, path: str, why: str) -> None:
@@ -326,8 +336,8 @@ def test_a_view_with_hostile_names_is_a_table_too(load: Load, engine: DuckDBEngi
             "FROM (VALUES ('Qa', 'Qx', '*'), (NULL, 'Qx', '*'), ('Qb', NULL, '*'), ('Qc', NULL, '*')) t(v, a, b)",
             ['its column "v" is NULL in 1 row', 'its column "a" is NULL in 2 rows'],
         ),
-        ("SELECT 'Qa' AS v, ['Qx'] AS a, '*' AS b", ['its column "a" is of a type that cannot be a label']),
-        ("SELECT 'Qa' AS v", ["it has no level: a line is value;level1;...;* with ; between the cells"]),
+        ("SELECT 'Qa' AS v, ['Qx'] AS a, '*' AS b", ['its column "a" has a type that cannot be a label']),
+        ("SELECT 'Qa' AS v", ["it has no level: write each line as value;level1;...;* with ; between the cells"]),
         ("SELECT 'Qa' AS v, '*' AS b WHERE false", ["it has no leaf"]),
         ("FROM (VALUES ('Qa', 'Qx'), ('Qb', '*')) t(v, a)", ["1 of 2 lines do not end in the root, *"]),
         (
@@ -342,8 +352,8 @@ def test_a_bad_table_is_refused(load: Load, engine: DuckDBEngine, query: str, ex
 
 
 def test_a_table_that_is_not_there(load: Load) -> None:
-    assert findings(load, table("h")) == ["there is no such table"]
-    assert findings(load, table("a", "b", "c")) == ["a table's name is table or schema.table"]
+    assert findings(load, table("h")) == ["the table does not exist"]
+    assert findings(load, table("a", "b", "c")) == ["a table's name must be table or schema.table"]
 
 
 def test_a_table_too_long_is_refused(load: Load, engine: DuckDBEngine, monkeypatch: pytest.MonkeyPatch) -> None:

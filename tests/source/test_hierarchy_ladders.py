@@ -21,6 +21,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import HierarchySource, IntervalLadder, PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text, natural_order
+from tests.sizes import examples
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def _products(factors: Sequence[int]) -> list[int]:
     return products
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(numbers, min_size=1, max_size=8, unique_by=leaf_text), ladders)
 def test_intervals_are_those_of_the_definition(values: list[object], ladder: IntervalLadder) -> None:
     tree = load(ladder, Kind.DECIMAL, values)
@@ -137,7 +138,7 @@ def test_the_calendar_has_no_end(day: date) -> None:
     assert re.fullmatch(r"\[-?\d{3,5}-\d\d-\d\d, \d{4,5}-\d\d-\d\d\)", label)
 
 
-@settings(deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.dates(date(1900, 1, 1), date(2100, 1, 1)), min_size=1, max_size=8, unique=True), st.integers(1, 400))
 def test_date_intervals_hold_their_dates(days: list[date], width: int) -> None:
     tree = load(intervals(width, width * 3), Kind.DATE, days)
@@ -184,7 +185,7 @@ def test_a_time_zone_is_told_in_utc() -> None:
         ),
         (intervals(0, 5), Kind.INTEGER, [], ["a width of INTERVALS must be greater than 0"]),
         (intervals(-5), Kind.INTEGER, [], ["a width of INTERVALS must be greater than 0"]),
-        (intervals(), Kind.INTEGER, [], ["INTERVALS need 1 to 49 widths, there are 0"]),
+        (intervals(), Kind.INTEGER, [], ["INTERVALS needs 1 to 49 widths, got 0"]),
         (
             intervals("0.5"),
             Kind.DATE,
@@ -210,7 +211,7 @@ def test_a_time_zone_is_told_in_utc() -> None:
             ["1 distinct value without an interval (infinite, not a number, or before year 1)"],
         ),
         *(
-            (intervals(5), kind, [], [f"INTERVALS need numbers, dates or timestamps, the column is {kind.value}"])
+            (intervals(5), kind, [], [f"INTERVALS needs numbers, dates or timestamps; the column is {kind.value}"])
             for kind in (Kind.TEXT, Kind.BOOLEAN, Kind.UUID)
         ),
     ],
@@ -256,7 +257,7 @@ odd_text = st.text(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(odd_text.filter(lambda text: "*" not in text), min_size=1, max_size=8, unique=True),
     st.lists(st.integers(1, 7), min_size=1, max_size=4, unique=True).map(lambda sizes: sorted(sizes, reverse=True)),
@@ -271,9 +272,7 @@ def test_prefixes_are_those_of_the_definition(values: list[str], lengths: list[i
 
 
 def test_stars_in_the_data_are_not_taken_for_cut_characters() -> None:
-    spelled = (
-        "1 label is spelled like a value and covers others too, or not that one: a reader could not tell them apart"
-    )
+    spelled = "1 label is spelled like a value but covers other values too, or not that one: a reader could not tell them apart"
     assert refused(PrefixLadder((3,)), Kind.TEXT, ["841**", "84112"]) == [spelled]
     assert refused(PrefixLadder((1,)), Kind.TEXT, ["*", "ab"]) == [spelled]
     assert refused(PrefixLadder((3, 2)), Kind.TEXT, ["84*12", "84512"]) == [
@@ -284,14 +283,14 @@ def test_stars_in_the_data_are_not_taken_for_cut_characters() -> None:
 @pytest.mark.parametrize(
     ("lengths", "kind", "expected"),
     [
-        ((3, 3), Kind.TEXT, ["the lengths of PREFIX must fall from one to the next"]),
-        ((2, 3), Kind.TEXT, ["the lengths of PREFIX must fall from one to the next"]),
+        ((3, 3), Kind.TEXT, ["the lengths of PREFIX must be in descending order"]),
+        ((2, 3), Kind.TEXT, ["the lengths of PREFIX must be in descending order"]),
         (
             (2, 0),
             Kind.TEXT,
-            ["a length of PREFIX must be at least 1: below that is the root, which is always there"],
+            ["a length of PREFIX must be at least 1; the root below that is added by itself"],
         ),
-        ((), Kind.TEXT, ["PREFIX needs 1 to 49 lengths, there are 0"]),
+        ((), Kind.TEXT, ["PREFIX needs 1 to 49 lengths, got 0"]),
         *(
             ((1,), kind, [f"PREFIX cuts text, whole numbers, dates and timestamps; the column is {kind.value}"])
             for kind in (Kind.FLOAT, Kind.DECIMAL, Kind.BOOLEAN)
@@ -314,7 +313,7 @@ def test_a_column_of_nulls_passes(source: HierarchySource) -> None:
 microseconds = st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31, 23))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.one_of(
         st.tuples(st.just("DOUBLE"), st.floats()),

@@ -23,7 +23,7 @@ def test_a_word_without_quotes_finds_its_column_whatever_its_case():
 
 
 def test_a_word_in_quotes_is_exact():
-    with pytest.raises(PolicyError, match='no column "age"'):
+    with pytest.raises(PolicyError, match='column "age" does not exist'):
         resolved(quasi=(Word("age", quoted=True), Word("zip")))
 
 

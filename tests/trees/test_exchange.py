@@ -66,7 +66,7 @@ def test_two_files_can_be_compared_line_by_line():
 
 def test_other_kinds_pass_with_their_own_part():
     assert read(write("naive_bayes", {"classes": [1, 2]}, "b")) == Document("naive_bayes", {"classes": [1, 2]}, "b")
-    with pytest.raises(PolicyError, match="a tree is wanted, the file holds rules"):
+    with pytest.raises(PolicyError, match="expected a tree, the file contains rules"):
         read_tree(write("rules", {}))
     with pytest.raises(ValueError, match="no kind of model"):
         write("forest", {})
@@ -84,13 +84,13 @@ HEAD = '{"format": "ppdm-model", "version": 1, "kind": "rules", "model": '
         ("", "not JSON"),
         ("{", "not JSON: line 1"),
         (b"\xff\xfe{}", "not UTF-8"),
-        ("[]", "no model file"),
-        ('{"format": "other"}', "no model file"),
-        ('{"format": "ppdm-model", "version": 3}', "version that is not known"),
-        ('{"format": "ppdm-model", "version": 2.0}', "version that is not known"),
+        ("[]", "not a model file"),
+        ('{"format": "other"}', "not a model file"),
+        ('{"format": "ppdm-model", "version": 3}', "version that this ppdm_sql does not know"),
+        ('{"format": "ppdm-model", "version": 2.0}', "version that this ppdm_sql does not know"),
         ('{"format": "ppdm-model", "version": 2}', "has no kind"),
-        ('{"format": "ppdm-model", "version": true}', "version that is not known"),
-        ('{"format": "ppdm-model"}', "version that is not known"),
+        ('{"format": "ppdm-model", "version": true}', "version that this ppdm_sql does not know"),
+        ('{"format": "ppdm-model"}', "version that this ppdm_sql does not know"),
         ('{"format": "ppdm-model", "version": 1}', "has no kind"),
         ('{"format": "ppdm-model", "version": 1, "version": 1}', "key twice"),
         ('{"format": "ppdm-model", "version": 1, "kind": "forest", "model": {}}', "kind must be one of"),
@@ -162,22 +162,22 @@ def changed(path: str, value: object) -> dict:
 
 
 WRONG = [
-    ("nodes.0.children", [0, 2], "node 0 has a child that is not there, or that comes before it"),  # a cycle
+    ("nodes.0.children", [0, 2], "node 0 has a child that does not exist, or that comes before it"),  # a cycle
     ("nodes.0.children", [1, 1], "not among the children|two branches"),
     ("nodes.2.children", [3, 3], "not among the children|two branches"),
-    ("nodes.2.children", [1, 4], "a child that is not there, or that comes before"),
-    ("nodes.2.children", [3, 99], "a child that is not there"),
+    ("nodes.2.children", [1, 4], "a child that does not exist, or that comes before"),
+    ("nodes.2.children", [3, 99], "a child that does not exist"),
     ("nodes.2.children", [3, 4, 4], "two branches|number of children"),
     ("nodes.2.children", [], "not among the children"),
     ("nodes.2.children", ..., "both a split and children"),
     ("nodes.2.split", ..., "both a split and children"),
     ("nodes.3.parent", 1, "not among the children"),
     ("nodes.3.parent", 4, "not among the children"),
-    ("nodes.3.parent", None, "without a parent"),
-    ("nodes.0.parent", 0, "without a parent"),
+    ("nodes.3.parent", None, "must have no parent"),
+    ("nodes.0.parent", 0, "must have no parent"),
     ("nodes.3.parent", -1, "between 0 and"),
     ("nodes.3.depth", 1, "one level below"),
-    ("nodes.3.number", 4, "does not stand at its number"),
+    ("nodes.3.number", 4, "is not at its number"),
     ("nodes.1.counts", [-1, 1], "between 0 and"),
     ("nodes.1.counts", [2, 0], "do not add up"),
     ("nodes.1.counts", [3], "2 counts"),
@@ -191,11 +191,11 @@ WRONG = [
     ("nodes.1.moments", {"rows": 3, "mean": "1", "variance": 0}, "only those, have a mean"),
     ("nodes.0.gain", "high", "must be a number"),
     ("nodes.0.gain", 1e400, "must be a number"),
-    ("nodes.0.split.cut", 9, "attribute that is not there"),
-    ("nodes.0.split.cut", 1, "cuts an attribute that has no order"),
+    ("nodes.0.split.cut", 9, "attribute that does not exist"),
+    ("nodes.0.split.cut", 1, "has thresholds for an attribute that has no order"),
     ("nodes.0.split.cut", 2, "does not fit its attribute"),
     ("nodes.0.split.cut", "age", "whole number"),
-    ("nodes.0.split.nulls", 2, "a branch that is not there"),
+    ("nodes.0.split.nulls", 2, "a branch that does not exist"),
     ("nodes.0.split.at", 30.5, "at must be an object"),
     ("nodes.0.split.at", {"decimal": 30.5}, "written as a text"),
     ("nodes.0.split.at", {"decimal": "thirty"}, "is not a number"),
@@ -205,15 +205,15 @@ WRONG = [
     ("nodes.0.split.at", {"decimal": "1e999999"}, "further from 1"),
     ("nodes.0.split.at", {"decimal": "1_000"}, "written as a text"),
     ("nodes.0.split.at", {"decimal": "9" * 3000}, "written as a text"),
-    ("nodes.0.split.at", {"moment": "2024-05-01"}, "no integer"),
-    ("nodes.0.split", {"cut": 2, "at": {"moment": "yesterday"}, "nulls": None}, "no date"),
-    ("nodes.0.split", {"cut": 2, "at": {"moment": "2024-02-30"}, "nulls": None}, "no date"),
-    ("nodes.0.split", {"cut": 2, "at": {"moment": "2024-05-01 12:00:00"}, "nulls": None}, "no date"),
+    ("nodes.0.split.at", {"moment": "2024-05-01"}, "not of kind integer"),
+    ("nodes.0.split", {"cut": 2, "at": {"moment": "yesterday"}, "nulls": None}, "not of kind date"),
+    ("nodes.0.split", {"cut": 2, "at": {"moment": "2024-02-30"}, "nulls": None}, "not of kind date"),
+    ("nodes.0.split", {"cut": 2, "at": {"moment": "2024-05-01 12:00:00"}, "nulls": None}, "not of kind date"),
     ("nodes.0.split", {"both": 1}, "has no group"),
     ("nodes.2.split.group", 0, "groups the values of an ordered"),
     ("nodes.2.split.group", 3, "not of kind decimal"),
-    ("nodes.2.split.groups", [["a"], ["a"]], "comes twice"),
-    ("nodes.2.split.groups", [[None], ["a", None]], "comes twice"),
+    ("nodes.2.split.groups", [["a"], ["a"]], "occurs twice"),
+    ("nodes.2.split.groups", [[None], ["a", None]], "occurs twice"),
     ("nodes.2.split.groups", [["a"], []], "no value leads to"),
     ("nodes.2.split.groups", [["a"], ["b"], ["c"]], "number of children"),
     ("nodes.2.split.groups", [["a"], [5]], "must be a text, true"),
@@ -225,15 +225,15 @@ WRONG = [
     ("nodes.2.split.groups", [["a"], ["b\0"]], "NUL"),
     ("nodes.2.split.groups", [["a"], ["\ud800"]], "not valid Unicode"),
     ("nodes.2.split.groups", "ab", "must be a list"),
-    ("nodes.2.split.others", 2, "a branch that is not there"),
+    ("nodes.2.split.others", 2, "a branch that does not exist"),
     ("nodes.2.split.labels", ["one"], "number of labels"),
     ("nodes", [], "1 to 100,000 nodes"),
     ("nodes", {}, "must be a list"),
-    ("classes", ["no", "no"], "comes twice"),
-    ("classes", ["no", None], "NULL is no class"),
+    ("classes", ["no", "no"], "occurs twice"),
+    ("classes", ["no", None], "NULL is not a class"),
     ("classes", ["no", True], "not of kind text"),
     ("classes", [], "1 counts"),
-    ("attributes.1.name", "age", "two attributes have one name"),
+    ("attributes.1.name", "age", "two attributes have the same name"),
     ("attributes.1.name", "ill", "target is among the attributes"),
     ("attributes.1.name", "a\0b", "NUL"),
     ("attributes.1.name", "", "1 to 200"),
@@ -334,7 +334,7 @@ def test_the_schema_takes_what_the_code_writes(validator):
 
 
 # What a schema cannot say: how nodes, counts and attributes fit together, and what a number or a moment is.
-BEYOND = ("children", "parent", "stand at", "add up", "counts", "one level", "fit", "no order", "not there", "no date", "no integer", "comes twice", "leads to", "of kind", "labels", "name", "target", "time zone", "decimal places", "infinite", "NULL", "have a mean", "more rows", "groups the values", "further", "plain form", "Unicode", "must be a number")  # fmt: skip
+BEYOND = ("children", "parent", "at its number", "add up", "counts", "one level", "fit", "no order", "does not exist", "not of kind date", "not of kind integer", "occurs twice", "leads to", "of kind", "labels", "name", "target", "time zone", "decimal places", "infinite", "NULL", "have a mean", "more rows", "groups the values", "further", "plain form", "Unicode", "must be a number")  # fmt: skip
 
 
 def test_the_schema_refuses_what_the_code_refuses_by_shape(validator):

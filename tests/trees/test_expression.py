@@ -100,7 +100,7 @@ def test_a_macro_where_there_are_macros(engine, make_table):
     rows = hand.rows(8, 30)
     tree = hand.a_tree(12, nodes=25)
     if not engine.has_macros:
-        with pytest.raises(PolicyError, match="has no macros: make a view"):
+        with pytest.raises(PolicyError, match="has no macros: create a view"):
             create_predict_macro(engine, "ill", tree)
         return
     table = make_table(engine, "people", hand.SCHEMA, rows, temporary=True)

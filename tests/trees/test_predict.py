@@ -111,16 +111,16 @@ def test_what_does_not_fit_is_refused_by_name(duckdb_engine, make_table):
     table = make_table(duckdb_engine, "t", {"age": "TEXT", "ppdm_x": "TEXT"}, [])
     for message, call in (
         ('column "age" is VARCHAR; the model was trained on a column of kind integer', (table, [])),
-        ("there is no table nowhere", (Name("nowhere"), [])),
+        ("table nowhere does not exist", (Name("nowhere"), [])),
         ('t has no column "weight" to keep', (table, ["weight"])),
-        ("a column to keep is named twice", (table, ["age", "age"])),
-        ('column "ppdm_x": the prefix ppdm_ is kept', (table, ["ppdm_x"])),
+        ("a column to keep is listed twice", (table, ["age", "age"])),
+        ('column "ppdm_x": the prefix ppdm_ is reserved', (table, ["ppdm_x"])),
     ):
         for query in (predict, predict_select):
             with pytest.raises(PolicyError, match=message.replace("(", r"\(")):
                 query(duckdb_engine, tree, *call)
     other = make_table(duckdb_engine, "u", {"weight": "INTEGER"}, [])
-    with pytest.raises(PolicyError, match='u has no column "age", which the model asks for'):
+    with pytest.raises(PolicyError, match='u has no column "age", which the model needs'):
         predict(duckdb_engine, tree, other, [])
 
 

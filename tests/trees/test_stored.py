@@ -36,7 +36,7 @@ def test_what_is_loaded_is_what_was_saved(catalog):
 def test_a_name_is_taken_until_it_is_replaced_or_dropped(catalog):
     first, second = hand.a_tree(1, nodes=5), hand.a_tree(2, nodes=20)
     saved(catalog, "m", first)
-    with pytest.raises(PolicyError, match='there is a model "m" already: --replace'):
+    with pytest.raises(PolicyError, match='model "m" already exists; --replace'):
         saved(catalog, "m", second)
     assert loaded(catalog, "m") == first
     saved(catalog, "m", second, replace=True)

@@ -276,7 +276,7 @@ def small(engine, make_table):
 @pytest.mark.parametrize(
     ("sensitive", "asked", "told"),
     [
-        ([], DistinctDiversity(2), "distinct_l = 2 asks for a SENSITIVE column, and there is none"),
+        ([], DistinctDiversity(2), "distinct_l = 2 needs a SENSITIVE column, and there is none"),
         ([SensitiveColumn("x", Kind.TEXT)], DistinctDiversity(2), "t has no column x"),
         ([WORDS], Closeness(HALF, "ordered"), "column s is stored as text, which has no order"),
         ([WORDS], Closeness(HALF, "hierarchical"), "column s has no hierarchy"),
@@ -304,7 +304,7 @@ def test_a_kind_that_the_stored_column_does_not_have_is_no_order(engine, small):
 
 
 def test_a_missing_relation_is_told(engine):
-    with pytest.raises(PolicyError, match="there is no relation nowhere"):
+    with pytest.raises(PolicyError, match="relation nowhere does not exist"):
         judge(engine, Name("nowhere"), quasi=["q"], sensitive=[], requirements=[KAnonymity(2)])
 
 

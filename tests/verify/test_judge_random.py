@@ -38,7 +38,7 @@ class Expected:
 
 
 @pytest.mark.duckdb
-@seeds(small=20, full=100, nightly=500, block=20)
+@seeds(small=10, full=50, nightly=500, block=20)
 def test_the_judge_says_what_the_definitions_say(duckdb_engine, make_table, seeds):
     for seed in seeds:
         compare(duckdb_engine, make_table, seed)

@@ -75,19 +75,19 @@ def replaced(rows, old, new, count=1):
 
 
 CHANGES = {
-    "a row less": (ROWS[1:], "the root has 11 rows, promised were 12"),
+    "a row less": (ROWS[1:], "the root has 11 rows instead of the promised 12"),
     "another class": (
         replaced(ROWS, (2, "{east, west}", "*", "no"), (2, "{east, west}", "*", "yes"), 6),
         "the root splits",
     ),
-    "a boundary moved": ([(12 if row[0] == 11 else row[0], *row[1:]) for row in ROWS], "at another place"),
+    "a boundary moved": ([(12 if row[0] == 11 else row[0], *row[1:]) for row in ROWS], "at a different threshold"),
     "a number on the other side": (
         replaced(ROWS, (2, "{east, west}", "*", "no"), (11, "{east, west}", "*", "no")),
-        "branch 1 of the root has 5 rows, promised were 6",
+        "branch 1 of the root has 5 rows instead of the promised 6",
     ),
     "a category nobody promised": (
         replaced(ROWS, (11, "north", "*", "no"), (11, "south", "*", "no")),
-        'column "ward" has 1 values that are none of its groups',
+        'column "ward" has 1 values that are in none of its groups',
     ),
     "an unused column that varies": (
         [(*row[:2], "*" if number else "other", row[3]) for number, row in enumerate(ROWS)],
@@ -95,7 +95,7 @@ CHANGES = {
     ),
     "NULL among numbers": (
         replaced(ROWS, (2, "{east, west}", "*", "no"), (None, "{east, west}", "*", "no")),
-        'column "age" has NULLs beside numbers',
+        'column "age" mixes NULLs and numbers',
     ),
 }
 
@@ -119,16 +119,16 @@ def test_an_unused_number_must_be_constant(differences):
 
 
 def test_a_column_that_is_gone(differences):
-    assert differences(target="z") == ['tree 1: column "z" is not there']
+    assert differences(target="z") == ['tree 1: column "z" does not exist']
 
 
 PROMISES = {
-    "another threshold": (("at",), "6.4", "at another place"),
+    "another threshold": (("at",), "6.4", "at a different threshold"),
     "another column": (("column",), "ward", 'column "age" is used by no tree'),
     "another column below": (("branches", 1, "column"), "age", 'column "ward" is used by no tree'),
     "a split less": (("branches", 1), {"rows": 6}, None),
-    "other groups": (("branches", 1, "groups"), [["north"], ["{east, west}"]], "at another place"),
-    "other rows": (("branches", 1, "branches", 0, "rows"), 4, "has 3 rows, promised were 4"),
+    "other groups": (("branches", 1, "groups"), [["north"], ["{east, west}"]], "at a different threshold"),
+    "other rows": (("branches", 1, "branches", 0, "rows"), 4, "has 3 rows instead of the promised 4"),
 }
 
 
@@ -152,7 +152,7 @@ def test_another_promise_is_another_tree(differences, promise):
     [{"root": {"rows": 12, "branches": []}}, {"attributes": [{"name": "ward"}]}, {"attributes": 7}, {"min_leaf": "x"}],
 )
 def test_a_pattern_that_is_none(differences, changed):
-    assert differences(**changed) == ["tree 1: it is not written as a pattern of this version"]
+    assert differences(**changed) == ["tree 1: its pattern was written by another version"]
 
 
 def test_a_tie_is_decided_by_the_original_values(duckdb_engine, make_table):

@@ -119,5 +119,5 @@ def test_names_and_order_of_the_columns_belong_to_the_content(duckdb_engine, mak
         content_hash(duckdb_engine, second, ["a", "c"]),
     }
     assert len(figures) == 4
-    with pytest.raises(PolicyError, match="without a column"):
+    with pytest.raises(PolicyError, match="has no column"):
         content_hash(duckdb_engine, first, [])

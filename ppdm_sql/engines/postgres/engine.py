@@ -13,9 +13,10 @@ from psycopg.pq import TransactionStatus
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Kind, Row, Rows, Table, temporary_property
 from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
+from ppdm_sql.engines.postgres.expressions import PostgresExpressions
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _CHECKED = "ppdm_checked"
 
 
-class PostgresEngine(Engine):
+class PostgresEngine(PostgresExpressions):
     dialect = "postgres"
     title = "PostgreSQL"
     has_grants = True
@@ -81,7 +82,7 @@ class PostgresEngine(Engine):
             with contextlib.suppress(psycopg.errors.InsufficientPrivilege):  # the last look names it
                 self._set(name, value)
         if different:
-            self._check_pins("the role may not set it back")
+            self._check_pins("the role cannot set it back")
 
     def _not_pinned(self) -> dict[str, str]:
         return differing_settings(dict(self._quietly("catalog/settings_postgres", names=list(PINNED))))
@@ -124,7 +125,7 @@ class PostgresEngine(Engine):
 
     def _creation_schema(self) -> str:
         if not self._path:
-            raise EngineError("the search path names no schema that exists: name the schema of the new relation")
+            raise EngineError("no schema on the search path exists: write the schema of the new relation")
         return self._path[0]
 
     def _read_path(self) -> tuple[str, list[str]]:
@@ -206,7 +207,7 @@ class PostgresEngine(Engine):
     def transaction(self) -> Iterator[None]:
         """One REPEATABLE READ transaction: what was measured is what is published."""
         if self.in_transaction:
-            raise EngineError("a transaction is open already")
+            raise EngineError("a transaction is already open")
         with self._explain_errors("BEGIN"):
             self._pin()
             self._connection.execute(b"BEGIN ISOLATION LEVEL REPEATABLE READ")
@@ -235,10 +236,10 @@ class PostgresEngine(Engine):
 
     def _commit(self) -> None:
         if self._connection.info.transaction_status == TransactionStatus.INTRANS:
-            self._check_pins("a function that was called has set it; everything was rolled back")
+            self._check_pins("a function that was called changed it; everything was rolled back")
         # COMMIT after a failed statement answers ROLLBACK and raises nothing.
         if self._connection.execute(b"COMMIT").statusmessage != "COMMIT":
-            raise EngineError("a statement of the transaction had failed: everything was rolled back")
+            raise EngineError("a statement of the transaction failed: everything was rolled back")
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -246,8 +247,8 @@ class PostgresEngine(Engine):
         found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
         if found:
             raise PolicyError(
-                f"somebody put {', '.join(found)} among PostgreSQL's own functions, operators and casts in pg_catalog: "
-                "no measure can be relied on; drop it, or restore what was replaced"
+                f"{', '.join(found)} was added to PostgreSQL's own functions, operators and casts in pg_catalog, so no "
+                "measurement can be relied on: drop it, or restore what it replaced"
             )
 
     def columns(self, name: Name) -> list[ColumnInfo]:
@@ -408,7 +409,7 @@ class PostgresEngine(Engine):
         known = {row[0] for row in self._looked_up("catalog/roles_postgres", names=list(roles))} | {"public"}
         missing = [role for role in roles if role not in known]
         if missing:
-            raise PolicyError(f"there is no role {', '.join(missing)} in this database to grant SELECT to")
+            raise PolicyError(f"role {', '.join(missing)} does not exist in this database (GRANT SELECT TO)")
         with self._all_or_nothing():
             self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
@@ -434,13 +435,6 @@ class PostgresEngine(Engine):
     def analyze(self, name: Name) -> None:
         """Without it a join of many fresh look-up tables is planned badly enough not to end."""
         self.execute(exp.Analyze(tables=[name.table()]))
-
-    def exact_text(self, text: exp.Expr) -> exp.Expr:
-        # A citext or a non-deterministic collation would merge strings that are published apart.
-        return exp.Collate(this=exp.cast(text, "TEXT"), expression=identifier("C"))
-
-    def hash_number(self, text: exp.Expr, part: int) -> exp.Expr:
-        return statements.hash_of_utf8(text, part)
 
     def close(self) -> None:
         if self._owned:

@@ -66,10 +66,10 @@ def differing_settings(found: Mapping[str, str | None]) -> dict[str, str]:
 
 _SAID = {
     "53200": "the server ran out of memory; the transaction was rolled back",
-    "53300": "the server takes no more connections",
-    "55P03": "a relation is locked by another session; waited as long as --lock-timeout says, nothing was done",
+    "53300": "the server accepts no more connections",
+    "55P03": "a relation is locked by another session; gave up waiting (--lock-timeout). Nothing was changed",
     "40001": "the transaction was refused: another one changed the same rows",
-    "40P01": "the transaction was refused: it and another one waited for each other",
+    "40P01": "the transaction was refused: it deadlocked with another one",
     "25006": "the database is open read-only",
     "57P01": "the server is shutting down",
     "57P02": "the server crashed; the transaction was rolled back",
@@ -94,7 +94,9 @@ def explanation(cause: psycopg.Error, sql: str) -> EngineError:
     if state.startswith(_OF_NAMES) and not _speaks_of_the_statement(cause, said, sql):
         kind = f"{type(cause).__name__}, {state}"
         return EngineError(
-            f"a function that the statement calls failed ({kind}); its message can quote values", sql=sql
+            f"a function that the statement calls failed ({kind}); its message is not shown because it can quote "
+            "values",
+            sql=sql,
         )
     if state == "42501":
         return EngineError(f"the database role is not allowed to do this: {said}", sql=sql)
@@ -115,7 +117,7 @@ _ABOUT_VALUES = {
     "22008": "a date or time is out of the range of its type",
     "22003": "a number is out of the range of its type",
     "22001": "a text is too long for its type",
-    "22012": "a division by zero",
+    "22012": "division by zero",
     "23": "a constraint of the table is violated",
 }
 _NAMED = re.compile(r'(?:column|relation) (?:"(?P<quoted>[^"]+)"|(?P<bare>\S+))')
@@ -155,7 +157,7 @@ def _full_disk(said: str) -> str:
     """
     file = re.search(r'"([a-z_]+/[\w./]+)"', said)
     where = f" ({file[1]} in its data folder)" if file else ""
-    rolled = "The transaction was rolled back: the database is as it was before the statement"
+    rolled = "The transaction was rolled back; the database is unchanged"
     return f"the server's disk is full{where}.  {rolled}"
 
 
@@ -196,19 +198,19 @@ def open_connection(url: str) -> psycopg.Connection[Row]:
     return connection
 
 
-_UNREADABLE = "the PostgreSQL url cannot be read: @ : / ? # % in a password are written %40 %3A %2F %3F %23 %25"
+_UNREADABLE = "the PostgreSQL URL cannot be parsed: write @ : / ? # % in a password as %40 %3A %2F %3F %23 %25"
 _REASONS = {
     "password authentication failed": "the password is wrong",
-    "no password supplied": "it asks for a password",
-    "pg_hba.conf": "the server does not let this user in from here",
-    "database .* does not exist": "there is no such database",
-    "role .* does not exist": "there is no such role",
-    "refused": "nothing answers at this host and port",
-    "No such file": "nothing answers at this host and port",
-    "resolve host|translate host": "the host is not known",
-    "timeout": "it did not answer in time",
+    "no password supplied": "the server requires a password",
+    "pg_hba.conf": "the server does not accept connections of this user from here",
+    "database .* does not exist": "the database does not exist",
+    "role .* does not exist": "the role does not exist",
+    "refused": "no server answers at this host and port",
+    "No such file": "no server answers at this host and port",
+    "resolve host|translate host": "the host name cannot be resolved",
+    "timeout": "the server did not answer in time",
     "starting up|shutting down": "the server is starting up or shutting down",
-    "too many": "the server takes no more connections",
+    "too many": "the server accepts no more connections",
 }
 
 
@@ -222,9 +224,9 @@ def _place(wanted: Mapping[str, Any]) -> str:
     >>> _place({"host": "db", "user": "u", "password": "secret", "dbname": "clinic"})
     'postgresql://db/clinic'
     >>> _place({"host": "cret@db", "user": "u", "password": "se"})
-    'the PostgreSQL url (@ : / ? # % in a password are written %40 %3A %2F %3F %23 %25)'
+    'the PostgreSQL URL (write @ : / ? # % in a password as %40 %3A %2F %3F %23 %25)'
     """
     host, port, database = (str(wanted.get(key) or "") for key in ("host", "port", "dbname"))
     if "@" in f"{host}{database}{wanted.get('user')}" or re.search(r"[^\d,]", port):
-        return "the PostgreSQL url (" + _UNREADABLE.split(": ", 1)[1] + ")"
+        return "the PostgreSQL URL (" + _UNREADABLE.split(": ", 1)[1] + ")"
     return f"postgresql://{host}{':' + port if port else ''}/{database}"

@@ -66,7 +66,7 @@ def driver_text(sql: str, params: Mapping[str, Any]) -> bytes:
     b"SELECT 'a%%(k)s', x %% %(k)s"
     """
     if "\0" in sql:
-        raise EngineError("a statement holds a NUL character: PostgreSQL would cut it there")
+        raise EngineError("a statement contains a NUL character, where PostgreSQL would cut it off")
     return (_HOLE.sub(_double_percent, sql) if params else sql).encode()
 
 

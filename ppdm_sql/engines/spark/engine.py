@@ -307,6 +307,9 @@ class SparkEngine(Engine):
         bases = [exp.Literal.number(16), exp.Literal.number(10)]
         return exp.cast(exp.Anonymous(this="CONV", expressions=[digits, *bases]), "BIGINT")
 
+    def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        return exp.Anonymous(this="XXHASH64", expressions=[exp.Literal.string(str(seed)), *values])
+
     def close(self) -> None:
         if self._place is not None:
             self._session.stop()

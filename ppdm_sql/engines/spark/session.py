@@ -65,13 +65,13 @@ class SparkPlace:
 def start(url: str, lock_timeout: float, memory_limit: str | None) -> tuple[SparkSession, SparkPlace]:
     found = _URL.fullmatch(url)
     if found is None:
-        raise PolicyError("a Spark url is spark:local[2], spark:local[2]?warehouse=/path or spark:sc://host:port")
+        raise PolicyError("a Spark URL is spark:local[2], spark:local[2]?warehouse=/path or spark:sc://host:port")
     if found["remote"] is not None:
         return _connect(found["remote"]), SparkPlace()
     warehouse = _warehouse(found["options"] or "")
     memory = {} if memory_limit is None else {"spark.driver.memory": _java_size(memory_limit)}
     if SparkContext._active_spark_context is not None:
-        raise DatabaseUnavailable("Spark runs in this process already: hand its session over instead of a url")
+        raise DatabaseUnavailable("Spark already runs in this process: pass its session instead of a URL")
     place = SparkPlace()
     try:
         folder = _claim(place, warehouse, lock_timeout)
@@ -85,9 +85,9 @@ def _warehouse(options: str) -> str:
     given = dict(parse_qsl(options, keep_blank_values=True))
     warehouse = given.pop("warehouse", "spark-warehouse")
     if given:
-        raise PolicyError(f"a Spark url has no option {', '.join(given)}; it knows warehouse")
+        raise PolicyError(f"a Spark URL has no option {', '.join(given)}; valid options: warehouse")
     if not warehouse or ";" in warehouse:
-        raise PolicyError("warehouse is the path of a folder, without ;")
+        raise PolicyError("warehouse must be the path of a folder, without ;")
     return warehouse
 
 
@@ -118,7 +118,7 @@ def _claim(place: SparkPlace, warehouse: str, lock_timeout: float) -> Path | Non
         folder.mkdir(mode=0o700, exist_ok=True)
         place.lock = (folder / "ppdm.lock").open("a+", encoding="ascii")
     except OSError as cause:
-        raise DatabaseUnavailable(f"the warehouse {warehouse} cannot be made or written") from cause
+        raise DatabaseUnavailable(f"the warehouse {warehouse} cannot be created or written") from cause
     _wait_for(place.lock, warehouse, time.monotonic() + lock_timeout)
     place.temp = private_folder(str(folder / "spill"))
     place.data = folder / "data"
@@ -133,8 +133,8 @@ def _wait_for(lock: IO[str], warehouse: str, deadline: float) -> None:
             if time.monotonic() >= deadline:
                 lock.seek(0)
                 raise DatabaseUnavailable(
-                    f"{warehouse} is locked by process {lock.read().strip()}; waited as long as --lock-timeout says, "
-                    "nothing was done"
+                    f"{warehouse} is locked by process {lock.read().strip()}; gave up waiting (--lock-timeout). "
+                    "Nothing was changed"
                 ) from None
             time.sleep(0.1)
         else:
@@ -176,7 +176,7 @@ def _java_size(limit: str) -> str:
     """
     found = re.fullmatch(r"(\d+)\s*([kmgt])(i?b)?", limit.strip(), re.IGNORECASE)
     if found is None:
-        raise PolicyError("a memory limit is a whole number and a unit: 4GB, 512MB")
+        raise PolicyError("a memory limit must be a whole number and a unit: 4GB, 512MB")
     return f"{found[1]}{found[2].lower()}"
 
 
@@ -198,7 +198,7 @@ def _launch(settings: dict[str, str], place: SparkPlace) -> SparkSession:
         session.catalog.databaseExists("default")
     except FAILURES:  # not kept as the cause: its text is asked from the JVM, which ends now
         session.stop()
-        raise DatabaseUnavailable("the metastore cannot be opened: does another Spark work with it?") from None
+        raise DatabaseUnavailable("the metastore cannot be opened: is another Spark process using it?") from None
     return session
 
 
@@ -217,4 +217,4 @@ def _silence() -> Iterator[int]:
 def check_stored_name(name: str) -> None:
     """Spark takes other names only for what it does not store, and notices after it has written the rows."""
     if not re.fullmatch(r"\w+", name, re.ASCII):
-        raise EngineError(f"Spark stores relations only under names of letters, digits and _, not {name}")
+        raise EngineError(f"Spark allows only letters, digits and _ in the name of a relation, not {name}")

@@ -34,8 +34,8 @@ def recounted(engine: Engine, tree: Tree, source: Source, demands: ClassDemands)
     wrong = ~demands.hold(there)
     if wrong.any():
         raise RequirementBreached(
-            f"the tree does not keep the policy: {int(wrong.sum())} of its {len(leaves)} leaves with "
-            f"{int(there[wrong].sum())} rows break it; nothing was published"
+            f"the tree breaks the policy in {int(wrong.sum())} of its {len(leaves)} leaves ({int(there[wrong].sum())} "
+            "rows); nothing was published"
         )
     sizes, heads = there.sum(axis=1), there.max(axis=1)
     shares = [Fraction(int(head), int(size)) for head, size in zip(heads, sizes, strict=True)]

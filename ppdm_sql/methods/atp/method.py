@@ -33,7 +33,7 @@ from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
 from ppdm_sql.methods.atp.tree_pieces import Options, pieces_of, tree_of
 from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
 from ppdm_sql.methods.ldm import HOMOGENEITY, demands_of_rows
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, check_all_public, refuse_nulls
 from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
 from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_option, read_options
@@ -52,8 +52,8 @@ from ppdm_sql.trees.tree import attribute_of
 from ppdm_sql.watching import Progress
 
 _CONFIDENCE = 0.25
-MERGES = Risk(
-    "merges", "who knows the method can conclude from branches that were put together that one of them broke the policy"
+MERGES = ResidualRisk(
+    "merges", "anyone who knows the algorithm can infer from merged branches that one of them broke the policy"
 )
 
 
@@ -87,18 +87,18 @@ def plan_atp(job: Job) -> ModelPlan:
     cuts = declared_cuts(form, source)
     demands = demands_of_rows(job)
     check_all_public(job, demands)
-    refuse_nulls(engine, source)
+    refuse_nulls(job)
     assert source.target is not None
     target = source.info(source.target)
     job.progress("reading the table", 0, None)
     classes_of, classes, whole = class_lookup(engine, source.relation, target)
     judge = _judge(form, demands, whole)
     if not whole.sum():
-        raise PolicyError("the table has no rows: nothing can be learned from it")
+        raise PolicyError("the table has no rows, so nothing can be learned from it")
     demands.check_whole(source.target, whole)
     columns = [source.info(name) for name in attributes_of(source)]
     if not columns:
-        raise PolicyError("a tree needs at least one attribute beside the target")
+        raise PolicyError("a tree needs at least one attribute other than the target")
     bins = Bins(form.bins, form.binning, demands.least_rows, cuts)
     asked = asked_columns(engine, source.relation, columns, classes_of, bins)
     grown = _grown(engine, source, asked, classes_of, whole, form, job.progress)
@@ -107,7 +107,7 @@ def plan_atp(job: Job) -> ModelPlan:
     pruned = prune(pieces_of(grown), judge)
     _check_result(pruned, demands, form, before)
     tree = tree_of(pruned.root, asked, attribute_of(target), classes, {**form.told(), "k": demands.k})
-    job.progress("attacking the tree", 0, None)
+    job.progress("auditing the tree", 0, None)
     found = recounted(engine, tree, source, demands)
     rank = "gain ratio" if form.form == "c45" else "gain"
     return ModelPlan(
@@ -117,8 +117,8 @@ def plan_atp(job: Job) -> ModelPlan:
         steps=(
             f"put {many(len(asked), 'attribute')} of {many(int(whole.sum()), 'row')} into categories, numbers into at "
             f"most {form.bins} bins by {form.binning}",
-            f"grow a tree of {before} leaves by {rank}, a branch per category",
-            f"prune it by {form.counts} counts: siblings are put together {pruned.merges} times, which leaves "
+            f"grow a tree of {before} leaves by {rank}, one branch per category",
+            f"prune it by {form.counts} counts: siblings are merged {pruned.merges} times, which leaves "
             f"{len(tree.leaves)} leaves",
             attack_step(found, "row"),
         ),
@@ -175,18 +175,18 @@ def _check_result(pruned: Pruned, demands: ClassDemands, form: AtpOptions, befor
     if wrong.any():
         raise RequirementBreached(
             f"counts = {form.counts} left {int(wrong.sum())} of {len(counts)} leaves with {int(counts[wrong].sum())} "
-            "rows whose true class counts break the policy; nothing was published: use counts = exact"
+            "rows whose true class counts break the policy; nothing was published. Use counts = exact"
         )
     if before == 1 and not form.allow_root_leaf:
         raise RequirementBreached(
-            "the tree has one leaf: no attribute tells the classes apart, or there is only one class, and nothing was "
-            "published; take the one leaf with allow_root_leaf = true"
+            "the tree is a single leaf: no attribute separates the classes, or there is only one class; nothing was "
+            "published. To publish the single leaf, use allow_root_leaf = true"
         )
     if pruned.root.is_leaf and not form.allow_root_leaf:
         raise RequirementBreached(
-            f"pruning took all of the {before} leaves together: no part of the table that the tree tells apart meets "
-            "the policy, and nothing was published; ask for less, try other bins or form, use ldm, or take the one "
-            "leaf with allow_root_leaf = true"
+            f"pruning merged all {before} leaves into one: no smaller part of the table meets the policy; nothing was "
+            "published. Weaken the requirements, try other bins or another form, use ldm, or publish the single leaf "
+            "with allow_root_leaf = true"
         )
 
 
@@ -203,7 +203,7 @@ def declared_cuts(options: AtpOptions, source: Source) -> dict[str, tuple[At, ..
 
 def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
     """The borders of cuts = (age, 30, 45, 60, hours, 40), by column."""
-    wrong = PolicyError("cuts of ALGORITHM atp lists columns and where each is cut, as in cuts = (age, 30, 45, 60)")
+    wrong = PolicyError("cuts of ALGORITHM atp must list columns and their thresholds, as in cuts = (age, 30, 45, 60)")
     found: dict[str, list[At]] = {}
     name: str | None = None
     for item in value if isinstance(value, tuple) else ():
@@ -213,7 +213,7 @@ def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
             found[name] = []
         elif here is None and isinstance(item, str) and (name is None or _is_misspelt(item, source)):
             near = did_you_mean(item, source.columns)
-            raise PolicyError(f'cuts of ALGORITHM atp: there is no column "{printable(item)}": {near}')
+            raise PolicyError(f'cuts of ALGORITHM atp: column "{printable(item)}" does not exist: {near}')
         elif name is None or here is not None:
             raise wrong
         else:
@@ -222,7 +222,7 @@ def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
         raise wrong
     for column, cuts in found.items():
         if not rising(attribute_of(source.info(column)), cuts):
-            raise PolicyError(f'cuts of ALGORITHM atp: those of "{column}" do not rise')
+            raise PolicyError(f'cuts of ALGORITHM atp: the thresholds of "{column}" are not in ascending order')
     return {column: tuple(cuts) for column, cuts in found.items()}
 
 
@@ -240,4 +240,4 @@ def _border(item: OptionValue, source: Source, name: str) -> At:
         exact = Decimal(item.numerator) / Decimal(item.denominator)
         if Fraction(exact) == item:
             return exact
-    raise PolicyError(f'cuts of ALGORITHM atp: column "{name}" is {kind.value}, and what follows it does not cut that')
+    raise PolicyError(f'cuts of ALGORITHM atp: column "{name}" is {kind.value}, and a threshold given for it is not')

@@ -95,7 +95,7 @@ def label_passes(requirement: Requirement, label: Label) -> bool:
     if isinstance(requirement, SimpleDiversity):
         return label.miss >= requirement.l - 1 and label.hit * requirement.l <= label.rows
     raise PolicyError(
-        f"counts = paper judges labels, which tell k, simple_l and recursive_l but not {requirement.word}: leave it out"
+        f"counts = paper can decide k, simple_l and recursive_l, but not {requirement.word}: leave it out"
     )
 
 

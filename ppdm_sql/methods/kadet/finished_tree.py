@@ -33,12 +33,15 @@ def check_hierarchies(source: Source, hierarchies: Mapping[str, Hierarchy]) -> N
             )
         if info.kind is not Kind.TEXT:
             raise PolicyError(
-                f'ALGORITHM kadet generalizes text and cuts numbers where it may: leave out the HIERARCHY of "{name}"'
+                "ALGORITHM kadet generalizes text and chooses the thresholds of numbers itself: leave out the "
+                "HIERARCHY of "
+                f'"{name}"'
             )
         if isinstance((source.hierarchies or {}).get(name), PrefixLadder):
             raise PolicyError(
-                f"ALGORITHM kadet: the tree lists the values below a label, and HIERARCHY PREFIX would list those of "
-                f'the rows of "{name}"; write the hierarchy of all possible values as a file or a table'
+                "ALGORITHM kadet: the tree lists the values below a label, and HIERARCHY PREFIX would list those in "
+                "the rows "
+                f'of "{name}"; write the hierarchy of all possible values as a file or a table'
             )
 
 

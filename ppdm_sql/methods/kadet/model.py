@@ -28,7 +28,7 @@ from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
 from ppdm_sql.methods.kadet.spans import Spans, class_counts
 from ppdm_sql.methods.kadet.split_queue import Growth
 from ppdm_sql.methods.kadet.split_scores import AskedAttribute, KadetOptions
-from ppdm_sql.methods.plan import ModelPlan, Risk
+from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import (
     BORDERS,
     PINNED,
@@ -49,19 +49,21 @@ from ppdm_sql.trees.tree import Tree
 
 _BINS = 255
 _CONFIDENCE = 0.25
-HOMOGENEITY = Risk(
+HOMOGENEITY = ResidualRisk(
     "homogeneity",
-    "k says nothing of what a group has in common: the class of everybody in a group of one class is known",
+    "k does not limit what the people of a group have in common: if all of a group have one class, the class of "
+    "each is known",
 )
-PRIVATE_TESTS = Risk(
+PRIVATE_TESTS = ResidualRisk(
     "private tests",
-    "tests of private attributes tell how these are spread in a group; only sensitive columns are kept diverse",
+    "tests of private attributes reveal how their values are distributed in a group; only sensitive columns are "
+    "kept diverse",
 )
-RARE_VALUES = Risk(
-    "rare_values", "the tree names values of private attributes that few people have: that somebody has them is told"
+RARE_VALUES = ResidualRisk(
+    "rare_values", "the tree names rare values of private attributes, which reveals that someone has them"
 )
-REFUSALS = Risk(
-    "refusals", "who knows the method can conclude from a split that is not there that some part would have been small"
+REFUSALS = ResidualRisk(
+    "refusals", "anyone who knows the algorithm can infer from a missing split that some part would have been too small"
 )
 
 
@@ -71,7 +73,7 @@ def plan_kadet_model(job: Job) -> ModelPlan:
     engine, source = job.engine, job.source
     demands = demands_of(job)
     check_hierarchies(source, job.hierarchies)
-    refuse_nulls(engine, source)
+    refuse_nulls(job)
     job.progress("reading the table", 0, None)
     known = beside(engine, source, hidden_columns(source, demands))
     demands = replace(demands, hidden=known.hidden)
@@ -93,7 +95,7 @@ def plan_kadet_model(job: Job) -> ModelPlan:
     declared = {name: info.declared for name, info in source.columns.items()}
     told = {**form.told(), "k": demands.k}
     tree = tree_of(engine, training, asked, job.hierarchies, growth.nodes, growth.levels, declared, told)
-    job.progress("attacking the tree", 0, None)
+    job.progress("auditing the tree", 0, None)
     found = attacked(engine, tree, source, demands)
     return _plan(source, training, asked, growth, tree, found, demands, before)
 
@@ -156,7 +158,7 @@ def _steps(
     known = len(training.attributes) - len(private)
     return (
         f"encode {known} public and {len(private)} private attributes of {many(training.rows, 'row')} into codes",
-        f"split the node whose best candidate has the greatest {rank}, as long as every part of every span keeps the "
+        f"split the node whose best candidate has the greatest {rank}, as long as every part of every span meets the "
         f"requirements; {growth.dropped} candidates dropped",
         f"{before} nodes grown, {len(tree.nodes)} left after pruning"
         if growth.form.is_pruned

@@ -84,7 +84,7 @@ def _combinations(engine: Engine, source: Source, hidden: Sequence[str]) -> tupl
     if number > _MOST:
         listed = ", ".join(f'"{name}"' for name in hidden)
         raise PolicyError(
-            f"ALGORITHM kadet keeps at most {_MOST:,} combinations of sensitive values diverse, and {listed} have "
+            f"ALGORITHM kadet keeps at most {_MOST:,} combinations of sensitive values diverse, but {listed} have "
             f"{number:,}: group the values in the SELECT, or declare a column INSENSITIVE"
         )
     order = np.argsort(told[_CODE])

@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.methods.shared.columns import Axis, counted_axis, quasi_axis
+from ppdm_sql.methods.shared.columns import Axis, counted_axis, held_by, quasi_axis
 from ppdm_sql.methods.shared.labels import braces_around, interval_text, list_text, marker
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
@@ -93,7 +93,8 @@ def writers_of(
         if name in hierarchies:
             writers[name] = label_writer(hierarchies[name])
         elif name in asked:
-            axes.append(quasi_axis(engine, source, name, k, None))
+            plain = counted_axis(engine, source, name)
+            axes.append(quasi_axis(plain, held_by(engine, source, plain), k, None))
             writers[name] = list_writer(axes[-1])
             continue
         if source.info(name).kind is Kind.TEXT:  # a value of stars is not to be taken for the marker

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdm_sql.methods.mondrian.partition_tables import KNOWN, OTHER, SQUARES, SUM, VALUE, WEIGHT, N, PartitionCells
+from ppdm_sql.methods.mondrian.partition_cells import KNOWN, OTHER, SQUARES, SUM, VALUE, WEIGHT, N, PartitionCells
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.source.lines import Flags, Ints
 

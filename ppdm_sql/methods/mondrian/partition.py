@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.methods.mondrian.level_counts import Columns, take_tally
-from ppdm_sql.methods.mondrian.partition_tables import PartitionCells, PartRoutes
+from ppdm_sql.methods.mondrian.partition_cells import PartitionCells, PartRoutes
 from ppdm_sql.methods.mondrian.split_quality import Response
 from ppdm_sql.methods.mondrian.splits import Children, SplitChoice, best_splits
 from ppdm_sql.methods.plan import PART

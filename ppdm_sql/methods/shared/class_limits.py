@@ -10,10 +10,9 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.checks.histograms import parts_meet
-from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.plan import Risk
+from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.options import Choice
 from ppdm_sql.requirements import (
@@ -24,8 +23,8 @@ from ppdm_sql.statements.names import column
 from ppdm_sql.trees.criteria import Flags, Ints
 
 _LEAST_K = 2
-BORDERS = Risk(
-    "borders", "a threshold between two neighbouring values tells that somebody has them, perhaps one person each"
+BORDERS = ResidualRisk(
+    "borders", "a threshold between two neighbouring values reveals that someone has them, perhaps only one person each"
 )
 
 
@@ -152,8 +151,9 @@ class ClassDemands:
             if len(small):
                 raise RequirementBreached(
                     f'k = {self.k} cannot be met: the class "{target}" is public, and {len(small)} of its values have '
-                    f"fewer {self.counted} ({int(small.sum())} together); ask for a smaller k or group the values in "
-                    "the SELECT"
+                    "fewer "
+                    f"{self.counted} ({int(small.sum())} together); ask for a smaller k or group the values in the "
+                    "SELECT"
                 )
         secrets = [Secret(one.name, self.others, self.values(counts, one).sum(axis=0)) for one in self.hidden]
         if self.class_must_be_diverse or not secrets:
@@ -178,20 +178,21 @@ def demands_of(job: Job, *, takes_private: bool = True) -> ClassDemands:
     """
     source, method, others = job.source, job.owner, job.value_requirements
     if source.target is None:
-        raise PolicyError(f"{method} learns a tree of classes: name the class in TARGET (...)")
+        raise PolicyError(f"{method} learns a tree that predicts a class: name the class in TARGET (...)")
     public = source.target in source.quasi
     hidden = [name for name in source.sensitive if name != source.target]
     if others and public and not hidden:
         words = ", ".join(item.word for item in others)
         raise PolicyError(
-            f'{method}: "{source.target}" is the class and a quasi-identifier, so everybody knows it already and '
-            f"{words} can protect nothing"
+            f'{method}: "{source.target}" is both the class and a quasi-identifier, so an attacker already knows it '
+            "and "
+            f"{words} cannot protect it"
         )
     if others and hidden and not takes_private:
         listed = ", ".join(f'"{name}"' for name in hidden)
         raise PolicyError(
-            f"{method} keeps {', '.join(item.word for item in others)} for the class only, and SENSITIVE names "
-            f"{listed} as well: leave them out of the SELECT, or use kadet"
+            f"{method} can keep {', '.join(item.word for item in others)} for the class only, but SENSITIVE also names "
+            f"{listed}: leave these out of the SELECT, or use kadet"
         )
     sensitive = source.target in source.sensitive
     k = job.k_or(_LEAST_K)  # without k, too, no value is named and no group is formed that is one person's
@@ -214,11 +215,11 @@ def check_all_public(job: Job, demands: ClassDemands) -> None:
     private = [name for name in attributes_of(source) if name not in source.quasi]
     if private:
         raise PolicyError(
-            f"{job.owner} counts the rows of leaves, which protects only where every attribute is known: "
+            f"{job.owner} counts the rows of leaves, which protects only if every attribute is public: "
             f"{_made_public(private, source.sensitive)}, or use kadet, which takes private attributes"
         )
     if demands.class_is_public:
-        raise PolicyError(f'{job.owner} takes a private class: "{source.target}" is a quasi-identifier, use kadet')
+        raise PolicyError(f'{job.owner} needs a private class, but "{source.target}" is a quasi-identifier: use kadet')
     along = next(iter(job.hierarchies), None)
     if along is not None:
         raise PolicyError(f'{job.owner} does not generalize: leave out the HIERARCHY of "{along}"')
@@ -233,14 +234,15 @@ def _made_public(private: Sequence[str], sensitive: Sequence[str]) -> str:
     return " and ".join(ways)
 
 
-def refuse_nulls(engine: Engine, source: Source) -> None:
+def refuse_nulls(job: Job) -> None:
     """Neither paper says what an attacker knows of a value that is missing."""
+    engine, source = job.engine, job.source
     names = [name for name in source.published if name in source.columns]
     counted = [exp.Count(this=exp.Star()), *(exp.Count(this=column(name)) for name in names)]
     rows, *known = engine.fetch_one(exp.Select(expressions=counted).from_(source.relation.table()))
     missing = [f'"{name}" in {rows - there}' for name, there in zip(names, known, strict=True) if there != rows]
     if missing:
         raise PolicyError(
-            f"columns hold NULL ({', '.join(missing)} of {rows} rows), and nobody can say whether an attacker lacks "
-            "these values too: leave the rows out with WHERE ... IS NOT NULL, or give the values a name"
+            f"{job.owner} cannot protect NULLs ({', '.join(missing)} of {rows} rows): exclude them (WHERE ... IS NOT "
+            "NULL) or replace them (COALESCE)"
         )

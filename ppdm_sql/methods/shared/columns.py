@@ -17,8 +17,9 @@ from functools import cached_property
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.cells.cells import Cells, Codes, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup, recode
+from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
@@ -33,7 +34,10 @@ _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 class Axis:
     """One column.  Codes 0 .. ordinary - 1 are values with an order; NaN and NULL follow."""
 
-    lookup: Lookup
+    info: ColumnInfo
+    size: int
+    null_code: int | None
+    raw: Sequence[object]  # the values in the order of the column's own codes, before any were put together
     texts: tuple[str, ...]  # per code but NULL's and that of the few, how the value is printed when it stands alone
     rows: Ints  # per code but NULL's
     ordinary: int
@@ -43,26 +47,23 @@ class Axis:
     few_values: int = 1  # and how many they are
     rare: Flags | None = None  # of a line: per code, whether fewer than k people hold the value
     stars: int = 0  # the length of the longest value that consists of stars
+    codes: Codes | None = None  # per cell, where the axis is one of cells
+    in_engine: Lookup | None = None  # value -> code, where the axis was read in the engine
 
     def __repr__(self) -> str:
         return f"Axis({self.info.name!r}, {self.size} codes)"  # the texts are data
 
     @property
-    def info(self) -> ColumnInfo:
-        return self.lookup.column
-
-    @property
-    def size(self) -> int:
-        return self.lookup.size
+    def lookup(self) -> Lookup:
+        """The table that gives every row of the source its code."""
+        if self.in_engine is None:
+            raise TypeError(f"column {self.info.name!r} has no look-up table")
+        return self.in_engine
 
     @property
     def values(self) -> int:
         """How many distinct values there are, NULL included."""
         return self.size + self.few_values - 1
-
-    @property
-    def null_code(self) -> int | None:
-        return self.lookup.null_code
 
     def cuts(self, before: Ints, after: Ints) -> Ints:
         """Per gap between two codes that occur in a part, the first code of the upper side."""
@@ -105,18 +106,27 @@ class Axis:
         return self.hierarchy
 
 
-def quasi_axis(engine: Engine, source: Source, name: str, k: int, hierarchy: Hierarchy | None) -> Axis:
-    """The axis of a quasi-identifier, its codes in the order in which they can be published."""
-    plain = counted_axis(engine, source, name)
+def quasi_axis(plain: Axis, held: Ints, k: int, hierarchy: Hierarchy | None) -> Axis:
+    """The axis of a quasi-identifier, its codes in the order in which they can be published.
+
+    held: per code but NULL's, how many rows or persons hold the value in the whole table.
+    """
     if hierarchy is not None:
-        return _along(engine, plain, hierarchy)
+        return _along(plain, hierarchy)
     if plain.line is not None or not plain.texts:
-        return replace(plain, rare=held_by(engine, source, plain) < k)
-    return _without_the_few(engine, plain, held_by(engine, source, plain) >= k)
+        return replace(plain, rare=held < k)
+    return _without_the_few(plain, held >= k)
+
+
+def cell_axis(cells: Cells, name: str) -> Axis:
+    """The axis of a column of cells, every value with its own code."""
+    column = cells[name]
+    plain = _plain_axis(column.column, column.values, column.rows, column.null_code is not None)
+    return replace(plain, codes=column.codes)
 
 
 def counted_axis(engine: Engine, source: Source, name: str) -> Axis:
-    """The axis of a column that is only counted (classes, sensitive values): every value has its own code."""
+    """The same, read in the engine: its look-up table gives every row its code."""
     info = source.info(name)
     return engine.work.once(source.relation, ("axis", info), lambda: _counted_axis(engine, source, name))
 
@@ -124,41 +134,55 @@ def counted_axis(engine: Engine, source: Source, name: str) -> Axis:
 def _counted_axis(engine: Engine, source: Source, name: str) -> Axis:
     lookup = make_lookup(engine, source.relation, source.info(name))
     values, rows = _values(engine, lookup)
-    info = lookup.column
-    ordinary = len(values) - (1 if values and _is_nan(values[-1]) else 0)
+    return replace(_plain_axis(lookup.column, values, rows, lookup.null_code is not None), in_engine=lookup)
+
+
+def _plain_axis(info: ColumnInfo, values: Sequence[object], rows: Ints, has_null: bool) -> Axis:
+    ordinary = len(values) - (1 if len(values) and _is_nan(values[-1]) else 0)
     texts = tuple(moment_text(str(value)) if info.kind in _MOMENTS else leaf_text(value) for value in values)
     stars = max((len(text) for text in texts if text and not text.strip("*")), default=0)
-    return Axis(lookup, texts, rows, ordinary, line=_line(values[:ordinary], info), stars=stars)
+    null_code = len(values) if has_null else None
+    line = _line(values[:ordinary], info)
+    return Axis(info, len(values) + has_null, null_code, values, texts, rows, ordinary, line=line, stars=stars)
 
 
-def _along(engine: Engine, plain: Axis, hierarchy: Hierarchy) -> Axis:
+def _along(plain: Axis, hierarchy: Hierarchy) -> Axis:
     """Codes in the order of the hierarchy's leaves, those left out that do not occur."""
-    values = [row[0] for row in plain.lookup.values(engine)]
+    values = list(plain.raw)
     present = hierarchy.only(values)
     position = present.positions(values)
     order = np.argsort(position)
+    moved = _recode(plain, np.asarray(position), plain.size, plain.null_code)
     texts = tuple(leaf_text(values[place]) for place in order)
-    lookup = recode(engine, plain.lookup, position.tolist())
-    return Axis(lookup, texts, plain.rows[order], len(values), hierarchy=present)
+    return replace(
+        moved, texts=texts, rows=plain.rows[order], ordinary=len(values), line=None, hierarchy=present, stars=0
+    )
 
 
-def _without_the_few(engine: Engine, plain: Axis, common: Flags) -> Axis:
+def _without_the_few(plain: Axis, common: Flags) -> Axis:
     """Values that few people hold get one code, after those that many hold."""
     if common.all():
         return plain
     many = int(common.sum())
-    codes = np.where(common, np.cumsum(common) - 1, many)
-    moved = recode(engine, plain.lookup, codes.tolist())
+    order = np.where(common, np.cumsum(common) - 1, many)
     null_code = None if plain.null_code is None else many + 1
-    return Axis(
-        replace(moved, size=many + (1 if null_code is None else 2), null_code=null_code),
-        tuple(text for text, kept in zip(plain.texts, common, strict=True) if kept),
-        np.append(plain.rows[common], plain.rows[~common].sum()),
-        many + 1,
+    return replace(
+        _recode(plain, order, many + (1 if null_code is None else 2), null_code),
+        texts=tuple(text for text, kept in zip(plain.texts, common, strict=True) if kept),
+        rows=np.append(plain.rows[common], plain.rows[~common].sum()),
+        ordinary=many + 1,
         few=many,
         few_values=int((~common).sum()),
-        stars=plain.stars,
     )
+
+
+def _recode(plain: Axis, order: Ints, size: int, null_code: int | None) -> Axis:
+    """Other codes: order[old code] is the new one; NULL's is given apart."""
+    codes = plain.codes
+    if codes is not None:
+        moved = order if null_code is None else np.append(order, null_code)
+        codes = moved.astype(code_type(size))[codes]
+    return replace(plain, size=size, null_code=null_code, codes=codes, in_engine=None)
 
 
 def held_by(engine: Engine, source: Source, axis: Axis) -> Ints:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import log2
 
@@ -86,7 +87,7 @@ class Categories:
     boundaries: tuple[str, ...] = ()  # of numbers and moments: where the intervals meet
     missing: str | None = None  # the label of NULL
 
-    @property
+    @cached_property
     def printed(self) -> list[str | None]:
         """What a release shows for each category that it names: NULL for what is missing in the source."""
         return [None if label == self.missing else label for label in self.labels]

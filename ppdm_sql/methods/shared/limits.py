@@ -11,7 +11,7 @@ from sqlglot import exp
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.base import Asked, Job
 from ppdm_sql.methods.mondrian.level_counts import Histogram, LevelCounts
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
@@ -42,7 +42,7 @@ class Secret:
         return fine
 
 
-def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
+def secret_of(job: Asked, axis: Axis, rows: int) -> Secret:
     """A sensitive column; where a distance is left open it is settled by the column."""
     name = axis.info.name
     hierarchy = job.hierarchies.get(name)
@@ -53,7 +53,7 @@ def secret_of(job: Job, axis: Axis, rows: int) -> Secret:
         totals, unknown = np.append(totals, unknown), 0
     levels = None
     if hierarchy is not None:
-        levels = hierarchy_levels(hierarchy, [row[0] for row in axis.lookup.values(job.engine)], null_code)
+        levels = hierarchy_levels(hierarchy, list(axis.raw), null_code)
     return Secret(name, required, totals, levels, unknown)
 
 
@@ -108,7 +108,7 @@ class Demands:
     def check_whole(self, rows: int, persons: int, of_persons: bool) -> None:
         """Refuses a table that, taken as one part, already breaks a requirement: no partition could mend it."""
         if rows == 0:
-            raise RequirementBreached("the source has no rows: there is nothing that could be anonymous")
+            raise RequirementBreached("the source query returned no rows; nothing to publish")
         if persons < self.k:
             what = f"{many(persons, 'person')} (in {many(rows, 'row')})" if of_persons else many(rows, "row")
             raise RequirementBreached(
@@ -134,6 +134,6 @@ def _unreachable(secret: Secret, requirement: Requirement) -> str:
     return (
         f"{cannot}the {many(known, 'known value')} of the whole table, taken as one class, "
         f"{'has' if known == 1 else 'have'} {reached}; {many(secret.unknown, 'NULL')} "
-        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or write NULLS AS "
-        f"VALUE behind it if NULL means that there is nothing to hide"
+        f"{'does' if secret.unknown == 1 else 'do'} not count. Ask for less, leave the column out, or add NULLS AS "
+        "VALUE to it if NULL means that there is nothing to hide"
     )

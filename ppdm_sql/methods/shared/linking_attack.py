@@ -34,8 +34,8 @@ def attacked(engine: Engine, tree: Tree, source: Source, demands: ClassDemands) 
     )
     if found.k < demands.k or wrong:
         raise RequirementBreached(
-            f"the tree does not keep the policy: {found.below} of {found.spans} groups that an attacker can form have "
-            f"fewer than {demands.k} {demands.counted}, {wrong} break another requirement; nothing was published"
+            f"the tree breaks the policy: {found.below} of {found.spans} groups that an attacker can form have fewer "
+            f"than {demands.k} {demands.counted}, {wrong} break another requirement; nothing was published"
         )
     return found
 
@@ -59,7 +59,7 @@ def span_histograms(engine: Engine, tree: Tree, source: Source, demands: ClassDe
 
 
 def attack_step(found: Audit, who: str) -> str:
-    return f"attack the tree: {many(found.spans, 'group')}, the smallest of {many(found.k, who)}"
+    return f"audit the tree: {many(found.spans, 'group')}, the smallest of {many(found.k, who)}"
 
 
 def one_leaf_step(tree: Tree) -> tuple[str, ...]:

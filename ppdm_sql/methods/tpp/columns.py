@@ -82,17 +82,16 @@ class Column:
         missing = rows - int(self.axis.rows.sum())
         if missing:
             raise PolicyError(
-                f'column "{self.name}" has {missing} NULLs, which are on neither side of a cut: '
-                "fill them in the SELECT, leave the rows out, or cast the column to text"
+                f'column "{self.name}" has {missing} NULLs, which are on neither side of a threshold: replace them in '
+                "the "
+                "SELECT, exclude the rows, or cast the column to text"
             )
         ends = (0, self.axis.ordinary - 1) if self.axis.ordinary else ()
         strange = list(range(self.axis.ordinary, len(self.axis.texts)))
         strange += [code for code in set(ends) if _INFINITE.match(self.axis.texts[code].strip())]
         if strange:
             count = sum(int(self.axis.rows[code]) for code in strange)
-            raise PolicyError(
-                f'column "{self.name}" has {count} values that are infinite or no number: a mean cannot be taken'
-            )
+            raise PolicyError(f'column "{self.name}" has {count} values that are infinite or NaN, so it has no mean')
 
     # -- what may be published ---------------------------------------------------------------------
 

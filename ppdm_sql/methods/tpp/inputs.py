@@ -68,10 +68,10 @@ def check_numbers(policy: Policy, options: TppOptions) -> None:
 def check_skipping(policy: Policy, options: TppOptions) -> None:
     """Refuses on_failure = skip where there is more than leaves of one tree to close."""
     if options.skip and len(policy.preserve) > 1:
-        told = "on_failure = skip closes leaves of one tree; with several trees the search stops"
+        told = "on_failure = skip closes leaves of one tree; with several trees the search stops instead"
         raise OptionError("on_failure", told)
     if options.skip and any(map(is_model, policy.preserve)):
-        told = "on_failure = skip closes leaves; a model of PRESERVE is kept whole or not at all"
+        told = "on_failure = skip closes leaves; a model in PRESERVE is kept whole or not at all"
         raise OptionError("on_failure", told)
 
 
@@ -141,7 +141,9 @@ def _check_roles(source: Source, hierarchies: Mapping[str, Hierarchy]) -> None:
         raise PolicyError("ALGORITHM tpp recodes quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     along = [name for name in source.quasi if name in hierarchies]
     if along:
-        raise PolicyError(f'ALGORITHM tpp groups values as the trees allow: column "{along[0]}" needs no HIERARCHY')
+        raise PolicyError(
+            f'ALGORITHM tpp groups values as the trees allow: leave out the HIERARCHY of column "{along[0]}"'
+        )
 
 
 def _check_nulls(names: Sequence[str], axes: Mapping[str, Axis], rows: int) -> None:
@@ -149,8 +151,9 @@ def _check_nulls(names: Sequence[str], axes: Mapping[str, Axis], rows: int) -> N
         missing = rows - int(axes[name].rows.sum())
         if missing:
             raise PolicyError(
-                f'column "{name}" has {missing} NULLs: a response or a sensitive column of ALGORITHM tpp must be known '
-                "in every row; fill them in the SELECT or leave the rows out"
+                f'column "{name}" has {missing} NULLs: ALGORITHM tpp needs a known response and known sensitive '
+                "values in "
+                "every row; replace them in the SELECT or exclude the rows"
             )
 
 
@@ -163,5 +166,6 @@ def _check_subsets(tree: Preserved, columns: Mapping[str, Column]) -> None:
         if not info.kind.is_ordered and axis.size > _ALL_SUBSETS:
             raise PolicyError(
                 f'column "{info.name}" has {axis.size} values and "{tree.target.name}" more than two classes: cart '
-                f"tries all subsets of up to {_ALL_SUBSETS} values only; preserve id3, or group the values first"
+                "tries all "
+                f"subsets of up to {_ALL_SUBSETS} values only; preserve id3, or group the values first"
             )

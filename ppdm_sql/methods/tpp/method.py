@@ -23,14 +23,15 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.cells.apply import load_labels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Private, Risk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
 from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
-from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
+from ppdm_sql.methods.tpp.recoding_check import Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
@@ -41,16 +42,21 @@ from ppdm_sql.watching import Progress
 _CLASS = "ppdm_class"
 _MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
 
-ORDER = Risk("order", "the order of numbers is kept: who knows the ranks of people can tell which interval each is in")
-MEANS = Risk(
+ORDER = ResidualRisk(
+    "order", "the order of numbers is preserved: anyone who knows the ranks of people can find the interval of each"
+)
+MEANS = ResidualRisk(
     "means",
-    "published numbers lie near the means of intervals: a later release with one person more can tell that person's",
+    "published numbers lie near the means of intervals: a later release with one more person can reveal that "
+    "person's value",
 )
-RESPONSE = Risk(
-    "response", "the response is published unchanged beside each class: who knows it as well narrows a class further"
+RESPONSE = ResidualRisk(
+    "response",
+    "the response of every row is published unchanged: anyone who also knows a person's response narrows the "
+    "class further",
 )
-MIDPOINTS = Risk("midpoints", "a threshold is the midpoint of two values that somebody holds, and tells their sum")
-BETWEEN = Risk(
+MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
+BETWEEN = ResidualRisk(
     "boundaries",
     "intervals start at the roundest number between two neighbouring values: where one starts tells of a gap",
 )
@@ -58,7 +64,7 @@ STAND_IN = (
     "stand-in: a number that takes the place of an interval so that trees come out the same (numbers = shifted); "
     "it is no value and no range of the source: do not average, count or join by it"
 )
-STOPPING = Risk("stopping", "where the trees stop tells that one split more would have broken a requirement")
+STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
@@ -84,7 +90,8 @@ def plan_tpp(job: Job) -> TablePlan:
     told_of = _published(source, table, state, search.closed, options)
     table_of_classes = _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, told_of, state, job.private, table_of_classes),
+        query=_query(engine, source, table, state, job.private, table_of_classes),
+        labels=_labels(engine, source, told_of, state, classes),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
@@ -233,7 +240,7 @@ def _published(
 
 
 def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> Name:
-    """What is published of every group, and the number of every class."""
+    """The groups of every code, and the number of every class."""
     import pyarrow as pa
 
     for name, one in state.shown.items():
@@ -245,18 +252,28 @@ def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> 
     return engine.work.load("classes", columns, analyze=True)
 
 
+def _labels(engine: Engine, source: Source, told_of: _Published, state: _State, classes: Classes) -> LabelTable:
+    """What every class publishes of the recoded columns; a column that no tree uses is the same in all of them."""
+    texts = {
+        name: [one.texts[group] for group in classes.groups[:, number].tolist()]
+        for number, (name, one) in enumerate(state.shown.items())
+    }
+    table, columns = load_labels(engine, texts, len(classes.sizes))
+    for name, one in state.shown.items():
+        info = source.info(name)
+        if one.keeps_type and info.kind is not Kind.TEXT:
+            columns[name] = typed(engine, info, columns[name])
+    constants = {name: published(engine, source.info(name), *one) for name, one in told_of.constants.items()}
+    return LabelTable(table, {**columns, **constants})
+
+
 def _query(
-    engine: Engine,
-    source: Source,
-    table: TppInputs,
-    told_of: _Published,
-    state: _State,
-    private: Private,
-    classes: Name,
+    engine: Engine, source: Source, table: TppInputs, state: _State, private: Private, classes: Name
 ) -> exp.Select:
-    """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
+    """The rows with their classes; nothing else of them is changed or lost."""
     used = list(state.shown)
-    picked = [aliased(_column(engine, source, table, told_of, state, name), name) for name in source.published]
+    kept = [name for name in source.published if name in table.coded.passed]
+    picked = [aliased(_unchanged(engine, source, table, name), name) for name in kept]
     beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
@@ -268,18 +285,10 @@ def _query(
     return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
-def _column(
-    engine: Engine, source: Source, table: TppInputs, told_of: _Published, state: _State, name: str
-) -> exp.Expr:
-    info = source.info(name)
-    if name in table.coded.passed:
-        copy = column(table.coded.passed[name], "c")
-        return engine.exact_text(copy) if info.kind is Kind.TEXT else copy
-    if name not in state.shown:
-        return published(engine, info, *told_of.constants[name])
-    value = column(TEXT, f"g{list(state.shown).index(name)}")
-    keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
-    return typed(engine, info, value) if keeps else value
+def _unchanged(engine: Engine, source: Source, table: TppInputs, name: str) -> exp.Expr:
+    """A column that is published as it is; as plain text where its type would list values that do not leave."""
+    copy = column(table.coded.passed[name], "c")
+    return engine.exact_text(copy) if source.info(name).kind is Kind.TEXT else copy
 
 
 # -- what is told ----------------------------------------------------------------------------------------
@@ -304,18 +313,19 @@ def _stand_ins(source: Source, table: TppInputs, options: TppOptions) -> list[st
     return [name for name in source.quasi if source.info(name).kind.is_ordered and name not in table.fixed]
 
 
-def _risks(table: TppInputs, state: _State, options: TppOptions) -> tuple[Risk, ...]:
+def _risks(table: TppInputs, state: _State, options: TppOptions) -> tuple[ResidualRisk, ...]:
     every, rare, _ = _boundaries(table, state)
     if not options.shifted:
         return (BETWEEN, STOPPING, RESPONSE, *((ORDER,) if every else ()))
     message = (
-        f"{rare} of {every} boundary values of the trees are held by fewer than {max(table.checker.k, 2)} people, "
-        "and the thresholds tell sums of them: round the columns in the SELECT, or grow fewer leaves"
+        f"{rare} of {every} values next to the thresholds of the trees are held by fewer than "
+        f"{max(table.checker.k, 2)} people, and the thresholds reveal sums of them: round the columns in the SELECT, "
+        "or grow fewer leaves"
         if rare
         else "thresholds lie between values that people hold; here each of these is held by enough of them"
     )
     return (
-        Risk("boundaries", message, refuses=rare > 0),  # always named, so that it can be accepted beforehand
+        ResidualRisk("boundaries", message, refuses=rare > 0),  # always named, so that it can be accepted beforehand
         STOPPING,
         RESPONSE,
         *((ORDER, MEANS, MIDPOINTS) if every else ()),
@@ -358,11 +368,11 @@ def _accuracy(tree: Preserved, expanded: Sequence[int]) -> Fraction:
 
 
 def _steps(table: TppInputs, state: _State, published: _Published, stopped: bool) -> tuple[str, ...]:
-    why = "one split more would break a requirement" if stopped else "the trees are as large as they may be"
+    why = "one more split would break a requirement" if stopped else "the trees are as large as they may be"
     grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
     return (
         f"encode {len(table.coded.codes)} columns of {table.coded.rows} rows into codes",
-        "expand every tree once, recode what it splits as coarsely as it allows, measure every class; again",
+        "expand every tree once, recode the columns it splits as coarsely as it allows, measure every class; repeat",
         f"{grown} leaves: {why}",
         *(f"tree {number}: {told(one)}" for number, one in enumerate(published.patterns, start=1)),
         f"publish {len(state.shown)} recoded and {len(published.constants)} suppressed quasi-identifiers; "

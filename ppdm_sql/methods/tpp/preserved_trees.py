@@ -108,8 +108,9 @@ def preserved_trees(
     for tree in found:
         if tree.target.name in source.sensitive:
             raise PolicyError(
-                f'column "{tree.target.name}" is SENSITIVE and the response of a preserved tree: '
-                "the published tree predicts it for everybody"
+                f'column "{tree.target.name}" is SENSITIVE and the response of a preserved tree: the published tree '
+                "predicts "
+                "it for everyone"
             )
     return found
 
@@ -121,11 +122,13 @@ def target_of(wanted: Wanted, source: Source) -> str:
     own = (wanted.options or {}).get("target")
     if own is None:
         if source.target is None:
-            raise PolicyError("ALGORITHM tpp preserves a tree for a response: name it in TARGET (...)")
+            raise PolicyError("ALGORITHM tpp preserves a tree that predicts a response: name it in TARGET (...)")
         return source.target
     name = match(Word(str(own)), dict.fromkeys(source.published))
     if name is None:
-        raise PolicyError(f"PRESERVE: there is no published column {printable(str(own))} to be the target of a tree")
+        raise PolicyError(
+            f"PRESERVE: the target of a tree must be a published column, and {printable(str(own))} is not"
+        )
     return name
 
 
@@ -161,7 +164,7 @@ def _one(inducer: Inducer, source: Source, values: Mapping[str, int], most: int 
 def _kept(model: Model, source: Source, most: int | None) -> Preserved:
     leaves = len(model.tree.leaves)
     if most is not None and leaves > most:
-        raise PolicyError(f'model "{model.record.name}" has {leaves} leaves, and max_leaves of ALGORITHM tpp is {most}')
+        raise PolicyError(f'model "{model.record.name}" has {leaves} leaves, but max_leaves of ALGORITHM tpp is {most}')
     target, attributes = columns_of(model, source)
     return Preserved(replace(builder_of(model), max_leaves=leaves), target, attributes, model=model)
 
@@ -173,7 +176,7 @@ def _builder(name: str, options: Mapping[str, OptionValue]) -> Settings:
             "them; use cart, id3 or regression"
         )
     if name not in INDUCERS:
-        raise PolicyError(f"PRESERVE keeps cart, id3 and regression trees; {printable(name)} is none of them")
+        raise PolicyError(f"PRESERVE keeps cart, id3 and regression trees, not {printable(name)}")
     for option in options:
         if option not in _OPTIONS:
             raise unknown_option("a preserved tree", option, (*_OPTIONS, "target"))

@@ -39,9 +39,9 @@ def find_model(engine: Engine, inducer: Inducer) -> Model:
             f"{printable(word.text)}{hint}"
         )
     if inducer.options:
-        raise PolicyError(f'PRESERVE: model "{name}" has its settings already: it takes no options')
+        raise PolicyError(f'PRESERVE: model "{name}" already has its settings and takes no options')
     if next(record.kind for record in library.list_models(engine) if record.name == name) != "tree":
-        raise PolicyError(f'PRESERVE: model "{name}" is no tree')
+        raise PolicyError(f'PRESERVE: model "{name}" is not a tree')
     return library.load(engine, name)
 
 
@@ -50,7 +50,7 @@ def builder_of(model: Model) -> Settings:
     record = model.record
     name = record.name
     if record.inducer not in INDUCERS:
-        raise PolicyError(f'PRESERVE: model "{name}" was not grown by an inducer of this version')
+        raise PolicyError(f'PRESERVE: model "{name}" was not grown by a learner of this version')
     if record.inducer == "c45":
         raise PolicyError(
             f'PRESERVE cannot keep model "{name}": the correction of c45 counts the distinct values of a column, and '
@@ -59,11 +59,11 @@ def builder_of(model: Model) -> Settings:
     try:
         chosen = settings(record.inducer, record.options)
     except PolicyError as error:
-        raise PolicyError(f'PRESERVE: the settings of model "{name}" are not those of an inducer: {error}') from None
+        raise PolicyError(f'PRESERVE: the settings of model "{name}" are not those of a learner: {error}') from None
     wrong = [f"{key} = {_word(value)}" for key, value in KEPT.items() if getattr(chosen, key) != value]
     if wrong:
         raise PolicyError(
-            f'PRESERVE cannot keep model "{name}": only a tree that looks at every value, names every category and is '
+            f'PRESERVE cannot keep model "{name}": only a tree that uses every value, names every category and is '
             f"not pruned survives recoding; train it with {', '.join(wrong)}"
         )
     return chosen
@@ -81,13 +81,13 @@ def columns_of(model: Model, source: Source) -> tuple[ColumnInfo, tuple[ColumnIn
     other = [one.name for one in tree.attributes if one.name not in source.quasi]
     if other:
         told = ", ".join(f'"{column}"' for column in other)
-        raise PolicyError(f'PRESERVE: model "{name}" looks at {told}, which must be QUASI IDENTIFIER then')
+        raise PolicyError(f'PRESERVE: model "{name}" uses {told}, which must be a QUASI IDENTIFIER')
     infos = tuple(source.info(one.name) for one in tree.attributes)
     changed = [
         one.name for one, info in zip(tree.attributes, infos, strict=True) if attribute_of(info).kind != one.kind
     ]
     if changed:
-        raise PolicyError(f'PRESERVE: column "{changed[0]}" has another type than it had for model "{name}"')
+        raise PolicyError(f'PRESERVE: the type of column "{changed[0]}" has changed since model "{name}" was trained')
     return source.info(tree.target.name), infos
 
 
@@ -107,7 +107,7 @@ def check_source(engine: Engine, source: Source, model: Model, chosen: Settings,
     )
     if different:
         raise RequirementBreached(
-            f"{told}: {different} of its {len(kept.nodes)} nodes are not those its settings give now; {rows}"
+            f"{told}: {different} of its {len(kept.nodes)} nodes differ from those that its settings give now; {rows}"
         )
 
 
@@ -129,6 +129,7 @@ def refuse_incomplete(model: Model, leaves: int) -> None:
     name, wanted = model.record.name, len(model.tree.leaves)
     if leaves < wanted:
         raise RequirementBreached(
-            f'model "{name}" cannot be kept: its tree has {wanted} leaves, and with {leaves} one split more would '
-            "break a requirement; nothing was published.  Ask for less, or preserve an inducer with fewer leaves"
+            f'model "{name}" cannot be kept: its tree has {wanted} leaves, and after {leaves} one more split would '
+            "break "
+            "a requirement; nothing was published.  Weaken the requirements, or preserve a learner with fewer leaves"
         )

@@ -64,19 +64,19 @@ def _head(content: Manifest, file: str) -> str:
     policy = content.policy
     lines = [
         f"Certificate of release {content.release.name} ({content.release.id})",
-        "Re-derives from the released rows alone what the manifest promises:",
+        "Measures the promises of the manifest again, from the released rows alone:",
         f"    duckdb < {shlex.quote(f'{file}.certificate.sql')}        (in the folder of the file)",
     ]
     if content.pseudo_data is not None:
-        lines += ["It prints one row, the hash of the rows: it must be export.content_hash of the manifest."]
+        lines += ["It prints one row, the hash of the rows, which must equal export.content_hash in the manifest."]
     else:
         lines += [
-            "Every row it prints must say 'holds', and the last be export.content_hash of the manifest.",
+            "Every row it prints must say 'holds', and the last one must equal export.content_hash in the manifest.",
             f"Quasi-identifiers: {', '.join(policy.quasi_identifiers)}",
         ]
     lines += [f"{told}." for told in recorded_readings(content)]
     if policy.counts_entities:
-        lines.append("k was measured by persons; the rows here can only show that it holds by rows, too.")
+        lines.append("k was measured by persons; the rows here can only show that it also holds by rows.")
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in content.residual_risks.items()]
     lines += [f"Accepted: joint: {text}" for text in content.joint_breaches]
     return comment(lines)
@@ -134,7 +134,7 @@ def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
     row = exp.Select(expressions=[aliased(whole, "content_hash")]).from_(
         exp.Subquery(this=lanes, alias=exp.TableAlias(this=exp.to_identifier("ppdm_lanes")))
     )
-    told_how = comment(["the rows themselves: compare with export.content_hash in the manifest"])
+    told_how = comment(["hash of the rows: compare it with export.content_hash in the manifest"])
     return f"{told_how}\n{sql_of(row)}"
 
 

@@ -85,18 +85,19 @@ def _head(record: ReleaseRecord, tree: Tree, public: Collection[str], file: str)
         f"Certificate of model {record.stated_name} ({record.release_id})",
         f"    duckdb < {shlex.quote(certificate_file)}        (in the folder of the file)",
         f"Every row it prints must say '{_HOLDS}'{f', or {_OPEN!r}' if finer else ''}.",
-        f"Columns that an attacker is taken to know: {names}",
+        f"Columns that the attacker is assumed to know: {names}",
     ]
     if finer:
         lines += [
-            "Below questions about columns he does not know the model asks about columns he knows: the groups are",
-            f"finer than those counted here, and only the people of the source can tell them: {file}.audit.sql.",
+            "Some tests on columns the attacker knows come below tests on columns the attacker does not know, so the "
+            "groups",
+            f"are finer than those counted here. {file}.audit.sql counts them, on the source.",
         ]
     if record.roles.counts_entities:
-        lines.append("k was measured by persons; the counts here can only show that it holds by rows, too.")
+        lines.append("k was measured by persons; the counts here can only show that it also holds by rows.")
     hidden = [name for name in record.roles.sensitive if name != record.roles.target]
     if hidden and any(text_is_about(asked, About.VALUES) for asked in record.requirements):
-        lines.append(f"What is required of {', '.join(hidden)} the counts cannot show: {file}.audit.sql does.")
+        lines.append(f"The counts cannot show the requirements on {', '.join(hidden)}: {file}.audit.sql does.")
     risks = record.manifest.residual_risks
     lines += [f"Not promised: {name}: {' '.join(text.split())}" for name, text in risks.items()]
     lines += [f"Accepted: joint: {text}" for text in record.manifest.joint_breaches]
@@ -186,10 +187,10 @@ def model_audit(engine: Engine, record: ReleaseRecord, tree: Tree, asked: Sequen
     needed = sorted({*_public(record), str(record.roles.target), *record.roles.sensitive})
     head = [
         f"Audit of model {record.stated_name} ({record.release_id})",
-        "For somebody who has the source: the groups that the model lets an attacker form among its people.",
-        f"Make the rows that were asked for readable as ppdm_source, with the columns {', '.join(needed)}"
+        "For those who have the source: the groups of its people that an attacker can form with the model.",
+        f"Make the rows of the policy's query readable as ppdm_source, with the columns {', '.join(needed)}"
         + (f", and the person as {_PERSON}." if by_person else "."),
-        "Every SELECT returns the groups that break a requirement: no row means that it holds.  It writes nothing.",
+        "Every SELECT returns the groups that break a requirement; no row means that it holds.  Nothing is written.",
     ]
     return "\n\n".join([comment(head), *checks]) + "\n"
 

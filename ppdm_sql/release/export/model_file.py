@@ -109,7 +109,7 @@ def read_model_place(path: str, options: Mapping[str, Any], out: Path) -> Path:
     read_options(NoOptions, options, "EXPORT of a model")
     target = read_place(path, out)
     if target.suffix != ".json":
-        raise PolicyError("EXPORT writes a model as a .json file: name it so")
+        raise PolicyError("EXPORT writes a model as a .json file: use a name that ends in .json")
     return target
 
 

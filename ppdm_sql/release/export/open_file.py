@@ -30,7 +30,7 @@ def open_export(path: Path, form: str, table: str, columns: Mapping[str, str]) -
     with closing(DuckDBEngine.open(":memory:", allow=[str(path.parent)])) as engine:
         if form == "duckdb":
             if os.path.lexists(f"{path}.wal"):  # it would be read as part of the file, and nobody hashed it
-                raise PolicyError(f"{path.name}.wal lies next to {path.name}: an export has no such file")
+                raise PolicyError(f"{path.name}.wal is next to {path.name}: an export has no such file")
             engine.attach(str(path), DATABASE)
             _refuse_more(engine, path, table)
         engine.view_of_text(RELEASE, release_query(str(path), form, table, columns).sql("duckdb"))
@@ -44,9 +44,11 @@ def _refuse_more(engine: DuckDBEngine, path: Path, table: str) -> None:
     if others:
         kinds = Counter(kind for kind, _, _ in others)
         told = ", ".join(many(kinds[kind], kind) for kind in sorted(kinds))
-        raise PolicyError(f"{path.name} holds more than the released table: {told}.  An export holds nothing else")
+        raise PolicyError(
+            f"{path.name} contains more than the released table: {told}.  An export contains nothing else"
+        )
     if not held:
-        raise PolicyError(f"{path.name} does not hold the released table")
+        raise PolicyError(f"{path.name} does not contain the released table")
 
 
 def release_query(path: str, form: str, table: str, columns: Mapping[str, str]) -> exp.Select:

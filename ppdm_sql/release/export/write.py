@@ -77,7 +77,7 @@ class Order:
 
 def check_recordable(engine: Engine) -> None:
     """What the ledger does not know is left out when the next release is judged together with the others."""
-    engine.check_writable("an export has to be recorded in it, so nothing was exported")
+    engine.check_writable("the export must be recorded in it, so nothing was exported")
 
 
 def export(
@@ -142,18 +142,20 @@ def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
 def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
     """The file that is meant, below the folder exports may go to."""
     if not path.strip() or len(Path(path).name) > _LONGEST:
-        raise PolicyError(f"{what} needs the name of a file, at most 200 characters long")
+        raise PolicyError(f"{what} needs a file name of at most 200 characters")
     if has_control(path):
-        raise PolicyError(f"{what}: the name of a file has no line break and no other control character")
+        raise PolicyError(f"{what}: a file name cannot contain line breaks or other control characters")
     if any(sign in Path(path).name for sign in _PATTERN):
-        raise PolicyError(f"{what}: the name of a file has none of {' '.join(_PATTERN)}: readers take it for a pattern")
+        raise PolicyError(f"{what}: a file name cannot contain {' '.join(_PATTERN)}, which readers take for a pattern")
     base = out.resolve()
     target = (base / path).resolve()
     if not target.is_relative_to(base) or target == base:
-        raise PolicyError(f"{what} stays below the output folder: name a file there, or choose another with --out")
+        raise PolicyError(
+            f"{what} must be in the output folder: name a file there, or choose another folder with --out"
+        )
     with mapped_errors(target):
         if not target.parent.is_dir():
-            raise PolicyError(f"{what}: there is no folder {Path(path).parent}")
+            raise PolicyError(f"{what}: folder {Path(path).parent} does not exist")
     return target
 
 
@@ -171,8 +173,8 @@ def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path])
         if all(file.is_file() for file in there) and _release_id(manifest_path(files[0])) in ours:
             return
     raise PolicyError(
-        f"{there[0].name} is there already and is no export of this release: it will not be overwritten "
-        "(name another file; share publish does so with --as)"
+        f"{there[0].name} already exists and is not an export of this release, so it will not be overwritten: choose "
+        "another file name (with share publish: --as)"
     )
 
 
@@ -221,11 +223,13 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
     digest = file_sha256(built)
     judged = judged_file(built, order.format, record.relation_name, record.manifest, record.roles.levels)
     if judged.rows != record.rows or not all(finding.holds for finding in judged.findings):
-        raise RequirementBreached(f"{record.name}: the written file does not pass; nothing was exported")
+        raise RequirementBreached(
+            f"{record.name}: the written file does not meet the requirements; nothing was exported"
+        )
     if _same_text(record, order) and judged.content_hash != record.content_hash:
-        raise Tampered(f"{record.name}: the written file does not hold the released rows; nothing was exported")
+        raise Tampered(f"{record.name}: the written file does not contain the released rows; nothing was exported")
     if judged.different_trees and not order.spreadsheet_safe:
-        raise Tampered(f"{record.name}: the written file does not keep the trees; nothing was exported")
+        raise Tampered(f"{record.name}: the written file does not preserve the trees; nothing was exported")
     written = ExportRecord(
         file=order.path.name,
         format=order.format,

@@ -31,7 +31,7 @@ def rows_text(rows: int, classes: int) -> str:
 
 def pseudo_rows_text(rows: int, model: str) -> str:
     told = f"{many(rows, 'pseudo-row')} made from model {model}"
-    return f"{told}; they describe nobody, and nothing is promised of them"
+    return f"{told}; they describe nobody and carry no guarantee of their own"
 
 
 class ReleaseKind(ABC):

@@ -31,7 +31,7 @@ class LiveView(StoredRelease):
     """No stored rows: rules in schema ppdm, and views over the source."""
 
     report_words = ReportWords(
-        verdict="{name} holds: what it shows now meets everything that was asked.",
+        verdict="{name} holds: what it shows now meets every requirement.",
         measured="Measured again for this page, on the rows that the view shows now, by code that shares nothing with "
         "the code that made it.",
         class_meaning=CLASS_OF_ROWS,

@@ -30,13 +30,13 @@ class ModelRelease(ReleaseKind):
     """A tree that was published."""
 
     report_words = ReportWords(
-        verdict="{name} holds: it is the model that was measured, and it met everything that was asked.",
-        measured="A model is measured by the groups of people it lets somebody form. That was counted when it was "
-        "published; for this page it was checked that the model is, to the byte, the one that was measured.",
+        verdict="{name} holds: it is the model that was measured, and it met every requirement.",
+        measured="A model is measured by the groups of people that an attacker can tell apart with it. They were "
+        "counted when it was published; for this page it was verified that the model is, byte for byte, the same.",
         rows="rows learned from",
-        classes="groups it can tell",
-        class_meaning="A class is everybody the model cannot tell apart, for somebody who knows the quasi-identifiers "
-        "of people.",
+        classes="groups it separates",
+        class_meaning="A class is a group of people that the model cannot tell apart, for an attacker who knows their "
+        "quasi-identifiers.",
         alike="that the model cannot tell apart",
     )
     has_rows = False

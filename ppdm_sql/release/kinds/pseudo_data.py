@@ -23,7 +23,7 @@ class PseudoDataRelease(StoredRelease):
     """Rows that describe nobody; verified, exported and withdrawn as every stored table."""
 
     report_words = ReportWords(
-        verdict="{name} is what was made: its rows describe nobody, and promise no more than its model.",
+        verdict="{name} is unchanged: its rows describe nobody and carry no guarantee but that of their model.",
         other_columns="pseudo",
     )
     describes_people = False

@@ -14,5 +14,5 @@ class ReportWords:
     rows: str = "rows"
     classes: str = "classes"
     class_meaning: str = ""
-    alike: str = "that read alike"
+    alike: str = "with the same quasi-identifiers"
     other_columns: str = "insensitive"  # the role of columns that no requirement is about

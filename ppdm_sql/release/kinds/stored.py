@@ -13,7 +13,7 @@ from ppdm_sql.methods import registry
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
-from ppdm_sql.planning.staging import STAGE, published_query
+from ppdm_sql.planning.staging import STAGE, public_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order
@@ -26,15 +26,15 @@ from ppdm_sql.release.reverify import reverify
 from ppdm_sql.statements.names import SCHEMA, Name
 from ppdm_sql.watching import Progress
 
-CLASS_OF_ROWS = "A class is what reads alike in every quasi-identifier: the rows among which somebody is hidden."
+CLASS_OF_ROWS = "A class is a set of rows with the same value in every published quasi-identifier."
 
 
 class StoredRelease(ReleaseKind):
     """Rows in a table of their own."""
 
     report_words = ReportWords(
-        verdict="{name} holds: its rows are those that were published, and meet everything that was asked.",
-        measured="Measured again for this page, on the rows as they are stored, by code that shares nothing with the "
+        verdict="{name} holds: its rows are unchanged since it was published and meet every requirement.",
+        measured="Measured again for this page, on the stored rows, by code that shares nothing with the "
         "code that made them.",
         class_meaning=CLASS_OF_ROWS,
     )
@@ -64,17 +64,15 @@ class StoredRelease(ReleaseKind):
 
     def store(self, engine: Engine, request: Request) -> Name:
         """Stores the staged rows; gives the relation that is measured."""
-        storage, policy = request.target.storage, request.statement.policy
-        engine.create_table(storage, published_query(engine, STAGE, request.plan.published, policy.seed))
+        storage = request.target.storage
+        engine.create_table(storage, public_columns(STAGE, request.plan.published))
         return storage
 
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         """Gives what was stored and measured its name, where it is stored under another one."""
         target = request.target
         if target.is_view:
-            columns = published_query(engine, target.storage, request.plan.published, request.statement.policy.seed)
-            columns.set("order", None)
-            engine.create_view(target.name, columns, replace=True)
+            engine.create_view(target.name, public_columns(target.storage, request.plan.published), replace=True)
 
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         """Grants what readers need besides the relation itself."""

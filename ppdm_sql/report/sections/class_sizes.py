@@ -36,7 +36,7 @@ def class_sizes(facts: Facts, audience: Audience) -> Section | None:
         across=f"{who} in the class", up="rows",
     )  # fmt: skip
     caption = "Rows by the size of their class" + (", in the source and in the release" if before else "")
-    return Section("sizes", "How many look alike", (prose(words),), (Figure(caption, drawn, told),))
+    return Section("sizes", "Class sizes", (prose(words),), (Figure(caption, drawn, told),))
 
 
 def size_text(low: int, high: int | None) -> str:
@@ -89,11 +89,11 @@ def _sizes_description(sizes: Sequence[tuple[int, int | None]], now: Sequence[Bu
 # -- risk --------------------------------------------------------------------------------------------------
 
 _ATTACKERS: tuple[tuple[str, str, Callable[[Risk], float | Fraction | None]], ...] = (
-    ("prosecutor, at worst", "knows that the person is in the table", lambda found: found.prosecutor_max),
-    ("prosecutor, on average", "the same, for a row taken by chance", lambda found: found.prosecutor_mean),
-    ("journalist, at worst", "wants to find anybody, to show that it can be done", lambda found: found.journalist_max),
-    ("journalist, on average", "the same, of the classes or of the rows", lambda found: found.journalist_mean),
-    ("marketer", "wants as many as possible: the share of rows found", lambda found: found.marketer),
+    ("prosecutor, highest", "knows that the person is in the table", lambda found: found.prosecutor_max),
+    ("prosecutor, average", "the same, for a row taken by chance", lambda found: found.prosecutor_mean),
+    ("journalist, highest", "wants to find anyone, to show that it can be done", lambda found: found.journalist_max),
+    ("journalist, average", "the same, averaged over the classes or the rows", lambda found: found.journalist_mean),
+    ("marketer", "wants to find as many as possible: the share of rows found", lambda found: found.marketer),
 )
 _WORST = (0, 2)
 _DRAWN = (0, 3, 4)  # the others say the same as these, or lie between them
@@ -106,8 +106,8 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
     now = risk(facts.classes.sizes)
     was = facts.before.measures.risk if facts.before else None
     words = (
-        "The probability that an attacker who knows the quasi-identifiers of a person finds the row. The table stands "
-        "for its own population, which overstates the risk where it is a sample."
+        "The probability that an attacker who knows the quasi-identifiers of a person finds the row. The table is "
+        "taken as its own population, which overstates the risk if it is a sample."
     )
     rows: list[tuple[Cell | str, ...]] = [
         (Cell(name, what), *(_chance(place, found, audience) for found in (was, now)))
@@ -128,19 +128,19 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
         if found is not None
     ]
     described = "; ".join(f"{bar['group']}, {bar['kind']}: {bar['value']:g} %" for bar in bars)
-    drawn = charts.lying_bars("risk", title, described, bars, along="chance in %", most=100 if was else None)
+    drawn = charts.lying_bars("risk", title, described, bars, along="risk in %", most=100 if was else None)
     paragraphs = [prose(words)] if was or facts.before else [prose(words), prose(GONE)]
     return Section("risk", "Re-identification risk", tuple(paragraphs), (Figure(title, drawn, told),))
 
 
 def _exact_rows(was: Risk | None, now: Risk, audience: Audience) -> list[tuple[Cell | str, ...]]:
     """Counts, for the publisher's own eyes."""
-    unique = Cell("rows alone in their class", "whoever knows the quasi-identifiers has found them")
+    unique = Cell("rows alone in their class", "anyone who knows the quasi-identifiers has found them")
     rows: list[tuple[Cell | str, ...]] = [(unique, f"{was.unique_rows:,}" if was else "–", f"{now.unique_rows:,}")]
     above = dict(was.rows_at_risk) if was else {}
     for limit, share in now.rows_at_risk:
         known = audience.percent(float(above[limit]) if limit in above else None)
-        rows.append((Cell(f"rows with a chance above {share_text(limit)}"), known, audience.percent(float(share))))
+        rows.append((Cell(f"rows with a risk above {share_text(limit)}"), known, audience.percent(float(share))))
     return rows
 
 

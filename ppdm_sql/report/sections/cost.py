@@ -37,8 +37,8 @@ def column_loss(facts: Facts, audience: Audience) -> Section | None:
     described = "; ".join(f"{name}: {audience.percent(share)}" for name, share in drawn)
     picture = charts.lying_bars("loss", "What each column lost", described, bars, along="lost in %", most=100)
     words = (
-        "0 % means that every value was left as it was, 100 % that nothing of it is left. A range or a group counts by "
-        f"how many of the column's values it leaves open. Over all cells {audience.percent(_whole(facts))} were lost."
+        "0 % means that every value is unchanged, 100 % that none is left. A range or a group counts by how many of "
+        f"the column's values it covers. Over all cells {audience.percent(_whole(facts))} were lost."
     )
     if any(one.unread for one in found):
         words += " Labels that could not be read count as lost."
@@ -79,7 +79,7 @@ def trade_off(facts: Facts, audience: Audience) -> Section | None:
     what = "accuracy" if any(point.accuracy is not None for point in scored) else "R squared"
     told = _points_table(facts, found, audience, what)
     words = prose(
-        "Tried on the source on {day} ({protocol}{learner}); figures of test rows that the learner had not seen.",
+        "Measured on the source on {day} ({protocol}{learner}), on test rows that the learner had not seen.",
         day=f"{found.started_at:%Y-%m-%d}",
         protocol=found.protocol,
         learner=f", {found.learner}" if found.learner else "",
@@ -92,8 +92,8 @@ def trade_off(facts: Facts, audience: Audience) -> Section | None:
 
 
 _NO_EVALUATION = (
-    "Nothing was tried for this release yet. <code>ppdm evaluate policy.sql --grid k=5,10,50</code> measures what a "
-    "learner keeps under several k, and this section then shows where the release stands."
+    "This release has not been evaluated yet. <code>ppdm evaluate policy.sql --grid k=5,10,50</code> measures "
+    "how accurate a learner is for several k, and this section then shows where the release stands."
 )
 
 
@@ -111,7 +111,7 @@ def _curves(facts: Facts, found: Evaluation, scored: Sequence[EvaluationPoint], 
     return charts.curves(
         "tradeoff", f"{what.capitalize()} against k",
         "; ".join(f"{dot['kind']}, k = {dot['x']}: {dot['y']:.4g}" for dot in dots),
-        dots, across="k", up="accuracy in %" if what == "accuracy" else what,
+        dots, up="accuracy in %" if what == "accuracy" else what,
         level=None if level is None else level * scale, chosen=here,
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from ppdm_sql.report.elements import Cell, Section, prose, table
 from ppdm_sql.report.facts import Facts
 from ppdm_sql.requirements import About, text_is_about
 
-GONE = "The source can no longer be read as the statement reads it, so this cannot be compared with it."
+GONE = "The source can no longer be read by the statement, so the release cannot be compared with it."
 
 
 def guarantees(facts: Facts, audience: Audience) -> Section:
@@ -24,11 +24,11 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
         paragraphs.append(prose(_PERSONS))
     paragraphs += [prose("{told}.", told=told) for told in _null_readings(facts, audience)]
     if facts.before is not None:
-        paragraphs.append(prose(f"The source was measured as it is today, with {_rows_today(facts, audience)}."))
+        paragraphs.append(prose(f"The source was measured today, with {_rows_today(facts, audience)}."))
     elif facts.kind.has_rows or rows:
         paragraphs.append(prose(GONE))
     found = table("Requirements", ("asked", "source", "release", "verdict"), rows)
-    return Section("guarantees", "What was asked and what was achieved", tuple(paragraphs), tables=(found,))
+    return Section("guarantees", "What was required and what was achieved", tuple(paragraphs), tables=(found,))
 
 
 def _null_readings(facts: Facts, audience: Audience) -> list[str]:
@@ -45,8 +45,8 @@ def _null_readings(facts: Facts, audience: Audience) -> list[str]:
 
 
 _PERSONS = (
-    "Here k counts people, whom the stored rows do not name. It stands as it was measured when the release was "
-    "published, for as long as the rows are the same; the sizes below are counted from the catalog's private links."
+    "Here k counts people, whom the stored rows do not identify. It was measured when the release was published "
+    "and holds as long as the rows are unchanged; the sizes below are counted from the catalog's private links."
 )
 
 
@@ -92,8 +92,8 @@ def _of_the_model(facts: Facts, audience: Audience) -> Section:
     """Pseudo-rows have no guarantee of their own."""
     assert facts.pseudo is not None
     told = prose(
-        "These rows are pseudo-data: made from the model {model}, they describe nobody. No k, l or t is claimed of "
-        "them. What protects people is what was measured of the model:",
+        "These rows are pseudo-data: they were made from the model {model} and describe nobody. No k, l or t is "
+        "claimed for them. What protects people is what was measured for the model:",
         model=facts.pseudo.model,
     )
     rows = [
@@ -105,4 +105,4 @@ def _of_the_model(facts: Facts, audience: Audience) -> Section:
         for item in facts.pseudo.model_findings
     ]
     found = table("Requirements of the model, when it was published", ("asked", "model", "verdict"), rows)
-    return Section("guarantees", "What is promised: that of the model", (told,), tables=(found,))
+    return Section("guarantees", "Guarantees: those of the model", (told,), tables=(found,))

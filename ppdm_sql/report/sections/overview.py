@@ -32,7 +32,7 @@ def verdict(facts: Facts) -> Markup:
     """The whole page in one sentence."""
     name, found = facts.verified.name, facts.verified
     if not found.holds:
-        what = "is not what was published" if found.problems else "breaks what was asked of it"
+        what = "differs from what was published" if found.problems else "does not meet its requirements"
         return prose(f"{{name}} does NOT hold: it {what}. Do not hand it over.", name=name)
     return prose(facts.kind.report_words.verdict, name=name)
 
@@ -58,7 +58,7 @@ def lines(facts: Facts, audience: Audience) -> tuple[tuple[str, str], ...]:
 
 _READERS = {
     True: "anybody",
-    False: "the publisher's own: the page holds the statement, names of tables and exact counts",
+    False: "internal: the page has the statement, names of tables and exact counts",
 }
 
 
@@ -82,7 +82,7 @@ def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
         yield Tile("rows left out", audience.count(record.suppressed_rows))
     swapped = facts.manifest.figures.get("swapped rows")
     if swapped:
-        yield Tile("rows with a swapped value", audience.count(swapped), "which is not true of them")
+        yield Tile("rows with a swapped value", audience.count(swapped), "not their own value")
 
 
 def _worst(facts: Facts, audience: Audience) -> tuple[str, str]:
@@ -99,9 +99,9 @@ _ROLES = {
     "quasi-identifier": "what an attacker may know about a person: generalized",
     "sensitive": "what must not become known about a person",
     "target": "what is to be predicted",
-    "insensitive": "passed on as it is",
+    "insensitive": "published unchanged",
     "identifier": "names a person: left out",
-    "entity": "says whose row it is: counted, and left out",
+    "entity": "identifies the person of a row: counted, and left out",
     "pseudo": "made from the model",
 }
 
@@ -131,7 +131,7 @@ def columns(facts: Facts, audience: Audience) -> Section:
     terms = tuple((role, what) for role, what in _ROLES.items() if role in used)
     notes = facts.manifest.column_notes or {}
     tables = (told, *([_notes_table(notes)] if notes else []))
-    return Section("columns", "Which column is what", tables=tables, terms=terms)
+    return Section("columns", "Columns and their roles", tables=tables, terms=terms)
 
 
 def _notes_table(notes: Mapping[str, str]) -> ReportTable:
@@ -150,26 +150,23 @@ def tree(facts: Facts, audience: Audience) -> Section | None:
     if audience.public:
         return Section("tree", title, (prose(_NOT_DRAWN),))
     if facts.tree is None:
-        return Section("tree", title, (prose("The stored tree is not the published one, and is not drawn."),))
+        return Section("tree", title, (prose("The stored tree differs from the published one and is not drawn."),))
     found = facts.tree
     lines = as_text(found).split("\n")
     more = [f"… {len(lines) - _LONGEST_TREE:,} more lines"] if len(lines) > _LONGEST_TREE else []
     described = (
-        f"A tree of {len(found.nodes):,} nodes, {len(found.leaves):,} leaves and {found.depth} levels; the same as a "
+        f"A tree of {len(found.nodes):,} nodes, {len(found.leaves):,} leaves and {found.depth} levels; the same as "
         "text is below."
     )
     drawn = embed_drawing(
         as_svg(found, title=facts.verified.name), "tree", "The published tree", described, keep_size=True
     )
-    figure = Figure("The published tree; each box says how many rows the model learned it from", drawn, wide=True)
-    text = Code("The tree as a text", "\n".join([*lines[:_LONGEST_TREE], *more]))
+    figure = Figure("The published tree; each box shows the number of training rows", drawn, wide=True)
+    text = Code("The tree as text", "\n".join([*lines[:_LONGEST_TREE], *more]))
     return Section("tree", title, (), (figure,), codes=(text,))
 
 
-_NOT_DRAWN = (
-    "The tree with its values and counts is in the model file, for those who are given it. This page, which anybody "
-    "may read, does not repeat them."
-)
+_NOT_DRAWN = "The tree with its values and counts is in the model file. This page is public and does not repeat them."
 
 
 # -- statement, risks, certificate -------------------------------------------------------------------------
@@ -180,10 +177,10 @@ def statement(facts: Facts, audience: Audience) -> Section | None:
     if audience.public:
         return None
     written = Code("The statement", facts.record.policy_text, opened=True)
-    words = [prose("The release is what this statement asked for; nothing else decided what left.")]
+    words = [prose("This statement alone decided what was published.")]
     if facts.exports:
         files = ", ".join(dict.fromkeys(item.detail or "" for item in facts.exports))
-        words.append(prose("Copies were handed over: {files}. They cannot be taken back.", files=files))
+        words.append(prose("Exported copies: {files}. They cannot be taken back.", files=files))
     return Section("statement", "The policy", tuple(words), codes=(written,))
 
 
@@ -192,7 +189,7 @@ def not_promised(facts: Facts, audience: Audience) -> Section:
     terms = tuple((name, message) for name, message in sorted(facts.manifest.residual_risks.items()))
     if audience.public:  # a count in a message is one of few
         terms = tuple((name, _UNCOUNTED if any(map(str.isdigit, text)) else text) for name, text in terms)
-    words = [prose("A guarantee says what it says, and no more. The publisher knew these limits.")]
+    words = [prose("The release promises no more than the guarantees above. The publisher knew these limits.")]
     accepted = facts.manifest.policy.accepted_risks
     if accepted and not audience.public:
         words.append(prose("Accepted by name in the statement: {names}.", names=", ".join(accepted)))
@@ -203,10 +200,10 @@ def not_promised(facts: Facts, audience: Audience) -> Section:
 
 
 _JOINT = {
-    True: "It was verified together with the other current releases of the same tables: anyone who holds them "
-    "all finds no smaller class.",
-    False: "Together with what else is out of the same tables it has smaller classes, or that cannot be told; this was "
-    "accepted.",
+    True: "It was verified together with the other current releases of the same tables: anyone who has them all finds "
+    "no smaller class.",
+    False: "Together with the other current releases of the same tables it has smaller classes, or their size cannot "
+    "be measured; the publisher accepted this.",
 }
 _UNCOUNTED = "the publisher knows of such a case and accepted it"
 
@@ -233,14 +230,14 @@ def certificate(facts: Facts, audience: Audience) -> Section:
     if not facts.kind.has_rows:
         words = prose("The sha256 of the exported model file is the content hash: <code>sha256sum model.json</code>.")
     elif facts.certificate is None:
-        words = prose("There is no certificate: what is stored is not what was published.")
+        words = prose("There is no certificate: the stored release differs from what was published.")
     else:
         words = prose(
-            f"With the release as a DuckDB file, here called {FILE}, these statements measure the promises again, "
+            f"With the release as a DuckDB file, here called {FILE}, these statements measure the guarantees again, "
             "without ppdm_sql. Every row they print must say <q>holds</q>."
         )
         codes = (Code("The statements a recipient runs", facts.certificate),)
-    return Section("certificate", "How to check it yourself", (words,), tables=tuple(tables), codes=codes)
+    return Section("certificate", "How to verify it yourself", (words,), tables=tuple(tables), codes=codes)
 
 
 def _file(sha256: str) -> str:

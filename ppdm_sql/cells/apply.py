@@ -1,0 +1,181 @@
+"""Parts back to rows: the rows of the source joined to their cells, each with its part and nothing that a label says.
+
+    ppdm_placed    a row per cell: its values, its part, and the keys that follow from its values alone
+    ppdm_shares    of cells whose rows go to several parts: which places of a bag go where
+    ppdm_labels    a row per part: what is printed of every quasi-identifier
+
+Rows stay narrow: labels are joined when a release is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from ppdm_sql.cells.aggregate import CELL, same_cell
+from ppdm_sql.cells.cells import Cells
+from ppdm_sql.cells.parts import DIVIDED, DROPPED, ENTITY, PART, Parts, Shares
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.source.encode import canonical
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Name, aliased, column
+
+_BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank", "first", "last", "weight"))
+# Values of these types that are equal print alike, so a key of a cell's values is the key of each of its rows.
+_PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
+
+
+def load_labels(
+    engine: Engine, labels: Mapping[str, Sequence[str | None]], classes: int
+) -> tuple[Name, dict[str, exp.Expr]]:
+    """The table of labels, and each column of it as it is read under the alias "l"."""
+    import pyarrow as pa
+
+    columns = {PART: pa.array(range(classes), pa.int32())}
+    columns |= {f"ppdm_l{number}": pa.array(texts, pa.string()) for number, texts in enumerate(labels.values())}
+    table = engine.work.load("labels", columns, analyze=True)
+    return table, {name: column(f"ppdm_l{number}", "l") for number, name in enumerate(labels)}
+
+
+def narrow_rows(
+    engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+) -> exp.Select:
+    """The rows that are published: PART, the columns that leave as they are, the person, and the private columns.
+
+    private: expressions over the alias "r" of the source.
+    """
+    rows = _Rows(engine, source, cells, parts, private, seed)
+    return rows.divided() if parts.is_divided else rows.whole()
+
+
+class _Rows:
+    def __init__(
+        self, engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+    ) -> None:
+        self.engine, self.source, self.cells, self.parts, self.seed = engine, source, cells, parts, seed
+        self._keys: dict[exp.Expr, str] = {}
+        self.private = {name: self._with_keys(one) for name, one in private.items()}
+        self.placed = self._place()
+
+    def whole(self) -> exp.Select:
+        """Every cell is in one part."""
+        return self._rows([aliased(column(PART, "p"), PART)])
+
+    def divided(self) -> exp.Select:
+        """Some cells are in bags: their rows are put in order, and the shares say which place goes where."""
+        named = [*self._published(), *self.private]
+        inner = self._rows([column(PART, "p"), column(_BAG, "p"), column(CELL, "p")])
+        if self.source.entity is not None:
+            inner = self._weighted(inner, named)
+        kept = exp.GTE(this=column(PART, "x"), expression=exp.Literal.number(0))
+        whole = exp.Select(expressions=[column(PART, "x"), *(column(name, "x") for name in named)])
+        whole = whole.from_(inner.subquery("x")).where(kept)
+        split = exp.EQ(this=column(PART, "x"), expression=exp.convert(DIVIDED))
+        order = exp.Order(expressions=[*self._order("x")])
+        rank = exp.Window(this=exp.RowNumber(), partition_by=[column(_BAG, "x")], order=order)
+        ranked = exp.Select(expressions=[*(column(name, "x") for name in (_BAG, *named)), aliased(rank, _RANK)])
+        ranked = ranked.from_(inner.copy().subquery("x")).where(split)
+        assert self.parts.shares is not None
+        shares = _load_shares(self.engine, self.parts.shares)
+        inside = exp.Between(this=column(_RANK, "y"), low=column(_FIRST, "s"), high=column(_LAST, "s"))
+        same = exp.EQ(this=column(_BAG, "s"), expression=column(_BAG, "y"))
+        moved = exp.Select(expressions=[column(PART, "s"), *(column(name, "y") for name in named)])
+        moved = moved.from_(ranked.subquery("y")).join(shares.table("s"), on=exp.and_(same, inside))
+        every = exp.Union(this=whole, expression=moved, distinct=False).subquery("z")
+        return exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
+
+    # -- rows --------------------------------------------------------------------------------------
+
+    def _rows(self, first: Sequence[exp.Expr]) -> exp.Select:
+        picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
+        picked += [aliased(value, name) for name, value in self.private.items()]
+        query = exp.Select(expressions=picked).from_(self.source.relation.table("r"))
+        return query.join(self.placed.table("p"), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+
+    def _published(self) -> dict[str, exp.Expr]:
+        """What leaves as it is; as plain text where its type would list values that do not leave."""
+        found: dict[str, exp.Expr] = {}
+        for name in self.source.passed:
+            plain = column(name, "r")
+            found[name] = self.engine.exact_text(plain) if self.source.info(name).kind is Kind.TEXT else plain
+        if self.source.entity is not None:
+            found[ENTITY] = canonical(self.engine, self.source.info(self.source.entity), "r")
+        return found
+
+    def _weighted(self, rows: exp.Select, named: Sequence[str]) -> exp.Select:
+        """The rows with a weight: 1 for one row of each person, in the first of his cells."""
+        order = exp.Order(expressions=[exp.Ordered(this=column(CELL, "w")), *self._order("w", weighted=False)])
+        place = exp.Window(this=exp.RowNumber(), partition_by=[column(ENTITY, "w")], order=order)
+        first = exp.And(
+            this=exp.EQ(this=place, expression=exp.Literal.number(1)),
+            expression=exp.Not(this=exp.Is(this=column(ENTITY, "w"), expression=exp.Null())),
+        )
+        weight = exp.Case(ifs=[exp.If(this=first, true=exp.Literal.number(1))], default=exp.Literal.number(0))
+        kept = [column(name, "w") for name in (PART, _BAG, CELL, *named)]
+        return exp.Select(expressions=[*kept, aliased(weight, _WEIGHT)]).from_(rows.subquery("w"))
+
+    def _order(self, alias: str, *, weighted: bool = True) -> list[exp.Expr]:
+        """The keyed order of rows that are alike to the method; rows with a weight come first."""
+        first = [exp.Ordered(this=column(_WEIGHT, alias), desc=True)] if weighted and self._has_weights else []
+        values = [column(name, alias) for name in (CELL, *self.private, *self.source.passed)]
+        return [*first, exp.Ordered(this=self.engine.quick_hash(values, self.seed))]
+
+    @property
+    def _has_weights(self) -> bool:
+        return self.source.entity is not None
+
+    # -- cells -------------------------------------------------------------------------------------
+
+    def _place(self) -> Name:
+        """The cells that are published, with their parts and what private columns need of their values."""
+        import pyarrow as pa
+
+        parts = self.parts
+        kept = parts.part != DROPPED
+        columns = {CELL: kept.nonzero()[0], PART: parts.part[kept]}
+        if parts.bag is not None:
+            columns[_BAG] = parts.bag[kept]
+        arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
+        loaded = self.engine.work.load("parts", arrays, analyze=True)
+        values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
+        picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
+        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
+        query = exp.Select(expressions=picked).from_(self.cells.table.table("c"))
+        query = query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
+        return self.engine.work.table("placed", query, analyze=True)
+
+    def _with_keys(self, value: exp.Expr) -> exp.Expr:
+        """The expression over a row; what follows from the values of its cell is worked out once per cell."""
+        if isinstance(value, exp.Column) or not value.find(exp.Column):
+            return value.copy()
+        if self._is_of_cells(value):
+            name = self._keys.setdefault(value, f"ppdm_h{len(self._keys)}")
+            return column(name, "p")
+        made = value.copy()
+        for child in list(made.iter_expressions()):
+            if not isinstance(child, exp.Identifier | exp.DataType):
+                child.replace(self._with_keys(child))
+        return made
+
+    def _is_of_cells(self, value: exp.Expr) -> bool:
+        """Whether an expression over a row is the same for all rows of a cell."""
+        names = {one.name for one in value.find_all(exp.Column)}
+        return names <= set(self.cells.columns) and all(self.source.info(name).kind in _PRINTED_ALIKE for name in names)
+
+    def _over_cells(self, value: exp.Expr) -> exp.Expr:
+        """The same expression over the values of a cell."""
+        moved = value.copy()
+        for one in list(moved.find_all(exp.Column)):
+            one.replace(column(self.cells.value_column(one.name), "c"))
+        return moved
+
+
+def _load_shares(engine: Engine, shares: Shares) -> Name:
+    import pyarrow as pa
+
+    kept = shares.part != DROPPED
+    columns = {_BAG: shares.bag, _FIRST: shares.first, _LAST: shares.last, PART: shares.part}
+    return engine.work.load(
+        "shares", {name: pa.array(values[kept], pa.int32()) for name, values in columns.items()}, analyze=True
+    )

@@ -1,0 +1,85 @@
+"""The rows of a source, as a table method sees them: the combinations of values that occur, and how often each does.
+
+A cell is one combination of the values of the quasi-identifiers, the target and the sensitive columns that something
+is required of.  Values are small whole numbers here; what a number stands for is looked up in its column.  No engine
+and no row is needed to work with cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_sql.engines.base import ColumnInfo
+from ppdm_sql.statements.names import Name
+
+Ints = NDArray[np.int64]
+Codes = NDArray[Any]  # of the smallest unsigned type that holds them
+
+
+@dataclass(frozen=True, repr=False)
+class CellColumn:
+    """One column of the cells: codes 0 .. size - 1 in the order of the values, NULL last."""
+
+    column: ColumnInfo
+    codes: Codes  # per cell
+    size: int
+    null_code: int | None
+    values: Sequence[object]  # per code but NULL's
+    rows: Ints  # per code but NULL's
+    held: Ints  # the same in persons, where the policy names them
+
+    def __repr__(self) -> str:
+        return f"CellColumn({self.column.name!r}, {self.size} codes)"  # the values are data
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """All cells of a source.  A cell is known by its place in the arrays; `table` has the same places in the engine."""
+
+    table: Name  # (ppdm_cell, ppdm_v0, ppdm_v1, ...), in the engine where the rows are
+    columns: Mapping[str, CellColumn]
+    rows: Ints  # per cell
+    weights: Ints | None  # per cell, where the policy names persons: one row of each person weighs 1, the others 0
+
+    def __repr__(self) -> str:
+        return f"Cells({len(self)} of {self.total} rows)"
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> CellColumn:
+        return self.columns[name]
+
+    @cached_property
+    def total(self) -> int:
+        """The rows of the source."""
+        return int(self.rows.sum())
+
+    @property
+    def counted(self) -> Ints:
+        """What k counts, per cell: rows, or the weights of persons."""
+        return self.rows if self.weights is None else self.weights
+
+    @property
+    def units(self) -> int:
+        """What k counts in the whole table: rows, or persons."""
+        return int(self.counted.sum())
+
+    def value_column(self, name: str) -> str:
+        """The column of `table` that has the values of a column of the source."""
+        return f"ppdm_v{list(self.columns).index(name)}"
+
+
+def code_type(size: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds the codes 0 .. size - 1.
+
+    >>> code_type(256), code_type(257)
+    (dtype('uint8'), dtype('uint16'))
+    """
+    return np.dtype(np.min_scalar_type(max(size - 1, 0)))

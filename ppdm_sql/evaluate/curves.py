@@ -1,0 +1,80 @@
+"""The chart of a figure over k, a line for each method: what `evaluate --svg` writes and what a report shows.
+
+Texts of the data are values here, never names of fields or expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right", "triangle-left")
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Palette:
+    """The colours of a chart of curves."""
+
+    series: Sequence[str]
+    muted: str
+    chosen: str
+
+
+ON_WHITE = Palette(
+    ("#0b61a4", "#c2571a", "#2e7d4f", "#8a3f9b", "#a3791c", "#00838f", "#ad1457", "#455a64"), "#767676", "#b3261e"
+)
+
+
+def curves_over_k(
+    rows: Rows, *, up: str, level: float | None, chosen: Rows = (), palette: Palette = ON_WHITE
+) -> alt.LayerChart:
+    """A line for each method: rows of x, y, kind; a level that is dashed, and the point that was chosen."""
+    import altair as alt
+
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    x = alt.X("x:O", title="k", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=_room(rows, level), nice=False), axis=alt.Axis(tickCount=5))
+    legend = alt.Legend(orient="bottom", title=None, columns=3, symbolType="circle")
+    colour = alt.Color(
+        "kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(palette.series, kinds))
+    )
+    shape = alt.Shape("kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(_SHAPES, kinds)))
+    lines = chart_of(rows).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
+    points = chart_of(rows).mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
+    layers: list[Any] = [lines, points]
+    if level is not None:
+        layers.insert(0, chart_of([{"y": level}]).mark_rule(stroke=palette.muted, strokeDash=[5, 4]).encode(y=y))
+    if chosen:
+        ring = chart_of(chosen).mark_point(
+            size=260, strokeWidth=3, stroke=palette.chosen, filled=False, shape="circle", opacity=1
+        )
+        layers.append(ring.encode(x=x, y=y))
+    return alt.LayerChart(layer=layers)
+
+
+def chart_of(rows: Rows) -> alt.Chart:
+    import altair as alt
+
+    return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
+
+
+def _room(rows: Rows, level: float | None) -> list[float]:
+    """From below the least to above the greatest; figures that are all alike are not drawn as a cliff.
+
+    >>> _room([{"y": 80.0}, {"y": 90.0}], 92.0), _room([{"y": 0.5}], None)
+    ([78.16, 93.84], [0.49, 0.51])
+    """
+    values = [float(row["y"]) for row in rows] + ([] if level is None else [level])
+    low, high = min(values), max(values)
+    margin = max((high - low) / 10, abs(high) / 50)
+    return [round(low - margin, 4), round(high + margin, 4)]
+
+
+def _cycle(values: Sequence[str], kinds: Sequence[str]) -> list[str]:
+    return [values[place % len(values)] for place in range(len(kinds))]

@@ -1,0 +1,176 @@
+"""The cells of a partition: counted per part, and sent from level to level.
+
+Cells stay sorted by their part, so that extents are one pass.  A cell whose part is finished leaves the arrays; what
+is done on a level costs what the cells that are still open cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_sql.cells.cells import Codes
+from ppdm_sql.methods.plan import PART
+from ppdm_sql.source.lines import Flags, Ints
+
+N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
+KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
+_DENSE = 1 << 16  # groups that are counted in an array however few cells there are
+_HALF = 30  # bits: sums of either half of a number are exact in doubles
+
+
+@dataclass(frozen=True)
+class PartRoutes:
+    """Where the cells of a level go, per part: below the cut of an attribute to low, from it on to high.
+
+    A part that is split into more than two has its children in `branches`: codes first .. last go to child.
+    Targets are 0, 1, ... for parts to be looked at again and -1 - node for finished ones.
+    """
+
+    part: Ints
+    attribute: Ints
+    cut: Ints
+    low: Ints
+    high: Ints
+    branches: Mapping[str, Ints]  # PART, ppdm_first, ppdm_last, ppdm_child
+
+
+@dataclass
+class PartitionCells:
+    """Counts over the open cells, and the routing from level to level."""
+
+    attributes: tuple[str, ...]  # the quasi-identifiers
+    codes: Mapping[str, Codes]  # per column that is looked at, the codes of all cells
+    sizes: Mapping[str, int]
+    measures: Mapping[str, Ints]  # N, WEIGHT and those of a numeric target: per cell
+    _open: NDArray[np.int64] = field(init=False)  # the open cells, sorted by part
+    _part: NDArray[np.int64] = field(init=False)  # of each of them
+    _node: Ints = field(init=False)  # of every cell, once its part is finished
+    _chosen: tuple[Ints, Ints] | None = None
+
+    def __post_init__(self) -> None:
+        cells = len(self.measures[N])
+        self._open, self._part = np.arange(cells), np.zeros(cells, dtype=np.int64)
+        self._node = np.full(cells, -1, dtype=np.int64)
+
+    @property
+    def has_entity(self) -> bool:
+        return WEIGHT in self.measures
+
+    # -- counting ----------------------------------------------------------------------------------
+
+    def extents(self) -> dict[str, Ints]:
+        """Per open part the least and greatest code of every attribute: columns part, lo<i>, hi<i>."""
+        starts = _starts(self._part)
+        found = {PART: self._part[starts]}
+        for number, name in enumerate(self.attributes):
+            code = self.codes[name][self._open]
+            found[f"lo{number}"] = np.minimum.reduceat(code, starts).astype(np.int64)
+            found[f"hi{number}"] = np.maximum.reduceat(code, starts).astype(np.int64)
+        return found
+
+    def choose(self, part: Ints, attribute: Ints) -> None:
+        """Which attribute of each part the next counts are about; parts not named are left out of them."""
+        self._chosen = part, attribute
+
+    def counts(self, attribute: int | None, other: str | None, measures: Sequence[str]) -> dict[str, Ints]:
+        """Sums of the measures by part, code of the attribute (None: of the chosen one) and another column."""
+        if attribute is None:
+            here, value = self._chosen_values()
+            size = max(self.sizes[name] for name in self.attributes)
+        else:
+            name = self.attributes[attribute]
+            here, value, size = slice(None), self.codes[name][self._open], self.sizes[name]
+        cells = self._open[here]
+        key = self._part[here] * size + value
+        width = self.sizes[other] if other else 1
+        if other:
+            key = key * width + self.codes[other][cells]
+        keys, summed = _sums(key, [self.measures[name][cells] for name in measures])
+        pair = keys // width
+        found = {PART: pair // size, VALUE: pair % size, **dict(zip(measures, summed, strict=True))}
+        return found | ({OTHER: keys % width} if other else {})
+
+    def _chosen_values(self) -> tuple[Any, Ints]:
+        """The open cells of the chosen parts, and the code of each part's attribute."""
+        assert self._chosen is not None
+        part, attribute = self._chosen
+        of_part = np.full(int(self._part[-1]) + 1, -1, dtype=np.int64)
+        of_part[part] = attribute
+        asked = of_part[self._part]
+        here: Any = slice(None) if len(part) == len(of_part) else np.flatnonzero(asked >= 0)
+        return here, self._values(self._open[here], asked[here])
+
+    def _values(self, cells: Ints, attribute: Ints) -> Ints:
+        """Per cell the code of an attribute of its own."""
+        value = np.zeros(len(cells), dtype=np.int64)
+        for number, name in enumerate(self.attributes):
+            mine = np.flatnonzero(attribute == number)
+            value[mine] = self.codes[name][cells[mine]]
+        return value
+
+    # -- routing -----------------------------------------------------------------------------------
+
+    def route(self, routes: PartRoutes) -> None:
+        """Sends every open cell to its part of the next level; cells of finished parts leave."""
+        value = self._values(self._open, routes.attribute[self._part])
+        target = np.where(value < routes.cut[self._part], routes.low[self._part], routes.high[self._part])
+        if len(routes.branches[PART]):
+            self._branch(routes.branches, value, target)
+        finished = target < 0
+        self._node[self._open[finished]] = -1 - target[finished]
+        going = np.flatnonzero(~finished)
+        order = going[np.argsort(target[going], kind="stable")]
+        self._open, self._part = self._open[order], target[order]
+
+    def _branch(self, branches: Mapping[str, Ints], value: Ints, target: Ints) -> None:
+        """The cells of parts with more than two children."""
+        span = max(self.sizes[name] for name in self.attributes) + 1
+        first = branches[PART] * span + branches["ppdm_first"]
+        order = np.argsort(first)
+        split = np.zeros(int(self._part[-1]) + 1, dtype=bool)
+        split[branches[PART]] = True
+        here = np.flatnonzero(split[self._part])
+        place = np.searchsorted(first[order], self._part[here] * span + value[here], side="right") - 1
+        target[here] = branches["ppdm_child"][order][place]
+
+    def finish(self) -> Ints:
+        """The node of every cell."""
+        assert not len(self._open)
+        return self._node
+
+
+def _sums(key: Ints, measures: Sequence[Ints]) -> tuple[Ints, list[Ints]]:
+    """The keys that occur, rising, and the sum of each measure over the entries of each key."""
+    span = int(key.max(initial=-1)) + 1
+    if span <= max(_DENSE, 4 * len(key)):
+        return _dense_sums(key, measures, span)
+    order = np.argsort(key, kind="stable")
+    ordered = key[order]
+    starts = _starts(ordered)
+    return ordered[starts], [np.add.reduceat(one[order], starts) for one in measures]
+
+
+def _dense_sums(key: Ints, measures: Sequence[Ints], span: int) -> tuple[Ints, list[Ints]]:
+    keys = np.flatnonzero(np.bincount(key, minlength=span))
+    return keys, [_exact(key, one, span)[keys] for one in measures]
+
+
+def _exact(key: Ints, amounts: Ints, span: int) -> Ints:
+    """Sums in whole numbers: bincount adds doubles, so large numbers are added in halves."""
+    if int(amounts.max(initial=0)) * len(amounts) < 1 << 53:
+        return np.bincount(key, weights=amounts, minlength=span).astype(np.int64)
+    high = np.bincount(key, weights=amounts >> _HALF, minlength=span).astype(np.int64)
+    low = np.bincount(key, weights=amounts & ((1 << _HALF) - 1), minlength=span).astype(np.int64)
+    return np.asarray((high << _HALF) + low)
+
+
+def _starts(rising: Ints) -> Ints:
+    """Where a rising array takes a new value."""
+    new: Flags = np.ones(len(rising), dtype=bool)
+    new[1:] = rising[1:] != rising[:-1]
+    return np.flatnonzero(new)

@@ -1,0 +1,124 @@
+"""Plain English in what users read: messages, help texts, reports, comments of SQL files and the documentation.
+
+Each wording of the list was in a message once, had to be read twice, and has a plain replacement.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+BANNED = {
+    r"\bbeside\b": "with, next to, except",
+    r"\banew\b": "again",
+    r"\bany more\b": "no longer",
+    r"\bsomebody\b": "an attacker, a person, anyone who",
+    r"(?:^|[.:;(|] ?)who (?:knows|has|holds|reads|gets)\b": "anyone who, an attacker who",
+    r"\b(?:is|are|was|were) told\b": "is reported, is shown",
+    r"\btells\b": "shows, reveals, says",
+    r"\btell of\b": "reveal",
+    r"\bclasses of equals\b": "equivalence classes",
+    r"\bknown are\b": "valid options:",
+    r"\bis there already\b": "already exists",
+    r"\b(?:leaves?|published|passed on|goes|go) as (?:it is|they are)\b": "published unchanged",
+    r"\b(?:rows|data|table|figures) as (?:it is|they are|it stands|they stand)\b": "raw data",
+    r"^\(as they are\)$": "raw data",
+}
+FIGURES = {"boundary values published as they are"}  # a key in manifests that were published
+BARRED = re.compile("|".join(BANNED), re.IGNORECASE | re.MULTILINE)
+
+
+def said_in(text: str) -> list[str]:
+    return [found[0].strip() for found in BARRED.finditer(text)]
+
+
+def strings_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The string constants of a module that have more than one word, without docstrings that are no help text."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if path.parent.name != "commands"
+        and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
+        if isinstance(text, str) and " " in text.strip() and text not in FIGURES:
+            yield node.lineno, text
+
+
+def prose_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a page without what is quoted as code, which has names of its own."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        yield number, re.sub(r"`[^`]*`", "", line)
+
+
+def comments_of(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        _, dashes, comment = line.partition("-- ")
+        if dashes:
+            yield number, comment
+
+
+def offenders(folder: str, pattern: str, parts) -> list[str]:
+    files = sorted((ROOT / folder).rglob(pattern))
+    assert files
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {', '.join(said_in(text))}"
+        for path in files
+        for number, text in parts(path)
+        if said_in(text)
+    ]
+
+
+def test_messages_and_help_texts_are_plain():
+    assert offenders("ppdm_sql", "*.py", strings_of) == []
+
+
+def test_the_documentation_is_plain():
+    pages = [f"{name}:{number}: {', '.join(said_in(text))}" for name in ("README.md", "SECURITY.md")
+             for number, text in prose_of(ROOT / name) if said_in(text)]  # fmt: skip
+    assert [*pages, *offenders("docs", "*.md", prose_of)] == []
+
+
+@pytest.mark.parametrize("folder", ["sql/analyst", "sql/demo", "sql/checks", "sql/evaluate", "sql/release"])
+def test_comments_of_sql_files_are_plain(folder):
+    """Not of sql/verify: releases record the sha256 of these files."""
+    assert offenders(folder, "*.sql", comments_of) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "who knows the method can sometimes tell more than the classes say",
+        "the order of numbers is kept: who knows the ranks of people can place them",
+        'release "x" is there already: CREATE OR REPLACE publishes it anew',
+        "20,000 rows in 16,531 classes of equals",
+        "known are a, b, c",
+        "a column that leaves as it is",
+        "SUPERSEDES says that nobody holds the others any more",
+        "a threshold tells that somebody has it",
+    ],
+)
+def test_former_wordings_are_found(text):
+    assert said_in(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "anyone who knows the algorithm can infer more",
+        "a reader could not tell them apart",
+        'release "x" already exists; use CREATE OR REPLACE to publish it again',
+        "besides, the table stands on its own",
+    ],
+)
+def test_plain_wordings_pass(text):
+    assert said_in(text) == []
