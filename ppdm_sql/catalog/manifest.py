@@ -161,6 +161,40 @@ class ExportRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class ColumnUtilityRecord(JsonRecord):
+    """What one quasi-identifier still says; loss: 0 exact .. 1 suppressed, averaged over rows."""
+
+    column: str
+    loss: str
+    suppressed_rows: int
+    labels: int
+
+
+@dataclass(frozen=True)
+class UtilityRecord(JsonRecord):
+    """What a release is still good for (planning/utility.py says how it is measured)."""
+
+    loss: str
+    left_out: int  # rows of the source that are not in the release
+    average_class_size: str
+    columns: tuple[ColumnUtilityRecord, ...]
+    required: tuple[FindingRecord, ...] = ()  # of REQUIRE loss
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.required)
+
+    def to_numbers(self) -> dict[str, Any]:
+        """The same for programs, with numbers in place of texts."""
+        return {
+            "loss": float(self.loss),
+            "left_out": self.left_out,
+            "average_class_size": float(self.average_class_size),
+            "columns": [one.to_json() | {"loss": float(one.loss)} for one in self.columns],
+        }
+
+
+@dataclass(frozen=True)
 class Manifest(JsonRecord):
     """Everything a recipient may know about a release."""
 
@@ -184,6 +218,7 @@ class Manifest(JsonRecord):
     column_notes: Mapping[str, str] | None = None  # published column -> what a reader must know of it
     pseudo_data: PseudoRecord | None = None
     export: ExportRecord | None = None
+    utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:

@@ -50,6 +50,7 @@ class Engine(ABC):
     has_transactions: ClassVar[bool] = True
     has_constraints: ClassVar[bool] = True  # PRIMARY KEY, CHECK, REFERENCES are enforced
     has_grants: ClassVar[bool] = False
+    knows_readers: ClassVar[bool] = True  # False: others may read a table here without the engine knowing it
     has_unsigned: ClassVar[bool] = False
     has_list_lookup: ClassVar[bool] = False  # UPDATE ... SET x = ([..])[y + 1] is quick
     updates_in_place: ClassVar[bool] = True

@@ -19,6 +19,7 @@ from ppdm_sql.catalog.manifest import (
     MakerRecord,
     Manifest,
     PolicyRecord,
+    UtilityRecord,
 )
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ResidualRisk, TablePlan
@@ -45,6 +46,7 @@ def build_manifest(
     columns: Mapping[str, str],
     risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
+    utility: UtilityRecord | None = None,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -78,6 +80,7 @@ def build_manifest(
         made_by=MakerRecord(__version__, engine.title),
         patterns=tuple(plan.patterns),
         column_notes=dict(plan.notes) or None,
+        utility=utility,
     )
 
 

@@ -9,8 +9,10 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
+from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
+from ppdm_sql.planning.utility import Utility, utility_of
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -30,6 +32,8 @@ class Measured:
     content_hash: str
     columns: Mapping[str, str]
     k_null_matches_all: int | None
+    utility: Utility
+    stored: Name
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -57,10 +61,20 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(composition.judge_jointly(engine, policy, source, former=request.target.former)),
+        tuple(composition.judge_jointly(engine, policy, source, name=request.name, former=request.former)),
         content,
         columns,
         null_matches_all_k(engine, stored, source.release_quasi),
+        utility_of(
+            engine,
+            source,
+            with_labels(engine, source, stored),
+            request.hierarchies,
+            rows=request.plan.rows,
+            published=judgement.rows,
+            classes=judgement.classes,
+        ),
+        stored,
     )
 
 

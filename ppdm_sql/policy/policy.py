@@ -9,6 +9,7 @@ from typing import Literal
 
 from ppdm_sql.policy.forms import Form
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
@@ -82,15 +83,29 @@ class Inducer:
 
 
 @dataclass(frozen=True)
+class Supersedes:
+    """SUPERSEDES: releases that nobody holds any more, so that they are withdrawn and count no longer.
+
+    Without a list the former states of the release itself; names: the releases that are listed; everything (ALL): every
+    release of the same tables, and the former states of the release itself.
+    """
+
+    names: tuple[tuple[Word, ...], ...] = ()
+    everything: bool = False
+    places: tuple[Place, ...] = field(default=(), compare=False)  # of the names
+
+
+@dataclass(frozen=True)
 class Policy:
     """The WITH ANONYMIZATION clause."""
 
     algorithm: str
     requirements: tuple[Requirement, ...]
     roles: Roles
+    loss_limits: tuple[LossLimit, ...] = ()  # what is required of utility
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...

@@ -72,7 +72,7 @@ def asked(case: Case, name: str, seed: int) -> Asked:
     text = (
         f"CREATE OR REPLACE TABLE {name}_open AS SELECT {quoted} FROM {name} WITH ANONYMIZATION ("
         f"ALGORITHM {method} ({options(rng, method)}) REQUIRE {required} QUASI IDENTIFIER ({', '.join(quasi)}) "
-        f'SENSITIVE ("the ""secret""") TARGET ({case.target}) INSENSITIVE (id) SUPERSEDES SEED {seed})'
+        f'SENSITIVE ("the ""secret""") TARGET ({case.target}) INSENSITIVE (id) SUPERSEDES ALL SEED {seed})'
     )
     return Asked(text, k, tuple(some[kind] for kind in kinds), method)
 

@@ -20,7 +20,7 @@ CREATE OR REPLACE TABLE open AS SELECT age, ward, illness, back, days FROM peopl
 WITH ANONYMIZATION (
     ALGORITHM tpp {options} REQUIRE {required}
     QUASI IDENTIFIER (age, ward) SENSITIVE (illness) TARGET (back) INSENSITIVE (days)
-    PRESERVE ({preserve}) ACCEPT RISK (boundaries) SUPERSEDES
+    PRESERVE ({preserve}) ACCEPT RISK (boundaries) SUPERSEDES ALL
 )
 """
 

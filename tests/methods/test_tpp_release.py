@@ -144,9 +144,9 @@ def test_explain_tells_the_tree_and_writes_nothing(duck):
 
 @pytest.mark.wide
 def test_the_same_rows_give_the_same_release(duck):
-    first = duck.publish(policy(more="ACCEPT RISK (boundaries) SUPERSEDES"))
+    first = duck.publish(policy(more="ACCEPT RISK (boundaries) SUPERSEDES ALL"))
     duck.engine.pass_through("CREATE TABLE other AS SELECT * FROM people ORDER BY id DESC")
-    text = policy(more="ACCEPT RISK (boundaries) SUPERSEDES").replace("FROM people", "FROM other")
+    text = policy(more="ACCEPT RISK (boundaries) SUPERSEDES ALL").replace("FROM people", "FROM other")
     second = duck.publish(text.replace("TABLE open", "TABLE again"))
     assert duck.engine.fetch(first.query) == duck.engine.fetch(second.query)
 

@@ -43,7 +43,7 @@ def chain(rows: int, nulls: bool) -> list[tuple]:
     return found
 
 
-def policy(algorithm: str = "mondrian", form: str = "", where: str = "", more: str = "SUPERSEDES") -> str:
+def policy(algorithm: str = "mondrian", form: str = "", where: str = "", more: str = "SUPERSEDES ALL") -> str:
     accepted = "ACCEPT RISK (boundaries)" if algorithm.startswith("tpp") else ""
     return POLICY.format(algorithm=algorithm, form=form, where=where, more=f"{more} {accepted}")
 

@@ -64,6 +64,7 @@ class SparkEngine(Engine):
     has_transactions = False
     has_constraints = False
     updates_in_place = False
+    knows_readers = False
 
     def __init__(self, session: SparkSession, *, place: SparkPlace | None = None) -> None:
         """Works in an open session, or owns one together with the place it was started in."""
