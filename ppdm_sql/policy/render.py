@@ -71,6 +71,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     for role, words in lists.items():
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
         columns = [_column(word, roles.hierarchies.get(word) if laddered else None, dialect) for word in words]
+        if role == "QUASI IDENTIFIER":
+            forms = [f" AS {roles.forms[word].value}" if word in roles.forms else "" for word in words]
+            columns = [column + form for column, form in zip(columns, forms, strict=True)]
         if role == "SENSITIVE":
             readings = [" NULLS AS VALUE" if word in roles.nulls_as_value else "" for word in words]
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
