@@ -17,6 +17,7 @@ from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, Un
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.form_plan import with_forms
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
 from ppdm_sql.planning.superseding import check_superseded
@@ -54,6 +55,7 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
+        plan = with_forms(plan, source, hierarchies)
         plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)

@@ -230,6 +230,12 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
         if draft.algorithm not in keepers:
             told = f"PRESERVE needs ALGORITHM {', '.join(keepers)}: {draft.algorithm} preserves no tree"
             reader.wrong(told, draft.seen["PRESERVE"])
+    formed = [column for column in draft.columns.get("QUASI IDENTIFIER", ()) if column.form is not None]
+    if draft.kind == "MODEL" and formed:
+        told = (
+            f"AS {formed[0].form.value if formed[0].form else ''} is for a TABLE or VIEW: a MODEL publishes no columns"
+        )
+        reader.wrong(told, formed[0].token)
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
         told = "GRANT SELECT TO needs a TABLE or VIEW: a MODEL is stored in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])

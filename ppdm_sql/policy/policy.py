@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
@@ -85,6 +86,7 @@ class Roles:
     entity: Word | None = None
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
+    forms: Mapping[Word, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
     tunings: Mapping[Word, Tuning] = field(default_factory=dict)
     places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
 

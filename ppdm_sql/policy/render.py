@@ -76,6 +76,8 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         if role == "QUASI IDENTIFIER":
             tunings = [_tuning(roles.tunings.get(word), dialect) for word in words]
             columns = [column + tuning for column, tuning in zip(columns, tunings, strict=True)]
+            forms = [f" AS {roles.forms[word].value}" if word in roles.forms else "" for word in words]
+            columns = [column + form for column, form in zip(columns, forms, strict=True)]
         if role == "SENSITIVE":
             readings = [" NULLS AS VALUE" if word in roles.nulls_as_value else "" for word in words]
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]

@@ -416,7 +416,7 @@ MISTAKES = [
     ("REQUIRE k = 5 PRESERVE («5)", "expected a model or a learner, not 5"),
     ("REQUIRE k = 5 SUPERSEDES («)", "expected the name of a release, not the closing bracket"),
     ("REQUIRE k = 5 SUPERSEDES (a, «'b')", "expected the name of a release, not a string (a string is not a name)"),
-    ("REQUIRE k = 5 SUPERSEDES («a.b.c)", "the name of a release is table or schema.table, not 3 names"),
+    ("REQUIRE k = 5 SUPERSEDES («a.b.c)", "the name of a release must be table or schema.table, not 3 names"),
     ("REQUIRE k = 5 SUPERSEDES ALL «(x)", "SUPERSEDES ALL has no list of releases: write SUPERSEDES ALL or"),
     ("REQUIRE k = 5 «SUPERCEDES", "unknown clause SUPERCEDES: did you mean SUPERSEDES?"),
 ]

@@ -226,7 +226,7 @@ def _steps(
         f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, with {cut} "
         "thresholds",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        "publish the values on each row's path and NULL for all others; NULLs of the source are published as missing",
+        f"publish the values on each row's path and {table.marker} for all others; NULL is what the source lacks",
         f"small classes lose their last value and borrow rows of their siblings, {rule}{swap}",
         f"{told['dropped rows']} rows are dropped, {told['swapped rows']} have a swapped value",
     )
