@@ -254,6 +254,8 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))
     if told:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
+    for name, note in (content.column_notes or {}).items():
+        console.print(f"column [bold]{escape(name)}[/]: {escape(note)}")
     for name, message in content.residual_risks.items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
     for told_jointly in content.joint_breaches:

@@ -82,6 +82,7 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
     record = _record(engine, request, kind, measured)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
+    engine.comment_columns(target.name, target.kind, request.plan.notes)
     if readers:
         engine.grant_select(target.name, readers)
     kind.let_read(engine, request, readers)
@@ -208,6 +209,7 @@ def roles_record(
         raw=tuple(sorted(keys.raw)),
         tables={table: tuple(names) for table, names in keys.shapes.items()},
         file=None if statement.place.file is None else os.path.abspath(statement.place.file),
+        forms=manifest.form_records(source),
     )
 
 

@@ -78,10 +78,10 @@ def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
     asked = _requirements(record.requirements, record.manifest)
     stored = {info.name for info in engine.columns(record.name)}
-    if not {*roles.quasi, *roles.sensitive} <= stored:
+    if not {*roles.published_quasi, *roles.sensitive} <= stored:
         return Judgement(0, 0, ())
     sensitive = sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns)
-    return judge(engine, record.name, quasi=roles.quasi, sensitive=sensitive, requirements=asked)
+    return judge(engine, record.name, quasi=roles.published_quasi, sensitive=sensitive, requirements=asked)
 
 
 def sensitive_columns(

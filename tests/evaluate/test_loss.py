@@ -238,7 +238,9 @@ def test_tpp_is_read_from_what_it_prints(duckdb_engine, make_table):
     rows = [(x := dice.randrange(40), dice.choice("abcd"), "yes" if x > 20 else "no") for _ in range(200)]
     make_table(duckdb_engine, "t", {"x": "INTEGER", "w": "TEXT", "y": "TEXT"}, rows)
     made = released(
-        duckdb_engine, ["x", "w", "y"], "ALGORITHM tpp REQUIRE k = 5 QUASI IDENTIFIER (x, w) TARGET (y) PRESERVE (cart)"
+        duckdb_engine,
+        ["x", "w", "y"],
+        "ALGORITHM tpp (numbers = shifted) REQUIRE k = 5 QUASI IDENTIFIER (x, w) TARGET (y) PRESERVE (cart)",
     )
     found = {one.column: one for one in loss_of(duckdb_engine, made.source, made.raw, made.relation, {}).columns}
     assert 0 < found["x"].generalization < 1

@@ -63,14 +63,17 @@ def run(engine, case: Case) -> Ran:
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def means(case: Case, name: str, label: str, value: object) -> bool:
+def marker_of(case: Case) -> str:
+    """What a suppressed cell prints: a star more than any value that consists of stars."""
+    values = {str(row[name]) for row in case.rows for name in case.quasi}
+    return "*" * (1 + max((len(value) for value in values if value and not value.strip("*")), default=0))
+
+
+def means(case: Case, name: str, label: str | None, value: object) -> bool:
     """Whether a printed label stands for a value of a column."""
     kind = case.columns[name]
-    if value is None:
-        missing = "(missing)"
-        while missing in {row[name] for row in case.rows}:
-            missing = f"({missing})"
-        return label == missing
+    if value is None or label is None:
+        return value is label
     if isinstance(value, float) and math.isnan(value):
         return label == "nan"
     if kind == "boolean":
@@ -84,7 +87,7 @@ def means(case: Case, name: str, label: str, value: object) -> bool:
     if label.startswith(">= "):
         return value >= bound(label[3:], kind)
     if not label.startswith("["):
-        return False  # (missing), nan
+        return False  # nan
     low, high = label.removeprefix("[").removesuffix(")").split(", ")
     return bound(low, kind) <= value < bound(high, kind)
 
@@ -103,7 +106,7 @@ def shown_classes(case: Case, ran: Ran, number: dict[str, dict]) -> Counter:
     for row in ran.rows:
         vector = []
         for name in sorted(case.quasi):
-            if row[name] is not None:
+            if row[name] != marker_of(case):
                 held = {
                     number[name]["NaN" if isinstance(value, float) and math.isnan(value) else value]
                     for value in (one[name] for one in case.rows)

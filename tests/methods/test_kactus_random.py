@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from fractions import Fraction
 
 import pytest
-from kactus_cases import Case, Ran, means, meets, random_case, run, shown_classes
+from kactus_cases import Case, Ran, marker_of, means, meets, random_case, run, shown_classes
 
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART
@@ -27,7 +27,7 @@ QUICK = pytest.mark.parametrize(
 
 
 def shown(case: Case, row: dict) -> dict[str, str]:
-    return {name: row[name] for name in case.quasi if row[name] is not None}
+    return {name: row[name] for name in case.quasi if row[name] != marker_of(case)}
 
 
 def check_promises(case: Case, ran: Ran) -> None:
@@ -53,7 +53,7 @@ def check_promises(case: Case, ran: Ran) -> None:
         assert lies == 0
     check_no_rare_value(case, ran)
     check_paths(case, vectors)
-    cells = sum(row[name] is None for row in ran.rows for name in case.quasi)
+    cells = sum(row[name] == marker_of(case) for row in ran.rows for name in case.quasi)
     assert figures["suppressed cells"] * len(ran.rows) * len(case.quasi) == cells
     if case.k == 1:
         assert ran.plan.suppressed_rows == 0
@@ -62,7 +62,7 @@ def check_promises(case: Case, ran: Ran) -> None:
 def check_no_rare_value(case: Case, ran: Ran) -> None:
     """No printed value is held by fewer than k people, whoever carries it."""
     for name in case.quasi:
-        for label in {row[name] for row in ran.rows} - {None}:
+        for label in {row[name] for row in ran.rows} - {marker_of(case)}:
             assert sum(means(case, name, label, row[name]) for row in case.rows) >= case.k
 
 
@@ -85,7 +85,7 @@ def check_paths(case: Case, vectors: Counter) -> None:
                 return
         raise AssertionError("no attribute leads on")
 
-    one_tree([{n: v for n, v in zip(case.quasi, vector, strict=True) if v is not None} for vector in vectors])
+    one_tree([{n: v for n, v in zip(case.quasi, vector, strict=True) if v != marker_of(case)} for vector in vectors])
 
 
 def check_against_naive(case: Case, ran: Ran) -> None:

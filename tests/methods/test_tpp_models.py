@@ -26,7 +26,8 @@ WITH ANONYMIZATION (
 
 
 def policy(preserve="m", required="k = 5", options=""):
-    return POLICY.format(preserve=preserve, required=required, options=options)
+    shifted = f"(numbers = shifted, {options.removeprefix('(')}" if options else "(numbers = shifted)"
+    return POLICY.format(preserve=preserve, required=required, options=shifted)
 
 
 def people(rows=150):

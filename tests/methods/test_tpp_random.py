@@ -138,7 +138,7 @@ def text(case: Case, name: str) -> str:
     options = ", ".join(f"{key} = {str(value).lower()}" for key, value in case.options.items())
     passed = [ID, EXTRA]
     clauses = [
-        f"ALGORITHM tpp ({options})",
+        f"ALGORITHM tpp (numbers = shifted, {options})",
         f"REQUIRE {', '.join(map(str, case.requirements))}",
         f"QUASI IDENTIFIER ({listed(case.quasi)}) SENSITIVE ({listed(case.sensitive)})",
         f"TARGET ({listed([case.target])}) INSENSITIVE ({listed(passed)})",

@@ -44,7 +44,9 @@ class Case:
     @property
     def policy(self) -> Policy:
         roles = roles_of([*self.columns, ID], self.quasi, self.sensitive, self.target, self.entity)
-        return Policy("tpp", self.requirements, roles, options=self.options, preserve=self.preserve)
+        return Policy(
+            "tpp", self.requirements, roles, options={"numbers": "shifted", **self.options}, preserve=self.preserve
+        )
 
 
 def builder(name: str, **options) -> Inducer:

@@ -21,7 +21,7 @@ COLUMNS = {"id": "INTEGER", "age": "INTEGER", "ward": "TEXT", "pay": "DECIMAL(8,
 POLICY = """
 CREATE OR REPLACE VIEW beds LIVE AS SELECT id, age, ward, pay, illness, back FROM people
 WITH ANONYMIZATION (
-    ALGORITHM tpp
+    ALGORITHM tpp (numbers = shifted)
     REQUIRE {required}
     {roles} QUASI IDENTIFIER (age, ward, pay) SENSITIVE (illness) TARGET (back)
     PRESERVE (cart (min_leaf = 5, max_leaves = 4))

@@ -20,6 +20,7 @@ from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, RowMoves
 from ppdm_sql.methods.kactus.tree_arrays import NOTHING, KactusTree
 from ppdm_sql.methods.shared.columns import Axis, cell_axis
 from ppdm_sql.methods.shared.discretize import Categories, categories_of
+from ppdm_sql.methods.shared.labels import marker
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.trees.nominal import NominalAttribute
 from ppdm_sql.trees.tree import Attribute
@@ -175,10 +176,16 @@ class KactusTable:
         bag = np.unique(keys, return_inverse=True)[1]
         return bag[: len(leaf)], bag[len(leaf) :]
 
+    @property
+    def marker(self) -> str:
+        """What stands for a suppressed value."""
+        return marker([one.axis for one in self.categories])
+
     def labels(self, shown: Ints) -> dict[str, list[str | None]]:
         """shown: (class, quasi-identifier), the category that is printed, or less than 0."""
+        suppressed = self.marker
         return {
-            name: [None if code < 0 else one.labels[code] for code in shown[:, number].tolist()]
+            name: [suppressed if code < 0 else one.printed[code] for code in shown[:, number].tolist()]
             for number, (name, one) in enumerate(zip(self.quasi, self.categories, strict=True))
         }
 

@@ -90,7 +90,7 @@ def plan_kactus2(job: CellJob) -> CellPlan:
 
 KACTUS = Method(
     "kactus", ROWS, KactusOptions, OF_COUNTS,
-    needs_target=True, takes_hierarchies=False, labels_new_rows=True, plan_cells=plan_kactus,
+    needs_target=True, takes_hierarchies=False, labels_new_rows=True, leaves_rows_out=True, plan_cells=plan_kactus,
 )  # fmt: skip
 KACTUS2 = replace(KACTUS, name="kactus2", options=Kactus2Options, plan_cells=plan_kactus2)
 
@@ -226,7 +226,7 @@ def _steps(
         f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, with {cut} "
         "thresholds",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        "publish the values on each row's path and NULL for all others; NULLs of the source are published as missing",
+        f"publish the values on each row's path and {table.marker} for all others; NULL is what the source lacks",
         f"small classes lose their last value and borrow rows of their siblings, {rule}{swap}",
         f"{told['dropped rows']} rows are dropped, {told['swapped rows']} have a swapped value",
     )

@@ -27,8 +27,8 @@ from ppdm_sql.cells.apply import load_labels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
 from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, Private, ResidualRisk, TablePlan
-from ppdm_sql.methods.tpp.columns import RecodedColumn, Splits, splits_of
-from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_skipping, read_inputs
+from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
+from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.methods.tpp.recoding_check import Classes
@@ -56,12 +56,22 @@ RESPONSE = ResidualRisk(
     "class further",
 )
 MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
+BETWEEN = ResidualRisk(
+    "boundaries",
+    "intervals start at the roundest number between two neighbouring values: where one starts tells of a gap",
+)
+STAND_IN = (
+    "stand-in: a number that takes the place of an interval so that trees come out the same (numbers = shifted); "
+    "it is no value and no range of the source: do not average, count or join by it"
+)
 STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
     """Refuses options that do not go together, and wrong inducers of PRESERVE, before anything runs."""
-    check_skipping(policy, read_options(TppOptions, policy.options, "ALGORITHM tpp"))
+    options = read_options(TppOptions, policy.options, "ALGORITHM tpp")
+    check_skipping(policy, options)
+    check_numbers(policy, options)
     check_inducers(policy)
 
 
@@ -69,6 +79,7 @@ def plan_tpp(job: Job) -> TablePlan:
     """The plan of the last recoding that met every requirement; its working tables stay until the session ends."""
     options = job.options(TppOptions)
     check_skipping(job.policy, options)
+    check_numbers(job.policy, options)
     engine, source = job.engine, job.source
     table = read_inputs(job, options)
     search = _Search(engine, source, table, options, job.progress)
@@ -86,8 +97,10 @@ def plan_tpp(job: Job) -> TablePlan:
         rows=table.coded.rows,
         steps=_steps(table, state, told_of, search.stopped),
         figures=_figures(table, state, told_of, classes),
-        risks=_risks(table, state),
+        risks=_risks(table, state, options),
         patterns=told_of.patterns,
+        stand_ins=frozenset(_stand_ins(source, table, options)),
+        notes=dict.fromkeys(_stand_ins(source, table, options), STAND_IN),
         live=live_recoding(engine, source, table, state.shown, told_of.constants),
     )
 
@@ -186,8 +199,11 @@ class _Search:
                 shown[name] = former.shown[name]
             else:
                 here = self.table.columns[name]
-                shown[name] = here.shown(one, absorb=self.options.absorb, paper=self.options.paper)
+                shown[name] = here.shown(one) if not self.options.shifted else self._shifted(here, one)
         return _State(expanded, splits, shown)
+
+    def _shifted(self, here: Column, splits: Splits) -> RecodedColumn:
+        return here.shifted(splits, absorb=self.options.absorb, paper=self.options.paper)
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -204,7 +220,7 @@ def _published(
     source: Source, table: TppInputs, state: _State, closed: Sequence[int], options: TppOptions
 ) -> _Published:
     constants = {
-        name: table.columns[name].constant(table.marker, mean=options.mean)
+        name: table.columns[name].constant(table.marker, shifted=options.shifted, mean=options.mean)
         for name in source.quasi
         if name not in state.shown and name not in table.fixed
     }
@@ -215,7 +231,7 @@ def _published(
     groups: dict[str, Any] = {name: [[text, [0]]] for name, (text, _) in constants.items()}
     groups |= {name: table.columns[name].places(one) for name, one in shown.items() if not table.columns[name].ordered}
     patterns = tuple(
-        pattern(tree, expanded, closed, names, groups)
+        pattern(tree, expanded, closed, names, groups, intervals=not options.shifted)
         for tree, expanded in zip(table.trees, state.expanded, strict=True)
     )
     responses = [name for name in dict.fromkeys(tree.target.name for tree in table.trees) if name not in table.fixed]
@@ -290,8 +306,17 @@ def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
     return len(every), len(rare), len(kept)
 
 
-def _risks(table: TppInputs, state: _State) -> tuple[ResidualRisk, ...]:
+def _stand_ins(source: Source, table: TppInputs, options: TppOptions) -> list[str]:
+    """The columns whose published numbers are not those of the source."""
+    if not options.shifted:
+        return []
+    return [name for name in source.quasi if source.info(name).kind.is_ordered and name not in table.fixed]
+
+
+def _risks(table: TppInputs, state: _State, options: TppOptions) -> tuple[ResidualRisk, ...]:
     every, rare, _ = _boundaries(table, state)
+    if not options.shifted:
+        return (BETWEEN, STOPPING, RESPONSE, *((ORDER,) if every else ()))
     message = (
         f"{rare} of {every} values next to the thresholds of the trees are held by fewer than "
         f"{max(table.checker.k, 2)} people, and the thresholds reveal sums of them: round the columns in the SELECT, "
