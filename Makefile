@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
+# Without compiled modules every command that a test starts would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
@@ -60,12 +63,17 @@ KILLS ?= 500
 SIZES ?= 20
 AGREE ?= 5000
 SEED ?= 1
+EXAMPLES ?= 20
+# The files whose cases hypothesis draws: make nightly takes EXAMPLES times as many.
+DRAWN := tests/policy tests/source/test_hierarchy.py tests/source/test_hierarchy_ladders.py tests/checks/test_histograms.py \
+	tests/methods/test_mondrian_ranges.py tests/evaluate/test_advise.py
 
 nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
 	$(if $(filter-out tests,$(NIGHTLY)),$(BIN)/python -m tests.nightly $(filter-out tests,$(NIGHTLY)) --tables $(TABLES) \
 		--agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
 		--json nightly.json)
 	$(if $(filter tests,$(NIGHTLY)),$(PYTEST) -m "nightly and not spark")
+	$(if $(filter tests,$(NIGHTLY)),PPDM_TEST_EXAMPLES=$(EXAMPLES) $(PYTEST) -m "not wide and not spark" $(DRAWN))
 
 $(VENV)/.mutants: requirements/mutants.txt $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/mutants.txt

@@ -123,7 +123,7 @@ def _policy(required: str, more: str = "", columns: str = f"{', '.join(QUASI)}, 
     return (
         f"CREATE OR REPLACE TABLE census_open AS SELECT {columns} FROM census WITH ANONYMIZATION ("
         f"ALGORITHM mondrian REQUIRE {required} QUASI IDENTIFIER ({', '.join(QUASI)}) "
-        f"SENSITIVE ({SENSITIVE}) {more} SUPERSEDES SEED 7)"
+        f"SENSITIVE ({SENSITIVE}) {more} SUPERSEDES ALL SEED 7)"
     )
 
 

@@ -60,7 +60,7 @@ def _statement(private: tuple[str, ...]) -> str:
     return (
         f"CREATE OR REPLACE MODEL m AS SELECT {', '.join((*ATTRIBUTES, CLASS))} FROM people WITH ANONYMIZATION ("
         f"ALGORITHM kadet REQUIRE k = {K} QUASI IDENTIFIER ({', '.join(public)}) {kept} SENSITIVE ({CLASS}) "
-        f"TARGET ({CLASS}) SUPERSEDES)"
+        f"TARGET ({CLASS}) SUPERSEDES ALL)"
     )
 
 

@@ -34,11 +34,14 @@ def _published(database: str, algorithm: str) -> Callable[[], object]:
     columns = ", ".join(NINE)
     text = (
         f"CREATE OR REPLACE TABLE people_open AS SELECT {columns}, {CLASS} FROM people WITH ANONYMIZATION ("
-        f"ALGORITHM {algorithm} REQUIRE k = {K} QUASI IDENTIFIER ({columns}) TARGET ({CLASS}) SUPERSEDES)"
+        f"ALGORITHM {algorithm} REQUIRE k = {K} QUASI IDENTIFIER ({columns}) TARGET ({CLASS}) SUPERSEDES ALL)"
     )
 
     def published() -> dict[str, float]:
-        return {"classes": session.publish(text).classes}
+        sent: list[str] = []
+        session.engine.on_statement = sent.append
+        classes = session.publish(text).classes
+        return {"classes": classes, "statements": len(sent)}
 
     return published
 

@@ -189,16 +189,16 @@ class Session:
         """Runs one CREATE ... WITH ANONYMIZATION."""
         return self._publish(self._one_publish(text))
 
-    def plan(self, statement: Publish | str) -> Planned:
-        """What one CREATE ... WITH ANONYMIZATION would publish; writes nothing."""
-        return self._plan(self._one_publish(statement) if isinstance(statement, str) else statement)
+    def plan(self, statement: Publish | str, *, rows: int = 5) -> Planned:
+        """What one CREATE ... WITH ANONYMIZATION would publish, with so many of its rows; writes nothing."""
+        return self._plan(self._one_publish(statement) if isinstance(statement, str) else statement, rows=rows)
 
-    def plan_all(self, statements: Sequence[Statement]) -> Iterator[Planned]:
-        """What each publication among the statements of a file would publish; writes nothing."""
+    def plan_all(self, statements: Sequence[Statement], *, rows: int = 5) -> Iterator[Planned]:
+        """What each publication among the statements of a file would publish, with so many rows; writes nothing."""
         coming: set[Name] = set()
         for statement in statements:
             if isinstance(statement, Publish | PseudoData):
-                yield self._plan(statement, coming)
+                yield self._plan(statement, coming, rows=rows)
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
 
@@ -243,11 +243,11 @@ class Session:
         return self._publish(replace(first, replace=True, place=place))
 
     @_in_workspace
-    def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = ()) -> Planned:
+    def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = (), *, rows: int = 5) -> Planned:
         kind = kind_of_statement(statement)
         kind.check(statement)
         self.engine.check_builtins()
-        return kind.plan(self._planner, statement, coming)
+        return kind.plan(replace(self._planner, preview_rows=rows), statement, coming)
 
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish | PseudoData):

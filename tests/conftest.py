@@ -101,7 +101,8 @@ def _widen_further_cases(items):
     further = defaultdict(list)
     for item in items:
         sized = item.get_closest_marker("wide") or item.get_closest_marker("nightly")
-        if sized or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
+        own_job = item.get_closest_marker("spark")
+        if sized or own_job or not USE_A_DATABASE & set(getattr(item, "fixturenames", ())):
             continue
         again = _running_on(item) == "postgres"  # the same on another engine
         key = (item.path, None if again else item.originalname)

@@ -117,7 +117,7 @@ def _plan(engine: Engine, leaves: int, criterion: str) -> TablePlan:
         "tpp",
         (KAnonymity(1), SimpleDiversity(Fraction(1))),
         roles,
-        options={"max_leaves": Fraction(leaves)},
+        options={"numbers": "shifted", "max_leaves": Fraction(leaves)},
         preserve=(Inducer(Word("cart"), {"criterion": criterion, "min_leaf": Fraction(1)}),),
     )
     source = resolve(_SOURCE, engine.columns(_SOURCE), policy, ("adult",))

@@ -92,13 +92,24 @@ class MakerRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class FormRecord(JsonRecord):
+    """The form in which a quasi-identifier is published, and the columns that have it."""
+
+    form: str  # RANGE, MIDPOINT or NATIVE RANGE
+    columns: tuple[str, ...]
+
+
+Forms = Mapping[str, FormRecord]
+
+
+@dataclass(frozen=True)
 class PolicyRecord(JsonRecord):
     """What was asked, without the query."""
 
     algorithm: str
     options: Mapping[str, Any]
     requirements: tuple[str, ...]
-    quasi_identifiers: tuple[str, ...]
+    quasi_identifiers: tuple[str, ...]  # the published columns: rows that agree in all of them are a class
     sensitive: tuple[str, ...]
     target: str | None
     insensitive: tuple[str, ...]
@@ -106,6 +117,7 @@ class PolicyRecord(JsonRecord):
     accepted_risks: tuple[str, ...]
     seed: int
     nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
+    forms: Forms | None = None  # quasi-identifier of the source -> its form, where it is no label
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:
@@ -149,6 +161,40 @@ class ExportRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class ColumnUtilityRecord(JsonRecord):
+    """What one quasi-identifier still says; loss: 0 exact .. 1 suppressed, averaged over rows."""
+
+    column: str
+    loss: str
+    suppressed_rows: int
+    labels: int
+
+
+@dataclass(frozen=True)
+class UtilityRecord(JsonRecord):
+    """What a release is still good for (planning/utility.py says how it is measured)."""
+
+    loss: str
+    left_out: int  # rows of the source that are not in the release
+    average_class_size: str
+    columns: tuple[ColumnUtilityRecord, ...]
+    required: tuple[FindingRecord, ...] = ()  # of REQUIRE loss
+
+    @property
+    def holds(self) -> bool:
+        return all(one.holds for one in self.required)
+
+    def to_numbers(self) -> dict[str, Any]:
+        """The same for programs, with numbers in place of texts."""
+        return {
+            "loss": float(self.loss),
+            "left_out": self.left_out,
+            "average_class_size": float(self.average_class_size),
+            "columns": [one.to_json() | {"loss": float(one.loss)} for one in self.columns],
+        }
+
+
+@dataclass(frozen=True)
 class Manifest(JsonRecord):
     """Everything a recipient may know about a release."""
 
@@ -169,8 +215,10 @@ class Manifest(JsonRecord):
     sensitive_nulls: Mapping[str, int] | None = None  # None: an earlier version, which did not count them
     patterns: tuple[Any, ...] = ()  # trees that its rows preserve
     live: bool = False
+    column_notes: Mapping[str, str] | None = None  # published column -> what a reader must know of it
     pseudo_data: PseudoRecord | None = None
     export: ExportRecord | None = None
+    utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:
@@ -221,6 +269,13 @@ class RolesRecord(JsonRecord):
     asked: tuple[str | tuple[str, ...], ...] | None = None  # an earlier version: what a model asks for
     tables: Mapping[str, tuple[str, ...]] | None = None  # table -> its columns
     live: Mapping[str, str] | None = None  # part of a live view -> its hash
+    forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
+
+    @property
+    def published_quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers by their published columns."""
+        forms = self.forms or {}
+        return tuple(column for name in self.quasi for column in (forms[name].columns if name in forms else (name,)))
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:

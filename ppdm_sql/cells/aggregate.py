@@ -22,6 +22,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.trees.nominal import mixed_radix
 
 CELL, ROWS, CODE, SET, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "set", "entity", "weight"))
 MOST_CELLS = 50_000_000
@@ -175,7 +176,7 @@ class _Aggregation:
         query = exp.Select(expressions=[column(CELL, "c"), column(ROWS, "c")]).from_(table.table("c"))
         packs = _packs({number: one.size for number, one in found.items()})
         for place, pack in enumerate(packs):
-            packed = _mixed_radix([(column(CODE, f"l{number}"), found[number].size) for number in pack])
+            packed = mixed_radix([(column(CODE, f"l{number}"), found[number].size) for number in pack])
             query = query.select(aliased(packed, f"ppdm_k{place}"))
         for number, one in found.items():
             value, other = column(_value(number), f"l{number}"), column(_value(number), "c")
@@ -265,15 +266,6 @@ def _packs(sizes: Mapping[int, int]) -> list[list[int]]:
         found[-1].append(number)
         room //= max(size, 1)
     return found
-
-
-def _mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:
-    """Several codes as one number, exactly: ((a * size of b) + b) * size of c + c ..."""
-    key: exp.Expr = exp.cast(codes[0][0], "BIGINT")
-    for code, size in codes[1:]:
-        product = exp.Mul(this=exp.Paren(this=key), expression=_number(max(size, 1)))
-        key = exp.Add(this=product, expression=exp.cast(code, "BIGINT"))
-    return key
 
 
 def _number(number: int) -> exp.Expr:

@@ -26,11 +26,12 @@ _BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank"
 _PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 
 
-def load_labels(engine: Engine, labels: Mapping[str, Sequence[str | None]]) -> tuple[Name, dict[str, exp.Expr]]:
+def load_labels(
+    engine: Engine, labels: Mapping[str, Sequence[str | None]], classes: int
+) -> tuple[Name, dict[str, exp.Expr]]:
     """The table of labels, and each column of it as it is read under the alias "l"."""
     import pyarrow as pa
 
-    classes = len(next(iter(labels.values())))
     columns = {PART: pa.array(range(classes), pa.int32())}
     columns |= {f"ppdm_l{number}": pa.array(texts, pa.string()) for number, texts in enumerate(labels.values())}
     table = engine.work.load("labels", columns, analyze=True)

@@ -50,7 +50,10 @@ def command(folder: str) -> int:
         (f"{base} plan {Path(folder) / POLICY} --show-sql", "every statement it runs"),
         (f"duckdb {Path(folder) / EXPORT} < {Path(folder) / EXPORT}.certificate.sql", "the recipient's own proof"),
         (f"{base} advise {Path(folder) / POLICY}", "which algorithm and k suit the table, measured on it"),
-        (f"edit {Path(folder) / POLICY}", "ask for k = 25, or drop a quasi-identifier, and run it again"),
+        (
+            f"edit {Path(folder) / POLICY}",
+            "ask for k = 25 or drop a quasi-identifier, add SUPERSEDES (it was exported), and run it again",
+        ),
     ):
         show.console.print(f"  {escape(typed)}\n      [dim]{escape(why)}[/]")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +62,9 @@ def command(
             statements = list(_statements(files, texts, session.engine.dialect))
             session.check_ahead(statements)
             for statement in statements:
+                started = time.monotonic()
                 outcome = session.run(statement)
-                done.append(outcome.as_json())
+                done.append(outcome.as_json() | {"seconds": round(time.monotonic() - started, 3)})
                 if not as_json:
                     show.result(outcome)
                 holds = getattr(outcome, "holds", True)

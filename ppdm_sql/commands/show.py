@@ -17,7 +17,7 @@ from ppdm_sql.policy.words import many, roles_text
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.ledger import ChainState
-    from ppdm_sql.catalog.manifest import FindingRecord
+    from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
@@ -72,8 +72,9 @@ def print_published(release: Published) -> None:
     if release.withdrawn:
         console.print(f"  SUPERSEDES withdrew: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
-    findings(release.findings)
+    findings(release.outcomes)
     _notes(release.null_readings)
+    _utility(release.utility, release.rows, release.warnings)
 
 
 def print_verified(outcome: Verified) -> None:
@@ -107,8 +108,14 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
         console.print(f"  {number}. {escape(step)}")
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
-        findings(plan.findings)
+        findings(plan.outcomes)
     _notes(plan.notes)
+    _utility(plan.utility, plan.rows, plan.warnings)
+    if plan.sample:
+        console.print("rows as they would be published:")
+        rows(plan.columns, plan.sample)
+    elif plan.utility is not None and not plan.holds:
+        console.print("no rows are shown, because the release would be refused")
     for outcome in plan.joint:
         state = "holds" if outcome.holds else "would be refused"
         console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
@@ -128,6 +135,21 @@ def findings(found: Sequence[FindingRecord]) -> None:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
     console.print(table)
+
+
+def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str]) -> None:
+    """What the quasi-identifiers still say, and what to know before the release is used."""
+    from ppdm_sql.planning.utility import utility_rows, utility_text
+
+    if found is None:
+        return
+    table = _table("quasi-identifier", "loss", "suppressed", "labels")
+    for line in utility_rows(found, published):
+        table.add_row(*map(escape, line))
+    console.print(table)
+    console.print(f"  {utility_text(found)}")
+    for warning in warnings:
+        console.print(f"warning: {escape(warning)}", style="yellow")
 
 
 def _notes(notes: Sequence[str]) -> None:
@@ -172,6 +194,8 @@ def _percent(share: float | Fraction | None) -> str:
 def _verdict(holds: bool, classes: int, rows: int) -> str:
     if holds:
         return "[green]holds[/]"
+    if not classes:  # of the whole release
+        return "[red]breached[/]"
     return f"[red]breached in {many(classes, 'class', 'classes')} ({many(rows, 'row')})[/]"
 
 
@@ -224,11 +248,14 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _print_swaps(found)
-        findings(found.findings)
+        findings(found.outcomes)
         _notes(found.null_readings)
+        _utility(found.utility, found.rows, found.warnings)
     told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))
     if told:
         console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
+    for name, note in (content.column_notes or {}).items():
+        console.print(f"column [bold]{escape(name)}[/]: {escape(note)}")
     for name, message in content.residual_risks.items():
         console.print(f"not promised: [bold]{escape(name)}[/]: {escape(message)}")
     for told_jointly in content.joint_breaches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,6 +50,7 @@ class Engine(ABC):
     has_transactions: ClassVar[bool] = True
     has_constraints: ClassVar[bool] = True  # PRIMARY KEY, CHECK, REFERENCES are enforced
     has_grants: ClassVar[bool] = False
+    knows_readers: ClassVar[bool] = True  # False: others may read a table here without the engine knowing it
     has_unsigned: ClassVar[bool] = False
     has_list_lookup: ClassVar[bool] = False  # UPDATE ... SET x = ([..])[y + 1] is quick
     updates_in_place: ClassVar[bool] = True
@@ -58,6 +59,7 @@ class Engine(ABC):
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
+    has_ranges: ClassVar[bool] = False  # types for ranges of numbers and moments
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
@@ -344,6 +346,11 @@ class Engine(ABC):
         """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
 
+    @property
+    def secures_views(self) -> bool:
+        """Whether a view keeps its readers from what lies behind it, in this database."""
+        return True
+
     def create_wall(self, name: Name) -> exp.Table:
         """Puts a function in front of a relation and gives what a view then reads; only where has_walls.
 
@@ -383,6 +390,21 @@ class Engine(ABC):
         self.execute(
             exp.Comment(this=name.table(), kind=kind.upper(), expression=exp.Literal.string(text), exists=False)
         )
+
+    def comment_columns(self, name: Name, kind: str, texts: Mapping[str, str]) -> None:
+        """Says of some columns of a relation what a reader must know."""
+        for column, text in texts.items():
+            said = exp.Column(this=identifier(column), table=identifier(name.last))
+            if name.schema is not None:
+                said.set("db", identifier(name.schema))
+            self.execute(exp.Comment(this=said, kind="COLUMN", expression=exp.Literal.string(text), exists=False))
+
+    def native_range(self, info: ColumnInfo, low: exp.Expr, stop: exp.Expr, kind: exp.Expr) -> exp.Expr:
+        """A range as one value of the engine's own type; only where has_ranges.
+
+        kind: NULL for a value that is missing.
+        """
+        raise EngineError(f"{self.title} has no range types")
 
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
         """Lets these roles read a published relation; only where has_grants."""

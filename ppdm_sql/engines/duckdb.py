@@ -72,11 +72,15 @@ class DuckDBEngine(Engine):
         memory_limit: str | None = None,
         threads: int | None = None,
         allow: Sequence[str] = (),
+        storage_version: str | None = None,
     ) -> DuckDBEngine:
-        """Opens a database file (or ':memory:'), waiting up to lock_timeout seconds for its lock."""
+        """Opens a database file (or ':memory:'), waiting up to lock_timeout seconds for its lock.
+
+        storage_version: the least DuckDB that can read a file which is made here; None: this one.
+        """
         read_only = read_only or is_unwritable(path)
         check_file(path, create=create)
-        connection = connect(path, read_only, time.monotonic() + lock_timeout)
+        connection = connect(path, read_only, time.monotonic() + lock_timeout, storage_version)
         engine = cls(connection, owned=True)
         engine.read_only, engine.lock_timeout = read_only, lock_timeout
         engine._temp = private_folder(None if path == ":memory:" else path)
@@ -331,11 +335,22 @@ class DuckDBEngine(Engine):
         with self._explain_errors(sql):
             self._connection.execute(sql)
 
+    @property
+    def secures_views(self) -> bool:
+        from ppdm_sql.statements.load import statement
+
+        ((version,),) = self.fetch(statement("catalog/storage_duckdb"))
+        return version is None or not str(version).startswith(("v0.", "v1."))
+
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
-        """A SECURE view: optimizer side channels are shut.  sqlglot cannot say the word, so it is put in here."""
+        """A SECURE view: optimizer side channels are shut.  sqlglot cannot say the word, so it is put in here.
+
+        A file that DuckDB 1.x can read has no such views: there it is a plain one.
+        """
         sql = self.render(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
-        head, rest = sql.split(" VIEW ", 1)
-        sql = f"{head} SECURE VIEW {rest}"
+        if self.secures_views:
+            head, rest = sql.split(" VIEW ", 1)
+            sql = f"{head} SECURE VIEW {rest}"
         self._tell(sql)
         with self._explain_errors(sql):
             self._connection.execute(sql)

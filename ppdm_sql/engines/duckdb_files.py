@@ -51,8 +51,13 @@ def _check_folder(file: Path) -> None:
         raise DatabaseUnavailable(f"{file} cannot be created: the folder is not writable")
 
 
-def connect(path: str, read_only: bool, deadline: float) -> duckdb.DuckDBPyConnection:
+def connect(
+    path: str, read_only: bool, deadline: float, storage_version: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """A connection to a file; storage_version: the least DuckDB that can read a file which is made here."""
     config: dict[str, Any] = {"python_enable_replacements": "false"}
+    if storage_version is not None:
+        config["storage_compatibility_version"] = storage_version
     return open_in_time(path, deadline, lambda: duckdb.connect(path, read_only=read_only, config=config))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
+from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
@@ -18,9 +19,11 @@ from ppdm_sql.planning.composition import joint_breach, judge_jointly
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.staging import build_stage, private_columns
+from ppdm_sql.planning.superseding import uncounted
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Name
 
 Breach = tuple[str, str]
 Choose = Callable[[Sequence[EvaluationPoint]], EvaluationPoint | None]  # the best, of what can be published at all
@@ -52,9 +55,18 @@ class CurrentReleases:
 
 def current_releases_of(engine: Engine, statement: Publish, source: Source) -> tuple[str, ...]:
     """The releases that a publication of the statement would be judged together with."""
-    if statement.policy.supersedes or not migrate.is_there(engine):
+    if not migrate.is_there(engine):
         return ()
-    return tuple(shown_name(record) for record in releases.live_from(engine, source.tables))
+    name, former = _named(engine, statement)
+    gone = uncounted(engine, statement.policy.supersedes, name, source.tables, former)
+    found = releases.live_from(engine, source.tables)
+    return tuple(shown_name(record) for record in found if record.release_id not in gone)
+
+
+def _named(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord | None]:
+    """The name of the statement's release, and the release that has it now."""
+    name = engine.name(statement.name)
+    return name, releases.current(engine, name)
 
 
 def publishable(
@@ -87,4 +99,5 @@ def _breach(engine: Engine, statement: Publish) -> Breach | None:
     private = private_columns(engine, source, releases.salt(engine))
     job = Job(engine, source, policy, planner.hierarchies(statement, source), private)
     build_stage(engine, method(job), policy.seed)
-    return joint_breach(policy, judge_jointly(engine, policy, source))
+    name, former = _named(engine, statement)
+    return joint_breach(policy, judge_jointly(engine, policy, source, name=name, former=former))

@@ -4,7 +4,7 @@ What codes there are is decided by the rows to learn from alone; the rows to tes
 
     categories   the place of the value among those of the training; one more for a value that training did not have
     numbers      as they are, or the interval they lie in (Fayyad and Irani's cuts, as kACTUS makes them)
-    NULL         -1
+    NULL, *      -1: what is missing or suppressed is unknown to a learner, not a category of its own
 
 The coding, the collapsing of equal rows and the counting are one GROUP BY in the database.
 """
@@ -130,10 +130,19 @@ def _join_lookup(
     query = query.join(
         lookup.table.table(alias), on=exp.EQ(this=column(VALUE, alias), expression=value), join_type="left"
     )
-    missing = exp.Is(this=column(lookup.column.name, "r"), expression=exp.Null())
+    missing: exp.Expr = exp.Is(this=column(lookup.column.name, "r"), expression=exp.Null())
+    if lookup.column.kind is Kind.TEXT:
+        missing = exp.or_(missing, _is_marker(column(lookup.column.name, "r")))
     found = exp.Coalesce(this=column(CODE, alias), expressions=[unseen])
     code = exp.Case(ifs=[exp.If(this=missing, true=exp.Literal.number(MISSING))], default=found)
     return query, code
+
+
+def _is_marker(text: exp.Expr) -> exp.Expr:
+    """Whether a text consists of stars, as a suppressed cell does."""
+    bare = exp.Anonymous(this="REPLACE", expressions=[text, exp.Literal.string("*"), exp.Literal.string("")])
+    empty = exp.EQ(this=bare, expression=exp.Literal.string(""))
+    return exp.and_(empty, exp.NEQ(this=text.copy(), expression=exp.Literal.string("")))
 
 
 def _number(each: LearnedColumn) -> exp.Expr:

@@ -110,10 +110,11 @@ def _figures(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> Eva
         return lost, _risk(engine, source, bench.released)
 
     lost, danger = bench.once(bench.released, columns, "loss", point.keeps_hierarchies, work=lost_and_risked)
+    utility = lost.utility(source.quasi).to_record(statement.policy.loss_limits)
     found = replace(
         head,
         statement=statement.text,
-        holds=all(one.holds for one in findings),
+        holds=all(one.holds for one in findings) and utility.holds,
         **_loss_figures(lost),
         **_risk_figures(danger),
         **_workload_figures(bench),

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.evaluate.labels import MOMENTS, Values, index_of, label_of
+from ppdm_sql.planning.label_coverage import MOMENTS, Values, index_of, label_of
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name, aliased, column, lacks
 

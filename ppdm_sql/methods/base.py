@@ -155,7 +155,7 @@ class Method:
         cells = aggregate(engine, source, job.cell_columns)
         found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress))
         job.progress("placing rows", 0, None)
-        labels = load_labels(engine, found.labels)
+        labels = load_labels(engine, found.labels, found.parts.classes)
         return TablePlan(
             query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed),
             published=source.published,

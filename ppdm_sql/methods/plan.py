@@ -12,6 +12,7 @@ from sqlglot import exp
 from ppdm_sql.cells.parts import ENTITY as ENTITY
 from ppdm_sql.cells.parts import PART as PART
 from ppdm_sql.cells.parts import Parts
+from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
@@ -59,6 +60,9 @@ class TablePlan:
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
     labels: LabelTable | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
+    stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
+    forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""

@@ -10,19 +10,16 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning import joint, people, residual_risks
+from ppdm_sql.planning.superseding import uncounted
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.stored_requirements import refuse_damaged
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import SCHEMA
+from ppdm_sql.statements.names import SCHEMA, Name
 
 _WAYS_OUT = (
-    "withdraw the other (DROP RELEASE, if it was never exported and no role could read it), use SUPERSEDES if no "
-    "copy of it is left, or ACCEPT RISK (joint)"
-)
-_WAYS_OUT_OF_ANOTHER_TABLE = (
-    "withdraw the other (DROP RELEASE, if it was never exported and no role could read it), or ACCEPT RISK "
-    "(joint); SUPERSEDES is for releases of the same tables only"
+    "withdraw the other (DROP RELEASE, if it was never exported and no role could read it), use SUPERSEDES with its "
+    "name if no copy of it is left, or ACCEPT RISK (joint)"
 )
 
 
@@ -32,21 +29,21 @@ def judge_jointly(
     source: Source,
     raw: Collection[str] | None = None,
     *,
+    name: Name,
     former: ReleaseRecord | None = None,
 ) -> list[joint.JointOutcome]:
     """The stage together with every release that is still out and speaks of the same people.
 
-    SUPERSEDES speaks of releases of the same tables and of the former one of this name; releases of other tables stay
-    out, and stay judged.  raw: what leaves as it is; None: every column that is no quasi-identifier.
+    What the statement supersedes does not count, nor does its own former state if nobody was ever given that.
+    raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
     """
     if not migrate.is_there(engine):
         return []
-    others = releases.live_from(engine, source.tables)
-    known = {record.release_id for record in others}
-    strangers = [record for record in releases.out_now(engine) if record.release_id not in known]
-    if policy.supersedes:
-        others = []
-        strangers = [record for record in strangers if former is None or record.release_id != former.release_id]
+    same_tables = releases.live_from(engine, source.tables)
+    known = {record.release_id for record in same_tables}
+    gone = uncounted(engine, policy.supersedes, name, source.tables, former)
+    others = [record for record in same_tables if record.release_id not in gone]
+    strangers = [record for record in releases.out_now(engine) if record.release_id not in known | gone]
     if not others and not strangers:
         return []
     for other in (*others, *strangers):
@@ -108,7 +105,7 @@ def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tupl
             "select an IDENTIFIER or ENTITY that does not change",
         ),
     }[first.unmeasured]
-    return why, f"Either {what}, {_WAYS_OUT_OF_ANOTHER_TABLE if first.is_stranger else _WAYS_OUT}"
+    return why, f"Either {what}, {_WAYS_OUT}"
 
 
 def _known_elsewhere_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:

@@ -35,6 +35,8 @@ def _problem(policy: Policy) -> str | None:
             f"LIVE needs ALGORITHM {', '.join(fitting)}, whose rules also cover new rows; with {policy.algorithm} "
             "publish a VIEW without LIVE, and REFRESH it"
         )
+    if policy.loss_limits:
+        return f"{policy.loss_limits[0]}: a LIVE view cannot keep it, because what it shows changes with its source"
     for item in policy.requirements:
         if item.compares_with_table:
             return (

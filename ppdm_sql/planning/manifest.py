@@ -13,14 +13,17 @@ from ppdm_sql import __version__
 from ppdm_sql.catalog.manifest import (
     FORMAT,
     FindingRecord,
+    FormRecord,
     IdentityRecord,
     JointRecord,
     MakerRecord,
     Manifest,
     PolicyRecord,
+    UtilityRecord,
 )
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ResidualRisk, TablePlan
+from ppdm_sql.policy.forms import form_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import decimal
@@ -43,6 +46,7 @@ def build_manifest(
     columns: Mapping[str, str],
     risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
+    utility: UtilityRecord | None = None,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -52,7 +56,7 @@ def build_manifest(
             algorithm=policy.algorithm,
             options=plain(policy.options),
             requirements=tuple(str(requirement) for requirement in policy.requirements),
-            quasi_identifiers=tuple(source.quasi),
+            quasi_identifiers=source.release_quasi,
             sensitive=tuple(source.sensitive),
             nulls_as_value=tuple(sorted(source.nulls_as_value)),
             target=source.target,
@@ -60,6 +64,7 @@ def build_manifest(
             counts_entities=source.entity is not None,
             accepted_risks=tuple(policy.accepted_risks),
             seed=policy.seed,
+            forms=form_records(source),
         ),
         columns=dict(columns),
         rows=judgement.rows,
@@ -74,7 +79,14 @@ def build_manifest(
         content_hash=content_hash,
         made_by=MakerRecord(__version__, engine.title),
         patterns=tuple(plan.patterns),
+        column_notes=dict(plan.notes) or None,
+        utility=utility,
     )
+
+
+def form_records(source: Source) -> dict[str, FormRecord] | None:
+    """The forms of the quasi-identifiers that are not published as labels; None where all are."""
+    return {name: FormRecord(form.value, form_columns(name, form)) for name, form in source.forms.items()} or None
 
 
 def null_readings(nulls: Mapping[str, int], rows: int, counting: Collection[str]) -> list[str]:

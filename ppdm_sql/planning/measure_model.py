@@ -49,7 +49,9 @@ def measure_stage(engine: Engine, request: ModelRequest, progress: Progress) -> 
     judgement = judge(engine, STAGE, quasi=[PART], sensitive=sensitive, requirements=policy.requirements, entity=entity)
     if source.entity is None:
         residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, [PART]))
-    outcomes = composition.judge_jointly(engine, policy, source, predicted_raw(request), former=request.former)
+    outcomes = composition.judge_jointly(
+        engine, policy, source, predicted_raw(request), name=request.name, former=request.former
+    )
     return MeasuredModel(judgement, tuple(outcomes), tree_text(request.plan.tree, request.name.last))
 
 

@@ -9,8 +9,10 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
+from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
+from ppdm_sql.planning.utility import Utility, utility_of
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -30,6 +32,8 @@ class Measured:
     content_hash: str
     columns: Mapping[str, str]
     k_null_matches_all: int | None
+    utility: Utility
+    stored: Name
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -43,7 +47,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     source, policy = request.source, request.statement.policy
     progress("verifying", 0, None)
     sensitive = sensitive_columns(source, request.hierarchies)
-    judgement = judge(engine, stored, quasi=source.quasi, sensitive=sensitive, requirements=policy.requirements)
+    judgement = judge(engine, stored, quasi=source.release_quasi, sensitive=sensitive, requirements=policy.requirements)
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
     published = request.plan.published
@@ -51,14 +55,26 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, content)
     else:
-        residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, source.quasi))
+        residual_risks.refuse_unaccepted(
+            policy, residual_risks.few_persons(engine, policy, source, source.release_quasi)
+        )
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(composition.judge_jointly(engine, policy, source, former=request.target.former)),
+        tuple(composition.judge_jointly(engine, policy, source, name=request.name, former=request.former)),
         content,
         columns,
-        null_matches_all_k(engine, stored, source.quasi),
+        null_matches_all_k(engine, stored, source.release_quasi),
+        utility_of(
+            engine,
+            source,
+            with_labels(engine, source, stored),
+            request.hierarchies,
+            rows=request.plan.rows,
+            published=judgement.rows,
+            classes=judgement.classes,
+        ),
+        stored,
     )
 
 
@@ -92,6 +108,8 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content
     if content_hash(engine, STAGE, request.plan.published) != content:
         raise PpdmError("the stored rows differ from the staged rows; nothing was published")
     asked = request.statement.policy.size_requirements
-    by_person = judge(engine, STAGE, quasi=request.source.quasi, sensitive=[], requirements=asked, entity=ENTITY)
+    by_person = judge(
+        engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY
+    )
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]
     return replace(rows, findings=(*by_person.findings, *others))

@@ -17,8 +17,10 @@ from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColu
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.form_plan import with_forms
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
+from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.drift import check_drift
@@ -36,11 +38,13 @@ class Planner:
     engine: Engine
     show_values: bool = False
     progress: Progress = silent
+    preview_rows: int = 5  # of a plan that holds, as they would be published
 
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
         target = find_target(self.engine, statement, release_id)
+        check_superseded(self.engine, statement)
         with as_drift(statement, target.former):
             source = self.source(statement)
         check_drift(target.former, source)
@@ -49,6 +53,7 @@ class Planner:
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
+        plan = with_forms(plan, source, hierarchies)
         plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
@@ -57,6 +62,7 @@ class Planner:
     def model(self, statement: Publish, run_id: str) -> ModelRequest:
         """The request for a model, its plan made."""
         name, former = find_former(self.engine, statement)
+        check_superseded(self.engine, statement)
         with as_drift(statement, former):
             source = self.source(statement)
         check_drift(former, source)

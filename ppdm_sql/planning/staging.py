@@ -9,12 +9,14 @@ of a class in the place of its labels), because a sort costs what its rows weigh
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import STAGE as STAGE
-from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, Private, TablePlan
+from ppdm_sql.forms.form_tables import formed_rows
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
@@ -67,8 +69,21 @@ def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     if told:
         rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
     narrow = engine.work.table("narrow", rows, analyze=True)
-    engine.view_of_text(STAGE, engine.render(plan.wide(narrow.table("q"))))
+    engine.view_of_text(STAGE, engine.render(_with_forms(engine, plan, narrow)))
     engine.work.adopt_view(STAGE)
+
+
+def _with_forms(engine: Engine, plan: TablePlan, narrow: Name) -> exp.Select:
+    """The rows with what is published of them: labels, or what the forms make of labels."""
+    if not plan.forms:
+        return plan.wide(narrow.table("q"))
+    if plan.labels is None or not set(plan.forms) <= set(plan.labels.columns):
+        return formed_rows(engine, engine.work.table("labelled", plan.wide(narrow.table("q"))), plan.forms)
+    told = [aliased(value.copy(), name) for name, value in plan.labels.columns.items()]
+    labels = exp.Select(expressions=[column(PART, "l"), *told]).from_(plan.labels.table.table("l"))
+    formed = engine.work.table("formed", formed_rows(engine, engine.work.table("labelled", labels), plan.forms))
+    shown = {info.name: column(info.name, "l") for info in engine.columns(formed) if info.name != PART}
+    return replace(plan, labels=LabelTable(formed, shown)).wide(narrow.table("q"))
 
 
 def public_columns(relation: Name, columns: Sequence[str]) -> exp.Select:

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ppdm_sql.policy import algorithms
-from ppdm_sql.policy.policy import Inducer, Policy
-from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
+from ppdm_sql.policy.policy import Inducer, Place, Policy, Supersedes
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import OptionReading, read_options, read_whole
 from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
 from ppdm_sql.requirements import About, Requirement, requirements_about
-from ppdm_sql.statements.names import Word
+from ppdm_sql.requirements.loss import WORD, LossLimit
+from ppdm_sql.statements.names import Word, is_same_word
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
 
@@ -31,9 +32,10 @@ class _Draft:
     algorithm: str = ""
     options: OptionReading = field(default_factory=lambda: OptionReading({}, {}))
     requirements: tuple[Requirement, ...] = ()
+    losses: dict[LossLimit, Token] = field(default_factory=dict)
     columns: dict[str, list[RoleColumn]] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()
@@ -49,10 +51,12 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
             reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
     _note_missing(reader, draft, opening)
     _note_idle(reader, draft)
+    _note_losses(reader, draft)
     note_double_roles(reader.report, draft.columns)
     return Policy(
         algorithm=draft.algorithm,
         requirements=draft.requirements,
+        loss_limits=tuple(draft.losses),
         roles=roles_of(draft.columns, reader.place),
         options=draft.options.values,
         option_places=draft.options.places,
@@ -126,7 +130,10 @@ def _algorithm(reader: Reader, draft: _Draft) -> None:
 
 def _require(reader: Reader, draft: _Draft) -> None:
     draft.requirements = read_requirements(
-        reader, at_clause=lambda: _at_clause(reader), near_clause=lambda: _near_clause(reader)
+        reader,
+        at_clause=lambda: _at_clause(reader),
+        near_clause=lambda: _near_clause(reader),
+        losses=draft.losses,
     )
 
 
@@ -150,7 +157,18 @@ def _preserve(reader: Reader, draft: _Draft) -> None:
 
 
 def _supersedes(reader: Reader, draft: _Draft) -> None:
-    draft.supersedes = True
+    draft.supersedes = Supersedes(everything=reader.accept("ALL"))
+    if not reader.sign("("):
+        return
+    if draft.supersedes.everything:
+        reader.fail("SUPERSEDES ALL has no list of releases: write SUPERSEDES ALL or SUPERSEDES (name, ...)")
+
+    def read(group: Reader) -> tuple[Place, tuple[Word, ...]]:
+        place = group.place(group.peek())
+        return place, read_name(group, "the name of a release")
+
+    found = reader.items("after SUPERSEDES", read)
+    draft.supersedes = Supersedes(tuple(name for _, name in found), places=tuple(place for place, _ in found))
 
 
 def _accept_risk(reader: Reader, draft: _Draft) -> None:
@@ -199,9 +217,29 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
         if draft.algorithm not in keepers:
             told = f"PRESERVE needs ALGORITHM {', '.join(keepers)}: {draft.algorithm} preserves no tree"
             reader.wrong(told, draft.seen["PRESERVE"])
+    formed = [column for column in draft.columns.get("QUASI IDENTIFIER", ()) if column.form is not None]
+    if draft.kind == "MODEL" and formed:
+        told = (
+            f"AS {formed[0].form.value if formed[0].form else ''} is for a TABLE or VIEW: a MODEL publishes no columns"
+        )
+        reader.wrong(told, formed[0].token)
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
         told = "GRANT SELECT TO needs a TABLE or VIEW: a MODEL is stored in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])
+
+
+def _note_losses(reader: Reader, draft: _Draft) -> None:
+    """What is required of utility speaks of quasi-identifiers, and does not replace what protects people."""
+    quasi = [one.word for one in draft.columns.get("QUASI IDENTIFIER", [])]
+    for limit, token in draft.losses.items():
+        if draft.kind == "MODEL":
+            reader.wrong("loss is for a TABLE or VIEW: a MODEL has no labels", token)
+        elif limit.column is not None and quasi and not any(is_same_word(limit.column, word) for word in quasi):
+            hint = did_you_mean(limit.column.text, [word.text for word in quasi])
+            told = f"{printable(limit.column.text)} is not a quasi-identifier: {hint}"
+            reader.wrong(f"{WORD}: {told}", token)
+    if draft.losses and not draft.requirements and not reader.report.mistakes:
+        reader.wrong("REQUIRE asks for nothing that protects people, such as k = 10", draft.seen["REQUIRE"])
 
 
 def _note_missing(reader: Reader, draft: _Draft, opening: Token) -> None:

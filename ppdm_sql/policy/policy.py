@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
@@ -66,6 +68,7 @@ class Roles:
     entity: Word | None = None
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
+    forms: Mapping[Word, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
     places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
 
 
@@ -80,15 +83,29 @@ class Inducer:
 
 
 @dataclass(frozen=True)
+class Supersedes:
+    """SUPERSEDES: releases that nobody holds any more, so that they are withdrawn and count no longer.
+
+    Without a list the former states of the release itself; names: the releases that are listed; everything (ALL): every
+    release of the same tables, and the former states of the release itself.
+    """
+
+    names: tuple[tuple[Word, ...], ...] = ()
+    everything: bool = False
+    places: tuple[Place, ...] = field(default=(), compare=False)  # of the names
+
+
+@dataclass(frozen=True)
 class Policy:
     """The WITH ANONYMIZATION clause."""
 
     algorithm: str
     requirements: tuple[Requirement, ...]
     roles: Roles
+    loss_limits: tuple[LossLimit, ...] = ()  # what is required of utility
     options: Mapping[str, OptionValue] = field(default_factory=dict)
     preserve: tuple[Inducer, ...] = ()
-    supersedes: bool = False
+    supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...

@@ -22,8 +22,10 @@ from ppdm_sql.policy.policy import (
     Policy,
     PrefixLadder,
     Publish,
+    Supersedes,
 )
 from ppdm_sql.requirements import decimal
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word, identifier
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -56,7 +58,8 @@ def render_statement(statement: Publish, dialect: str) -> str:
 def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     roles = policy.roles
     yield f"ALGORITHM {policy.algorithm}" + (f" {_options(policy.options, dialect)}" if policy.options else "")
-    yield f"REQUIRE {', '.join(map(str, policy.requirements))}"
+    asked = [*map(str, policy.requirements), *(_loss(limit, dialect) for limit in policy.loss_limits)]
+    yield f"REQUIRE {', '.join(asked)}"
     lists = {
         "IDENTIFIER": roles.identifiers,
         "QUASI IDENTIFIER": roles.quasi,
@@ -68,6 +71,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     for role, words in lists.items():
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
         columns = [_column(word, roles.hierarchies.get(word) if laddered else None, dialect) for word in words]
+        if role == "QUASI IDENTIFIER":
+            forms = [f" AS {roles.forms[word].value}" if word in roles.forms else "" for word in words]
+            columns = [column + form for column, form in zip(columns, forms, strict=True)]
         if role == "SENSITIVE":
             readings = [" NULLS AS VALUE" if word in roles.nulls_as_value else "" for word in words]
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
@@ -75,14 +81,25 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             yield f"{role} ({', '.join(columns)})"
     if policy.preserve:
         yield f"PRESERVE ({', '.join(_inducer(one, dialect) for one in policy.preserve)})"
-    if policy.supersedes:
-        yield "SUPERSEDES"
+    if policy.supersedes is not None:
+        yield f"SUPERSEDES{_superseded(policy.supersedes, dialect)}"
     if policy.accepted_risks:
         yield f"ACCEPT RISK ({', '.join(policy.accepted_risks)})"
     if policy.seed:
         yield f"SEED {policy.seed}"
     if policy.readers:
         yield f"GRANT SELECT TO {', '.join(_word(word, dialect) for word in policy.readers)}"
+
+
+def _loss(found: LossLimit, dialect: str) -> str:
+    where = "" if found.column is None else f" ({_word(found.column, dialect)})"
+    return f"loss{where} <= {decimal(found.limit)}"
+
+
+def _superseded(found: Supersedes, dialect: str) -> str:
+    if found.everything:
+        return " ALL"
+    return f" ({', '.join(_name(name, dialect) for name in found.names)})" if found.names else ""
 
 
 def _column(word: Word, hierarchy: HierarchySource | None, dialect: str) -> str:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from ppdm_sql.policy.reader import Reader, UnreadablePolicyError
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_whole
 from ppdm_sql.policy.words import FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
 from ppdm_sql.requirements import Requirement, requirement_class, requirement_words
 from ppdm_sql.requirements.base import shape_of
 from ppdm_sql.requirements.declared import DeclaredNumber, ExactNumber, OptionalWord, WholeNumber
+from ppdm_sql.requirements.loss import EXAMPLE as LOSS_EXAMPLE
+from ppdm_sql.requirements.loss import WORD as LOSS
+from ppdm_sql.requirements.loss import LossLimit
+from ppdm_sql.statements.names import Word
 
 
 def read_value_of(reader: Reader, wanted: type[Requirement]) -> Requirement:
@@ -66,20 +70,46 @@ def _read_optional_word(reader: Reader, choice: OptionalWord) -> str | None:
 
 
 def read_requirements(
-    reader: Reader, at_clause: Callable[[], bool], near_clause: Callable[[], bool]
+    reader: Reader,
+    at_clause: Callable[[], bool],
+    near_clause: Callable[[], bool],
+    losses: dict[LossLimit, Token] | None = None,
 ) -> tuple[Requirement, ...]:
-    """The list after REQUIRE, which has no bracket: where the next clause starts, or may start, is asked."""
+    """The list after REQUIRE, which has no bracket: where the next clause starts, or may start, is asked.
+
+    losses: takes what is required of utility, and where it stands; None: nothing of that kind can be required here.
+    """
     found: list[Requirement] = []
     seen: dict[str, Token] = {}
     while True:
         try:
-            found.append(_requirement(reader, at_clause, seen))
+            if losses is not None and reader.peek().text.lower() == LOSS and not at_clause():
+                _read_loss(reader, losses)
+            else:
+                found.append(_requirement(reader, at_clause, seen))
         except UnreadablePolicyError:
             reader.skip(lambda: reader.sign(",") or at_clause() or near_clause())
         if not reader.accept_sign(","):
             if not _requirement_follows(reader):
                 return tuple(found)
             reader.wrong(f"a comma is missing before {reader.peek().text}")
+
+
+def _read_loss(reader: Reader, losses: dict[LossLimit, Token]) -> None:
+    """Loss <= 0.4, or loss (column) <= 0.2."""
+    token = reader.take()
+    column: Word | None = None
+    if reader.sign("("):
+        group = reader.group("after loss")
+        column = read_word(group, "a quasi-identifier")
+        group.expect_end("the column of loss (column)")
+    reader.expect_sign("<=", f"after {LOSS}, as in {LOSS_EXAMPLE}")
+    value = read_number(reader, f"{LOSS} is a number from 0 (exact) to 1 (suppressed)", lambda number: 0 <= number <= 1)
+    limit = LossLimit(value, column)
+    twice = next((where for one, where in losses.items() if one.subject == limit.subject), None)
+    if twice is not None:
+        reader.wrong(f"{limit.subject} is required twice, first at {reader.report.where(twice)}", token)
+    losses[limit] = token
 
 
 def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, Token]) -> Requirement:
@@ -92,7 +122,7 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
         meant = FOREIGN_REQUIREMENTS.get(word)
         reader.fail(
             f"unknown requirement {printable(token.text)}: "
-            + (f"did you mean {meant}?" if meant else did_you_mean(token.text, requirement_words()))
+            + (f"did you mean {meant}?" if meant else did_you_mean(token.text, (*requirement_words(), LOSS)))
         )
     reader.take()
     reader.expect_sign("=", f"after {word}")
@@ -104,6 +134,8 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
 
 def _requirement_follows(reader: Reader) -> bool:
     following = reader.peek(1)
+    if reader.peek().text.lower() == LOSS and following.text in ("(", "<="):
+        return True
     return (
         requirement_class(reader.peek().text.lower()) is not None
         and following.kind is TokenKind.SIGN

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import NamedTuple
 
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.policy import (
     HierarchyFile,
     HierarchySource,
@@ -35,10 +36,11 @@ class RoleColumn(NamedTuple):
     token: Token
     hierarchy: HierarchySource | None = None
     nulls_as_value: bool = False
+    form: Form | None = None
 
 
 def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
-    """( column [HIERARCHY ...] [NULLS AS VALUE], ... ) after a role word."""
+    """( column [HIERARCHY ...] [AS RANGE] [NULLS AS VALUE], ... ) after a role word."""
 
     def read(group: Reader) -> RoleColumn:
         token = group.peek()
@@ -48,9 +50,10 @@ def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
         if group.sign("."):
             group.fail("write a column as the query returns it, without its table")
         hierarchy = None
-        if group.peek().kind is TokenKind.WORD and not _at_nulls(group):
+        if group.peek().kind is TokenKind.WORD and not _at_nulls(group) and not _at_form(group):
             hierarchy = _role_hierarchy(group, role, token)
-        return RoleColumn(word, token, hierarchy, _read_nulls(group, role))
+        form = _read_form(group, role)
+        return RoleColumn(word, token, hierarchy, _read_nulls(group, role), form)
 
     return reader.items(f"after {role}", read)
 
@@ -79,6 +82,27 @@ def _read_nulls(reader: Reader, role: str) -> bool:
     for word, where in (("NULLS", "in NULLS AS VALUE"), ("AS", "after NULLS"), ("VALUE", "after NULLS AS")):
         reader.expect_word(word, where)
     return True
+
+
+def _at_form(reader: Reader) -> bool:
+    return reader.words("AS")
+
+
+def _read_form(reader: Reader, role: str) -> Form | None:
+    """[AS RANGE | AS MIDPOINT | AS NATIVE RANGE]: in which form the column is published."""
+    first = reader.peek()
+    if not reader.accept("AS"):
+        return None
+    for form in Form:
+        if reader.accept(*form.value.split()):
+            if role != "QUASI IDENTIFIER":
+                reader.fail(f"{role} takes no AS {form.value}: its values are published as they are", first)
+            return form
+    token = reader.peek()
+    forms = ", ".join(form.value for form in Form)
+    near = nearest(token.word, [form.value.split()[0] for form in Form]) if token.word else None
+    hint = f": did you mean {near}?" if near else ""
+    reader.fail(f"{forms} is expected after AS, not {describe_token(token)}{hint}", token)
 
 
 def read_hierarchy(reader: Reader) -> HierarchySource:
@@ -175,5 +199,6 @@ def roles_of(columns: Mapping[str, Sequence[RoleColumn]], place: Callable[[Token
         entity=next(iter(words("ENTITY")), None),
         hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
         nulls_as_value=tuple(column.word for column in columns.get("SENSITIVE", ()) if column.nulls_as_value),
+        forms={c.word: c.form for listed in columns.values() for c in listed if c.form is not None},
         places={c.word: place(c.token) for listed in columns.values() for c in listed},
     )

@@ -29,7 +29,8 @@ from ppdm_sql.checks.breaches import breach_query
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.methods.live_rules import GROUP, SHOWN, Live, takes
+from ppdm_sql.forms.form_tables import LABEL, FormedColumn, distinct_labels, label_text
+from ppdm_sql.methods.live_rules import GROUP, SHOWN, ColumnRules, Live, takes
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.policy import Policy
@@ -53,16 +54,29 @@ def rows_name(release_id: str) -> Name:
 # -- making ----------------------------------------------------------------------------------------------
 
 
-def build_rows(engine: Engine, release_id: str, query: str, source: Source, policy: Policy, live: Live) -> Name:
+def build_rows(
+    engine: Engine,
+    release_id: str,
+    query: str,
+    source: Source,
+    policy: Policy,
+    live: Live,
+    forms: Mapping[str, FormedColumn],
+) -> Name:
     """The rules and the two private views; gives the one that shows what may be shown."""
+    if not engine.secures_views:
+        raise PolicyError(
+            "a LIVE view needs secure views, which a file made for DuckDB 1.x does not have: publish a VIEW without "
+            "LIVE, or copy the database into a file of storage version v2.0.0"
+        )
     origin = Name(SCHEMA, f"{PREFIX}source_{release_id}")
     engine.create_view(origin, _lasting(engine, query))
     tables = {}
     for number, (name, rules) in enumerate(live.rules.items()):
         tables[name] = Name(SCHEMA, f"{PREFIX}rule{number}_{release_id}")
-        engine.create_table(tables[name], rules.query.copy())
+        engine.create_table(tables[name], _rule_query(engine, rules, forms.get(name)))
         engine.analyze(tables[name])
-    recoded = _recoding_query(engine, origin, source, live, tables)
+    recoded = _recoding_query(engine, origin, source, live, tables, forms)
     shown = _guard_query(engine, source, policy.requirements, [_key(number) for number in range(len(tables))])
     rows = rows_name(release_id)
     engine.create_view(rows, shown.with_(identifier(_RECODED.last), as_=recoded))
@@ -120,12 +134,39 @@ def _key(number: int) -> str:
     return f"ppdm_g{number}"
 
 
-def _recoding_query(engine: Engine, origin: Name, source: Source, live: Live, tables: Mapping[str, Name]) -> exp.Select:
+def _rule_query(engine: Engine, rules: ColumnRules, formed: FormedColumn | None) -> exp.Select:
+    """The rules of a column; of one with a form also what the form shows for each."""
+    if formed is None:
+        return rules.query.copy()
+    bare = engine.work.table("rules", rules.query.copy())
+    table = formed.load(engine, distinct_labels(engine, bare, SHOWN))
+    query = exp.Select(expressions=[aliased(column(info.name, "s"), info.name) for info in engine.columns(bare)])
+    values = formed.values(engine, "f").values()
+    query = query.select(*(aliased(value, _form_name(number)) for number, value in enumerate(values)))
+    same = exp.EQ(this=column(LABEL, "f"), expression=label_text(engine, SHOWN, "s"))
+    return query.from_(bare.table("s")).join(table.table("f"), on=same, join_type="left")
+
+
+def _form_name(number: int) -> str:
+    return f"{SHOWN}_{number}"
+
+
+def _recoding_query(
+    engine: Engine,
+    origin: Name,
+    source: Source,
+    live: Live,
+    tables: Mapping[str, Name],
+    forms: Mapping[str, FormedColumn],
+) -> exp.Select:
     """First layer: every row that the rules take, as it would be shown, with the numbers of its groups."""
     alias = {name: f"g{number}" for number, name in enumerate(tables)}
-    query = exp.Select(
-        expressions=[aliased(_label_expression(engine, source, live, alias, name), name) for name in source.published]
-    )
+    query = exp.Select()
+    for name in source.published:
+        if name in forms:
+            query = query.select(*_form_columns(engine, live, alias, forms[name]))
+        else:
+            query = query.select(aliased(_label_expression(engine, source, live, alias, name), name))
     query = query.select(*(aliased(column(GROUP, one), _key(number)) for number, one in enumerate(alias.values())))
     if source.entity is not None:
         query = query.select(aliased(canonical(engine, source.info(source.entity), "r"), ENTITY))
@@ -134,6 +175,14 @@ def _recoding_query(engine: Engine, origin: Name, source: Source, live: Live, ta
         taken = takes(engine, live.rules[name], column(name, "r"), alias[name])
         query = query.join(table.table(alias[name]), on=taken)
     return query
+
+
+def _form_columns(engine: Engine, live: Live, alias: Mapping[str, str], formed: FormedColumn) -> list[exp.Expr]:
+    if formed.name in live.constants:  # no tree looks at the column: it is suppressed in every row
+        return [aliased(value, name) for name, value in formed.values(engine, None).items()]
+    return [
+        aliased(column(_form_name(number), alias[formed.name]), name) for number, name in enumerate(formed.published)
+    ]
 
 
 def _label_expression(engine: Engine, source: Source, live: Live, alias: Mapping[str, str], name: str) -> exp.Expr:
@@ -150,7 +199,7 @@ def _guard_query(
 ) -> exp.Select:
     """Second layer: the rows whose class breaks no requirement now."""
     beside = [ENTITY] if source.entity is not None else []
-    query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in (*source.published, *beside)])
+    query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in (*source.release_columns, *beside)])
     query = query.from_(_RECODED.table("s"))
     for requirement in requirements:
         about = list(source.sensitive) if requirement.about is About.VALUES else [None]

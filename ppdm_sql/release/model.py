@@ -45,7 +45,7 @@ def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> 
         _save(engine, request)
         engine.create_table(ledger.link_name(request.release_id), joint.link_query())
         record = _record(engine, request, measured)
-        supersede.retire(engine, record, request.former, supersedes=request.statement.policy.supersedes)
+        supersede.retire(engine, record, request.former, request.statement.policy.supersedes)
     return record
 
 

@@ -22,6 +22,7 @@ from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, Sch
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
 from ppdm_sql.planning.planner import Planner, as_drift, folder_of
+from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
 from ppdm_sql.policy.options import at, place_option
@@ -155,7 +156,7 @@ class Preflight:
                 file.published.append(_Earlier(name, statement.place, kind_of_statement(statement)))
                 file.dropped = [one for one in file.dropped if one.name != name]
                 file.touched.add(name.last.casefold())
-                file.supersedes |= isinstance(statement, Publish) and statement.policy.supersedes
+                file.supersedes |= isinstance(statement, Publish) and statement.policy.supersedes is not None
             case DropRelease():
                 name = self.engine.name(statement.name)
                 file.dropped.append(_Earlier(name, statement.place))
@@ -187,6 +188,7 @@ class Preflight:
     def _publish(self, statement: Publish, *, is_first: bool) -> None:
         kind_of_statement(statement).check(statement)
         former = self._name(statement)
+        self._superseded(statement)
         self._preserved_models(statement)
         read = self._tables(statement)
         if self.file.changes(read):
@@ -232,6 +234,11 @@ class Preflight:
             for name in source.hierarchies or {}:
                 with self._collect_mistakes(places.get(name.casefold(), statement.place)):
                     self.planner.hierarchy(statement, source, name)
+
+    def _superseded(self, statement: Publish) -> None:
+        if not migrate.is_there(self.engine) or self._catalog_is_current():
+            with self._collect_mistakes(statement.place):
+                check_superseded(self.engine, statement, [one.name for one in self.file.published])
 
     def _preserved_models(self, statement: Publish) -> None:
         for one in statement.policy.preserve:

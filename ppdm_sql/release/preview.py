@@ -6,43 +6,61 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from ppdm_sql.engines.base import Engine
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine, Row
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.measure_model import measure_model
-from ppdm_sql.planning.measure_table import preview
+from ppdm_sql.planning.measure_table import Measured, preview
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.results import Planned
 from ppdm_sql.release.supersede import refuse_superseding, withdrawn_by
+from ppdm_sql.statements.names import column
 
 
 def preview_table(planner: Planner, statement: Publish) -> Planned:
     """A table or view as it would be, and what was run to know it."""
     with _statements_run(planner.engine) as statements:
         request = planner.table(statement, run_id="")
-        found = Planned.of(request, preview(planner.engine, request, planner.progress))
-        withdraws = _withdraws(planner.engine, statement, request)
+        measured = preview(planner.engine, request, planner.progress)
+        found = Planned.of(request, measured)
+        withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
+        sample = _sample(planner, request, measured) if found.holds else ()
     planner.progress("done", 1, 1)
-    return replace(found, withdraws=withdraws, statements=tuple(statements))
+    return replace(found, withdraws=withdraws, sample=sample, statements=tuple(statements))
+
+
+def _sample(planner: Planner, request: Request, measured: Measured) -> tuple[Row, ...]:
+    """Rows as they would be published; of what would be refused there are none."""
+    picked = exp.Select(expressions=[column(name) for name in request.plan.published])
+    wanted = planner.preview_rows
+    return tuple(planner.engine.fetch(picked.from_(measured.stored.table()).limit(wanted))) if wanted else ()
 
 
 def preview_model(planner: Planner, statement: Publish) -> Planned:
     """The same for a model."""
     with _statements_run(planner.engine) as statements:
         request = planner.model(statement, run_id="")
-        found = Planned.of(request, measure_model(planner.engine, request, planner.progress))
-        withdraws = _withdraws(planner.engine, statement, request)
+        measured = measure_model(planner.engine, request, planner.progress)
+        found = Planned.of(request, measured)
+        withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
     planner.progress("done", 1, 1)
     return replace(found, withdraws=withdraws, statements=tuple(statements))
 
 
-def _withdraws(engine: Engine, statement: Publish, request: Request | ModelRequest) -> tuple[str, ...]:
+def _withdraws(
+    engine: Engine, statement: Publish, request: Request | ModelRequest, content_hash: str
+) -> tuple[str, ...]:
     """What SUPERSEDES would take away; refuses what it could not."""
-    if not statement.policy.supersedes:
+    wanted = statement.policy.supersedes
+    if wanted is None:
         return ()
     refuse_superseding(engine, statement, request.source, request.former)
-    gone = withdrawn_by(engine, engine.name(statement.name), request.source.tables, request.former)
+    gone = withdrawn_by(
+        engine, wanted, engine.name(statement.name), request.source.tables, request.former, content_hash
+    )
     return tuple(shown_name(one) for one in gone)
 
 

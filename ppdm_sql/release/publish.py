@@ -27,6 +27,7 @@ from ppdm_sql.planning.measure_table import Measured, leaf_levels, measure_store
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_target
+from ppdm_sql.planning.utility import refuse_loss
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import supersede
@@ -74,12 +75,14 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     stored = kind.store(engine, request)
     measured = measure_stored(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement, request.source)
+    refuse_loss(str(target.name), measured.utility.to_record(policy.loss_limits))
     composition.refuse_joint(str(target.name), policy, measured.joint)
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     kind.show(engine, request, measured)
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
     record = _record(engine, request, kind, measured)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
+    engine.comment_columns(target.name, target.kind, request.plan.notes)
     if readers:
         engine.grant_select(target.name, readers)
     kind.let_read(engine, request, readers)
@@ -139,11 +142,12 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
         columns=measured.columns,
         risks=(*request.risks, *composition.risks_of(measured.joint)),
         joint=[outcome.to_record() for outcome in measured.joint],
+        utility=measured.utility.to_record(policy.loss_limits),
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
-    supersede.retire(engine, record, request.target.former, supersedes=policy.supersedes)
+    supersede.retire(engine, record, request.target.former, policy.supersedes)
     return record
 
 
@@ -205,6 +209,7 @@ def roles_record(
         raw=tuple(sorted(keys.raw)),
         tables={table: tuple(names) for table, names in keys.shapes.items()},
         file=None if statement.place.file is None else os.path.abspath(statement.place.file),
+        forms=manifest.form_records(source),
     )
 
 

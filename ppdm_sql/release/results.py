@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate, releases
-from ppdm_sql.catalog.manifest import FindingRecord, JointRecord
+from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.engines.base import Engine, Table
+from ppdm_sql.engines.base import Engine, Row, Table
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
@@ -19,6 +19,7 @@ from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_
 from ppdm_sql.planning.measure_model import MeasuredModel
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.request import ModelRequest, Request
+from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
 from ppdm_sql.policy.words import many, roles_text
@@ -81,6 +82,21 @@ class Published:
         return recorded_readings(self.record.manifest)
 
     @property
+    def utility(self) -> UtilityRecord | None:
+        """What the quasi-identifiers still say; None for a model, pseudo-data and releases of earlier versions."""
+        return self.record.manifest.utility
+
+    @property
+    def outcomes(self) -> tuple[FindingRecord, ...]:
+        """Everything that was required, with what was achieved: of privacy, and of utility."""
+        return (*self.findings, *(() if self.utility is None else self.utility.required))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before the release is used."""
+        return utility_warnings(self.utility, self.rows, self.classes)
+
+    @property
     def withdrawn(self) -> list[str]:
         """Other names that were dropped, because this release supersedes what they showed."""
         superseded = releases.superseded_by(self.engine, self.record.release_id)
@@ -137,13 +153,17 @@ class Published:
             "rows": self.rows,
             "classes": self.classes,
             "suppressed_rows": self.record.suppressed_rows,
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.outcomes],
             "content_hash": self.record.content_hash,
+            "run_id": self.record.run_id,
+            "loss": None if self.utility is None else float(self.utility.loss),
+            "utility": None if self.utility is None else self.utility.to_numbers(),
+            "warnings": self.warnings,
             "withdrawn": self.withdrawn,
         }
 
     def _repr_html_(self) -> str:
-        return as_block(self.name, self.content_text, as_table(self.findings))
+        return as_block(self.name, self.content_text, as_table(self.outcomes))
 
 
 def _empty(columns: Sequence[str]) -> pd.DataFrame:
@@ -242,10 +262,18 @@ class Planned:
     risks: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
     withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
+    utility: UtilityRecord | None = None
+    columns: tuple[str, ...] = ()
+    sample: tuple[Row, ...] = ()  # rows as they would be published
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.findings) and all(item.holds for item in self.joint)
+        return all(finding.holds for finding in self.outcomes) and all(item.holds for item in self.joint)
+
+    @property
+    def outcomes(self) -> tuple[FindingRecord, ...]:
+        """Everything that was required, with what is achieved: of privacy, and of utility."""
+        return (*self.findings, *(() if self.utility is None else self.utility.required))
 
     @classmethod
     def of(cls, request: Request | ModelRequest, measured: Measured | MeasuredModel) -> Planned:
@@ -258,10 +286,21 @@ class Planned:
             findings=finding_records(measured.judgement.findings),
             joint=tuple(outcome.to_record() for outcome in measured.joint),
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
+            utility=(
+                measured.utility.to_record(request.statement.policy.loss_limits)
+                if isinstance(measured, Measured)
+                else None
+            ),
+            columns=request.plan.published if isinstance(request, Request) else (),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
             ),
         )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What to know before the release is used."""
+        return utility_warnings(self.utility, self.rows, self.classes)
 
     @classmethod
     def in_words(cls, engine: Engine, statement: Refresh | Verify | Export | DropRelease) -> Planned:
@@ -288,11 +327,15 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
-            "findings": [finding.summary() for finding in self.findings],
+            "findings": [finding.summary() for finding in self.outcomes],
             "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),
             "notes": list(self.notes),
             "withdraws": list(self.withdraws),
+            "loss": None if self.utility is None else float(self.utility.loss),
+            "utility": None if self.utility is None else self.utility.to_numbers(),
+            "warnings": self.warnings,
+            "sample": [dict(zip(self.columns, row, strict=True)) for row in self.sample],
             "statements": list(self.statements),
         }
 
@@ -306,7 +349,7 @@ class Planned:
         words = "would be published" if self.holds else "would be refused"
         words = f"{words}: {rows_text(self.rows, self.classes)}" if self.findings else "(a plan)"
         steps = as_list(self.steps, numbered=True)
-        return as_block(self.name, words, steps, as_table(self.findings), as_list([*self.notes, *joint, *limits]))
+        return as_block(self.name, words, steps, as_table(self.outcomes), as_list([*self.notes, *joint, *limits]))
 
 
 def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
@@ -315,9 +358,10 @@ def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
     if record is None or record.is_damaged:
         return ()
     first = grammar.parse(record.policy_text, dialect=engine.dialect)[0]
-    if not isinstance(first, Publish) or not first.policy.supersedes:
+    if not isinstance(first, Publish):
         return ()
-    return tuple(shown_name(one) for one in withdrawn_by(engine, name, record.sources, record))
+    gone = withdrawn_by(engine, first.policy.supersedes, name, record.sources, record)
+    return tuple(shown_name(one) for one in gone)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     problems = content_problems(engine, record)
     judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
+    found += () if problems else _recorded_loss(record.manifest)
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
     outcome = Verified(
@@ -77,10 +78,10 @@ def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
     asked = _requirements(record.requirements, record.manifest)
     stored = {info.name for info in engine.columns(record.name)}
-    if not {*roles.quasi, *roles.sensitive} <= stored:
+    if not {*roles.published_quasi, *roles.sensitive} <= stored:
         return Judgement(0, 0, ())
     sensitive = sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns)
-    return judge(engine, record.name, quasi=roles.quasi, sensitive=sensitive, requirements=asked)
+    return judge(engine, record.name, quasi=roles.published_quasi, sensitive=sensitive, requirements=asked)
 
 
 def sensitive_columns(
@@ -109,6 +110,11 @@ def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged:
     return tuple(
         published[item.requirement] if text_is_about(item.requirement, About.SIZE) else item for item in measured
     )
+
+
+def _recorded_loss(content: Manifest) -> tuple[FindingRecord, ...]:
+    """What was required of the loss stands as it was measured, while the rows do: the source may be another by now."""
+    return () if content.utility is None else content.utility.required
 
 
 # -- files -------------------------------------------------------------------------------------------------
@@ -191,7 +197,7 @@ def reverify_file(path: str | Path) -> Verified:
         problems.append("the findings in the manifest do not match its policy")
     return Verified(
         file.name,
-        finding_records(judged.findings),
+        (*finding_records(judged.findings), *(() if problems else _recorded_loss(content))),
         tuple(problems),
         judged.rows,
         judged.classes,

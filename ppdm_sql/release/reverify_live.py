@@ -112,7 +112,7 @@ def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
     judgement = judge(
         engine,
         now,
-        quasi=roles.quasi,
+        quasi=roles.published_quasi,
         sensitive=sensitive_columns(roles.sensitive, roles.levels, roles.null_value_columns),
         requirements=asked,
     )
@@ -122,7 +122,9 @@ def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
         if content_hash(engine, with_persons, list(published)) != content:
             raise PpdmError(f"{record.name} changed while it was measured; run it again")
         sizes = requirements_about(asked, About.SIZE)
-        persons = judge(engine, with_persons, quasi=roles.quasi, sensitive=[], requirements=sizes, entity=ENTITY)
+        persons = judge(
+            engine, with_persons, quasi=roles.published_quasi, sensitive=[], requirements=sizes, entity=ENTITY
+        )
         others = [finding for finding in judgement.findings if finding.requirement.about is not About.SIZE]
         judgement = replace(judgement, findings=(*persons.findings, *others))
     trees = tree_differences(engine, now, record.manifest.patterns) if judgement.rows else []

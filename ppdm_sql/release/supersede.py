@@ -9,7 +9,9 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning import joint
-from ppdm_sql.policy.policy import Publish
+from ppdm_sql.planning.holders import was_handed_over
+from ppdm_sql.planning.superseding import superseded_by
+from ppdm_sql.policy.policy import Publish, Supersedes
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.tables import relations_read
@@ -18,12 +20,13 @@ from ppdm_sql.statements.names import Name
 
 def refuse_superseding(engine: Engine, publish: Publish, source: Source, former: ReleaseRecord | None) -> None:
     """Refuses, before anything is recorded, a SUPERSEDES that would take away what is not its own, or what it reads."""
-    if not publish.policy.supersedes:
+    if publish.policy.supersedes is None:
         return
     read = relations_read(engine, publish.query)
-    for other in withdrawn_by(engine, engine.name(publish.name), source.tables, former):
+    name = engine.name(publish.name)
+    for other in withdrawn_by(engine, publish.policy.supersedes, name, source.tables, former):
         # Only a live view passes its tables on to who reads it; what lies behind it has its id.
-        if any(name.endswith(other.release_id) for name in read):
+        if any(relation.endswith(other.release_id) for relation in read):
             raise PolicyError(
                 f'SUPERSEDES would drop "{other.name}", which the query reads: read the tables behind it instead'
             )
@@ -36,14 +39,23 @@ def refuse_superseding(engine: Engine, publish: Publish, source: Source, former:
 
 
 def withdrawn_by(
-    engine: Engine, name: Name, tables: Sequence[str], former: ReleaseRecord | None
+    engine: Engine,
+    wanted: Supersedes | None,
+    name: Name,
+    tables: Sequence[str],
+    former: ReleaseRecord | None,
+    content_hash: str | None = None,
 ) -> list[ReleaseRecord]:
-    """What SUPERSEDES takes away under other names: the current releases of the tables, and their pseudo-data."""
+    """What SUPERSEDES takes away under other names: the current releases it speaks of, and their pseudo-data.
+
+    content_hash: of the new release, where that is known; pseudo-data of the same model stays.
+    """
     if not migrate.is_there(engine):
         return []
     own = None if former is None else former.release_id
-    found = releases.live_from(engine, tables)
-    made = [copy for one in found for copy in kind_of(one).copies(engine, one)]
+    found = superseded_by(engine, wanted, name, tables).values()
+    others = [one for one in found if content_hash is None or one.content_hash != content_hash]
+    made = [copy for one in others for copy in kind_of(one).copies(engine, one)]
     there = {one.release_id: one for one in (*found, *made) if one.state == "live" and one.release_id != own}
     # A release of the same name is one that somebody else publishes at the same time: one of the two will win.
     return [one for one in there.values() if one.name.last != name.last or name.schema not in (None, one.name.schema)]
@@ -52,27 +64,32 @@ def withdrawn_by(
 # -- retiring --------------------------------------------------------------------------------------------
 
 
-def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, *, supersedes: bool) -> None:
+def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, wanted: Supersedes | None) -> None:
     """What the new release does to those before it.
 
-    SUPERSEDES: everything out from the same tables no longer counts, so nothing shows it any more.  Otherwise the
-    former one of this name is replaced, but stays in the ledger, because somebody may have copied it; unless it said
-    the same of the same people.
+    What is superseded no longer counts, so nothing shows it any more.  Otherwise the former one of this name is
+    replaced, and stays in the ledger if somebody may have a copy of it that says something else of the people.
     """
-    if supersedes:
-        found = releases.live_from(engine, record.sources)
-        if former is not None and former.release_id not in {other.release_id for other in found}:
-            found.append(former)  # its name shows the new one, whatever table it was made from
-        for other in found:
-            if other.release_id != record.release_id:
-                _supersede(
-                    engine, other, record, is_former=former is not None and other.release_id == former.release_id
-                )
-    elif former is not None and _says_the_same(engine, former, record):
+    found = superseded_by(engine, wanted, record.name, record.sources)
+    found.pop(record.release_id, None)
+    for other in found.values():
+        _supersede(engine, other, record, is_former=former is not None and other.release_id == former.release_id)
+    if former is None or former.release_id in found:
+        return
+    if _says_the_same(engine, former, record):
         _hand_on(engine, former, record)
         engine.drop_table(ledger.link_name(former.release_id))
-    elif former is not None:
+    elif was_handed_over(engine, former):
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
+    else:
+        _forget(engine, former, record)
+
+
+def _forget(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
+    """A former state that nobody was given counts no longer."""
+    told = f"never handed over, replaced by {record.release_id}"
+    releases.add_event(engine, former.release_id, "superseded", told)
+    engine.drop_table(ledger.link_name(former.release_id))
 
 
 def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
@@ -116,5 +133,7 @@ def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord |
     models = {one.pseudo_data.model_hash if one.pseudo_data else None for one in (former, record)}
     if len(models) == 1 and former.content_hash == record.content_hash:
         _hand_on(engine, former, record)
-    else:
+    elif was_handed_over(engine, former):
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
+    else:
+        _forget(engine, former, record)

@@ -15,11 +15,9 @@ from ppdm_sql.catalog.manifest import Manifest, PseudoRecord
 from ppdm_sql.catalog.releases import ReleaseEvent, ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
-from ppdm_sql.errors import EngineError, PolicyError, PpdmError
-from ppdm_sql.evaluate.loss import Loss, loss_of
+from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.export.certificate import certificate
 from ppdm_sql.release.export.open_file import RELEASE
@@ -41,7 +39,6 @@ class Facts:
     verified: Verified
     classes: ClassSizes | None
     before: Before | None
-    loss: Loss | None
     evaluation: Evaluation | None
     tree: Tree | None
     certificate: str | None
@@ -81,7 +78,6 @@ def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified]
         verified=verified,
         classes=classes,
         before=before,
-        loss=_loss(engine, record, before) if before and kind.has_rows and intact else None,
         evaluation=evaluations.latest_for(engine, record.name),
         tree=library.load(engine, record.relation_name).tree if kind.keeps_model and intact else None,
         certificate=_certificate(engine, record) if kind.has_rows and intact else None,
@@ -102,15 +98,6 @@ def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> ClassSiz
     try:
         return classes_of(engine, record, unchanged=intact)
     except EngineError:  # a live view whose source is gone
-        return None
-
-
-def _loss(engine: Engine, record: ReleaseRecord, before: Before) -> Loss | None:
-    """What the columns lost; None when a hierarchy is gone, or the source is smaller than what was made from it."""
-    try:
-        hierarchies = Planner(engine).hierarchies(before.statement, before.source)
-        return loss_of(engine, before.source, before.source.relation, record.name, hierarchies)
-    except PpdmError:
         return None
 
 

@@ -71,7 +71,7 @@ def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> Cla
     if not kind.has_rows:
         return None
     infos = {info.name: info for info in engine.columns(record.name)}
-    quasi = record.roles.quasi
+    quasi = record.roles.published_quasi
     if not infos or not set(quasi) <= set(infos):
         return None
     sizes, _ = sizes_by_columns(engine, record.name, [infos[name] for name in quasi])

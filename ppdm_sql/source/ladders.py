@@ -82,7 +82,8 @@ def interval_rows(ladder: IntervalLadder, kind: Kind, values: Sequence[object]) 
     denominator = lcm(ladder.anchor.denominator, *(width.denominator for width in ladder.widths))
     anchor = int(ladder.anchor * denominator)
     widths = [int(width * denominator) for width in ladder.widths]
-    write = [_label_writer(ladder.anchor, width, kind) for width in ladder.widths]
+    zone = "+00" if any(isinstance(value, datetime) and value.tzinfo is not None for value in values[:1]) else ""
+    write = [_label_writer(ladder.anchor, width, kind, zone) for width in ladder.widths]
     known: dict[tuple[int, int], str] = {}
     rows = []
     for value in values:
@@ -123,14 +124,17 @@ def _has_place(value: object) -> bool:
     return isinstance(value, int | date)  # a driver hands over a date before year 1 as text
 
 
-def _label_writer(anchor: Fraction, width: Fraction, kind: Kind) -> Callable[[int], str]:
-    end: Callable[[Fraction], str]
-    if kind not in (Kind.DATE, Kind.TIMESTAMP):
-        end = decimal
-    elif anchor.denominator == width.denominator == 1:
-        end = _day_text
-    else:
-        end = _second_text
+def _label_writer(anchor: Fraction, width: Fraction, kind: Kind, zone: str) -> Callable[[int], str]:
+    """Boundaries are written like the values of the column: those of a timestamp with the time of the day."""
+
+    def end(at: Fraction) -> str:
+        match kind:
+            case Kind.DATE:
+                return _day_text(at)
+            case Kind.TIMESTAMP:
+                return _second_text(at) + zone
+        return decimal(at)
+
     return lambda place: f"[{end(anchor + place * width)}, {end(anchor + (place + 1) * width)})"
 
 

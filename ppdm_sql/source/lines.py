@@ -165,7 +165,7 @@ def moment_line(texts: Sequence[str], info: ColumnInfo) -> Line:
     >>> line.boundaries(np.array([1, 2]), np.zeros(2, bool))
     ['2000-01-01', '2003-02-11']
     """
-    parsed = [_moment(text) for text in texts]
+    parsed = [read_moment_text(text) for text in texts]
     fine = any(fraction % 1000 for moment in parsed if moment is not None for fraction in [moment[1]])
     unit = "D" if info.kind is Kind.DATE else "ns" if fine else "us"
     ticks: list[int | None] = [None if moment is None else _tick(moment, unit) for moment in parsed]
@@ -188,7 +188,7 @@ def moment_text(text: str) -> str:
     ('2024-02-29 23:30:00.25+00', '2024-03-01 01:30:00')
     """
     found = _MOMENT.fullmatch(text)
-    moment = _moment(text) if found is not None and found.group(8) else None
+    moment = read_moment_text(text) if found is not None and found.group(8) else None
     if moment is None:
         return text
     whole = str(np.array(moment[0]).astype("M8[s]")).replace("T", " ")
@@ -196,7 +196,7 @@ def moment_text(text: str) -> str:
     return f"{whole}{fraction}+00"
 
 
-def _moment(text: str) -> tuple[int, int] | None:
+def read_moment_text(text: str) -> tuple[int, int] | None:
     """Seconds since 1970 and nanoseconds, in UTC; None for an infinite moment."""
     found = _MOMENT.fullmatch(text)
     if found is None:
@@ -264,10 +264,7 @@ def _clock(unit: str) -> list[Above]:
 
 def _moment_writer(unit: str, zone: str) -> Callable[[int], str]:
     def write(tick: int) -> str:
-        moment = np.array(tick).astype(f"M8[{unit}]")
-        if tick % _DAY[unit] == 0:
-            return str(moment.astype("M8[D]"))
-        text = str(moment).replace("T", " ")
+        text = str(np.array(tick).astype(f"M8[{unit}]")).replace("T", " ")
         return text.rstrip("0").rstrip(".") + zone if "." in text else text + zone
 
     return write

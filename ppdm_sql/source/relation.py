@@ -13,11 +13,13 @@ from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, PolicyError, UnknownColumn
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.options import at
 from ppdm_sql.policy.places import place_of
 from ppdm_sql.policy.policy import HierarchySource, Place, Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.faults import explain_text, no_column
+from ppdm_sql.source.form_roles import form_mistakes, refuse_native_ranges, renamed
 from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
@@ -43,10 +45,11 @@ class Source:
     made_of: Mapping[str, Origin] = field(default_factory=dict)  # column -> the columns of the tables in that
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # table -> all its columns
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
+    forms: Mapping[str, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
 
     @property
     def published(self) -> tuple[str, ...]:
-        """The columns that leave, in the order of the query."""
+        """The columns that leave, in the order of the query, by the names they have there."""
         dropped = {*self.identifiers, self.entity}
         return tuple(name for name in self.columns if name not in dropped)
 
@@ -54,6 +57,16 @@ class Source:
     def passed(self) -> tuple[str, ...]:
         """The columns that leave as they are."""
         return tuple(name for name in self.published if name not in self.quasi)
+
+    @property
+    def release_columns(self) -> tuple[str, ...]:
+        """The columns of the release: those that leave, each in its form."""
+        return renamed(self.published, self.forms)
+
+    @property
+    def release_quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers by their columns in the release; rows that agree in all of them are a class."""
+        return renamed(self.quasi, self.forms)
 
     def behind(self, names: Collection[str]) -> frozenset[Behind]:
         """The columns of the tables that these columns are made of; by their own names where that is not known."""
@@ -96,6 +109,7 @@ def describe_source(
     tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
     source = resolve(view, engine.columns(view), policy, tables, place, named)
+    refuse_native_ranges(engine, policy, place)
     lineage = Lineage(engine)
     made_of = lineage.columns(tree)
     unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))
@@ -213,12 +227,17 @@ def resolve(
     entity = next(iter(find_columns([roles.entity] if roles.entity else [])), None)
     resolved = ((match(word, by_name), wanted) for word, wanted in roles.hierarchies.items())
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
+    forms = {name: form for word, form in roles.forms.items() if (name := match(word, by_name)) is not None}
     given = {*identifiers, *quasi, *sensitive, *insensitive, target, entity}
     if not mistakes:  # a misspelt role would leave its column without one: that is told already
         without = [name for name in by_name if name not in given]
         mistakes.extend(_without_role(without, shown, place))
     mistakes.extend(_nested_type_mistakes(by_name, given, identifiers, place))
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
+    if not mistakes:
+        placed = {name: roles.places.get(word, place) for word in roles.forms if (name := match(word, by_name))}
+        leaving = [name for name in by_name if name not in (*identifiers, entity)]
+        mistakes.extend(form_mistakes(by_name, forms, hierarchies, leaving, placed))
     if missing:
         raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
     if mistakes:
@@ -226,7 +245,7 @@ def resolve(
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
         relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
-        nulls_as_value,
+        nulls_as_value, forms=forms,
     )  # fmt: skip
 
 

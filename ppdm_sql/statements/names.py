@@ -21,6 +21,16 @@ class Word:
         return f'"{self.text}"' if self.quoted else self.text
 
 
+def is_same_word(one: Word, other: Word) -> bool:
+    """Whether two words can mean the same column; case matters between two that are quoted.
+
+    >>> is_same_word(Word("Age"), Word("age")), is_same_word(Word("Age", quoted=True), Word("age", quoted=True))
+    (True, False)
+    """
+    both_exact = one.quoted and other.quoted
+    return one.text == other.text or (not both_exact and one.text.casefold() == other.text.casefold())
+
+
 @dataclass(frozen=True)
 class Name:
     """The name of a relation, schema first: exact, as the engine stores it.

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_sql.trees.coded_attribute import CodedAttribute
+from ppdm_sql.trees.coded_attribute import SplitAttribute
 from ppdm_sql.trees.counts import Tally
 from ppdm_sql.trees.criteria import Flags, Floats, Impurity, Ints, split_information
 
@@ -76,7 +76,7 @@ class Nodes:
 
 
 def best_splits(
-    attribute: int, coded: CodedAttribute, tally: Tally, nodes: Nodes, rules: Rules, veto: Veto | None
+    attribute: int, coded: SplitAttribute, tally: Tally, nodes: Nodes, rules: Rules, veto: Veto | None
 ) -> Best:
     """tally.slot counts nodes 0, 1, ... in the order of `nodes`."""
     if coded.attribute.ordered:
@@ -118,7 +118,7 @@ def first_best(segment: Ints, score: Floats, tolerance: Floats, number: int) -> 
 # -- cuts of ordered attributes --------------------------------------------------------------------------
 
 
-def _cuts(attribute: int, coded: CodedAttribute, tally: Tally, nodes: Nodes, rules: Rules, veto: Veto | None) -> Best:
+def _cuts(attribute: int, coded: SplitAttribute, tally: Tally, nodes: Nodes, rules: Rules, veto: Veto | None) -> Best:
     number = len(nodes.number)
     nulls = np.zeros_like(nodes.totals)
     if coded.null is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from sqlglot import exp
@@ -14,6 +15,19 @@ from ppdm_sql.statements.names import Name, column
 from ppdm_sql.trees.borders import At, Borders, even_places, values_at
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.tree import Attribute, attribute_of
+
+
+class SplitAttribute(Protocol):
+    """What growing a tree has to know of an attribute."""
+
+    @property
+    def attribute(self) -> Attribute: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def null(self) -> int | None: ...
+    @property
+    def gaps(self) -> Flags: ...
 
 
 @dataclass(frozen=True)

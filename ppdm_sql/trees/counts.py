@@ -155,9 +155,13 @@ def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints
     code = (key // pack.stride(member)) % size
     if training.is_regression:
         return _moments(found, code, size, slots)
-    classes = pack.classes
-    cell = (found["ppdm_s"] * size + code) * classes + key % classes
-    summed, cells = _sum_cells(cell, found["ppdm_n"], slots * size * classes)
+    return tally_of(found["ppdm_s"], code, key % pack.classes, found["ppdm_n"], slots, size, pack.classes)
+
+
+def tally_of(slot: Ints, code: Ints, klass: Ints, rows: Ints, slots: int, size: int, classes: int) -> Tally:
+    """The tally of some counts, each of a slot, a code and a class."""
+    cell = (slot * size + code) * classes + klass
+    summed, cells = _sum_cells(cell, rows, slots * size * classes)
     pair, place = _starts(cells // classes)
     counts = np.zeros((len(pair), classes), dtype=np.int64)
     counts[place, cells % classes] = summed

@@ -11,13 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.candidates import NONE, Best, Found, Nodes, Rules, Veto, best_splits
-from ppdm_sql.trees.coded import Training
-from ppdm_sql.trees.counts import Counter
 from ppdm_sql.trees.criteria import TIE, Flags, Ints
-from ppdm_sql.trees.routing import Routes, route
+from ppdm_sql.trees.routing import Routes
+from ppdm_sql.trees.tree_rows import TreeRows
 from ppdm_sql.watching import Progress
 
 
@@ -46,30 +43,21 @@ class Grown:
 
 
 def grow(
-    engine: Engine, training: Training, root: Ints, rules: Rules, limits: Limits, veto: Veto | None, progress: Progress
+    rows: TreeRows, root: Ints, rules: Rules, limits: Limits, veto: Veto | None, progress: Progress
 ) -> list[Grown]:
     """The nodes of the tree, the root first."""
-    return _Growth(engine, training, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
+    return _Growth(rows, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
 
 
 @dataclass
 class _Growth:
-    engine: Engine
-    training: Training
+    rows: TreeRows
     rules: Rules
     limits: Limits
     veto: Veto | None
     progress: Progress
     nodes: list[Grown]
-    _table: Name = field(init=False)
-    _table_rows: int = field(init=False)
-    _slots: dict[int, int] = field(init=False)  # node -> slot of its rows
-    _counter: Counter = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._table, self._table_rows = self.training.table, self.training.rows
-        self._slots = {0: 1}
-        self._counter = Counter(self.engine, self.training)
+    _slots: dict[int, int] = field(default_factory=lambda: {0: 1})  # node -> slot of its rows
 
     def run(self) -> list[Grown]:
         fresh = [0] if self._can_split(0, self.nodes[0].counts[None])[0] else []
@@ -84,7 +72,7 @@ class _Growth:
                 if fresh:
                     self._send_on({*fresh, *waiting})
         finally:
-            self.engine.drop_table(self._table, temporary=True)
+            self.rows.close()
         return self.nodes
 
     # -- choosing ----------------------------------------------------------------------------------
@@ -100,10 +88,10 @@ class _Growth:
         by_slot = sorted(fresh, key=self._slots.__getitem__)
         slots = np.array([self._slots[node] for node in by_slot])
         nodes = Nodes(np.array(by_slot), np.stack([self.nodes[node].counts for node in by_slot]))
-        number = len(self.training.attributes)
+        number = len(self.rows.attributes)
         bests: list[Best | None] = [None] * number
-        for attribute, tally in self._counter.count(self._table, self._table_rows, max(self._slots.values()) + 1):
-            coded = self.training.attributes[attribute]
+        for attribute, tally in self.rows.count(max(self._slots.values()) + 1):
+            coded = self.rows.attributes[attribute]
             if coded.size > 1:
                 here = tally.of_slots(slots)
                 bests[attribute] = best_splits(attribute, coded, here, nodes, self.rules, self.veto)
@@ -185,9 +173,7 @@ class _Growth:
             elif self.nodes[node].split is not None:
                 self._add_route(routes, slot, self.nodes[node], slots)
         rows = int(sum(int(self.rules.rows(self.nodes[node].counts)) for node in live))
-        self._table, self._table_rows = route(
-            self.engine, self.training, self._table, routes, live=rows, rows=self._table_rows
-        )
+        self.rows.send_on(routes, rows)
         self._slots = slots
 
     def _add_route(self, routes: Routes, slot: int, node: Grown, slots: dict[int, int]) -> None:
@@ -196,7 +182,7 @@ class _Growth:
         targets = [self._target(child, slots) for child in node.children]
         if not any(targets):
             return
-        coded = self.training.attributes[split.attribute]
+        coded = self.rows.attributes[split.attribute]
         if split.cut is not None:
             low_null = coded.null if split.null_branch == 0 else None
             routes.cuts(slot, split.attribute, split.cut, low_null, targets[0], targets[1])

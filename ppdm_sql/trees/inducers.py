@@ -31,6 +31,7 @@ from ppdm_sql.trees.grow import Grown, Limits, grow
 from ppdm_sql.trees.prune import error_based, weakest_link
 from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Cut, Groups, Moments, Node, Split, Tree, Value, plain
+from ppdm_sql.trees.tree_rows import EngineRows
 from ppdm_sql.watching import Progress, silent
 
 INDUCERS = ("id3", "c45", "cart", "regression")
@@ -140,7 +141,7 @@ def induce(
         pinned=pinned,
     )
     rules = rules_of(chosen, len(training.classes))
-    nodes = grow(engine, training, root_of(engine, training), rules, limits_of(chosen), veto, progress)
+    nodes = grow(EngineRows(engine, training), root_of(engine, training), rules, limits_of(chosen), veto, progress)
     if chosen.prune and chosen.inducer == "c45":
         error_based(nodes, chosen.confidence)
     elif chosen.prune and chosen.inducer in ("cart", "regression"):

@@ -14,6 +14,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.coded import make_training
 from ppdm_sql.trees.grow import Grown, grow
 from ppdm_sql.trees.inducers import Settings, limits_of, most_nodes, root_of, rules_of
+from ppdm_sql.trees.tree_rows import EngineRows
 from ppdm_sql.watching import Progress, silent
 
 
@@ -67,7 +68,7 @@ def _grow_nested(
     )
     rules = rules_of(chosen, len(training.classes))
     limits = limits_of(replace(chosen, max_leaves=limit))
-    nodes = grow(engine, training, root_of(engine, training), rules, limits, None, progress)
+    nodes = grow(EngineRows(engine, training), root_of(engine, training), rules, limits, None, progress)
     # children are appended when their parent is split, so their numbers tell the order
     order = sorted((node.number for node in nodes if node.children), key=lambda n: nodes[n].children[0])
     leaves = sum(not node.children for node in nodes)

@@ -18,10 +18,11 @@ from ppdm_sql.statements.names import aliased
 from ppdm_sql.trees.candidates import Rules
 from ppdm_sql.trees.coded import SLOT, Training, make_packs
 from ppdm_sql.trees.coded_attribute import CodedAttribute
-from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy
+from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy
 from ppdm_sql.trees.grow import Grown, Limits, grow
 from ppdm_sql.trees.prune import error_based
 from ppdm_sql.trees.tree import Attribute
+from ppdm_sql.trees.tree_rows import EngineRows, TreeRows
 from ppdm_sql.watching import Progress, silent
 
 
@@ -67,12 +68,49 @@ def grow_nominal(
     classes = tuple(range(target.size))
     attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)
     training = Training(table, coded, attribute, classes, packs, rows, 0, slot_type)
-    deepest = len(attributes) if max_depth is None else min(max_depth, len(attributes))
-    limits = Limits(deepest, max(2 * min_leaf, 2, min_rows), None, 0.0, by_ratio=by_ratio)
-    nodes = grow(engine, training, counts, _rules(min_leaf), limits, None, progress)
-    if confidence is not None:
-        error_based(nodes, confidence)
-    return nodes
+    growth = NominalGrowth(min_leaf, min_rows, confidence, by_ratio, max_depth)
+    return growth.run(EngineRows(engine, training), counts, progress)
+
+
+@dataclass(frozen=True)
+class NominalGrowth:
+    """C4.5's choice among multiway splits, each attribute once on a way.
+
+    min_rows: a node with fewer is not split.  confidence: of error-based pruning, None for none.  by_ratio: False is
+    ID3's choice, the greatest gain.
+    """
+
+    min_leaf: int
+    min_rows: int
+    confidence: float | None = None
+    by_ratio: bool = True
+    max_depth: int | None = None
+
+    def run(self, rows: TreeRows, counts: Ints, progress: Progress) -> list[Grown]:
+        """The nodes, the root first.  counts: rows per class of the whole table."""
+        number = len(rows.attributes)
+        deepest = number if self.max_depth is None else min(self.max_depth, number)
+        limits = Limits(deepest, max(2 * self.min_leaf, 2, self.min_rows), None, 0.0, by_ratio=self.by_ratio)
+        nodes = grow(rows, counts, _rules(self.min_leaf), limits, None, progress)
+        if self.confidence is not None:
+            error_based(nodes, self.confidence)
+        return nodes
+
+
+@dataclass(frozen=True)
+class NominalAttribute:
+    """An attribute of cells: codes 0 .. size - 1, each a value of its own."""
+
+    attribute: Attribute
+    size: int
+
+    @property
+    def null(self) -> int | None:
+        return None
+
+    @property
+    def gaps(self) -> Flags:
+        return np.zeros(self.size, dtype=bool)
 
 
 def mixed_radix(codes: Sequence[tuple[exp.Expr, int]]) -> exp.Expr:

@@ -18,7 +18,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded import RESPONSE, SLOT, Training
 
 _MOST_LISTED = 16_384  # entries of a constant list; above it a join is quicker
-_NEVER = -1
+NEVER = -1
 _BITS = 62  # of a BIGINT
 _SMALL, _INT, _LONG = exp.DataType.build("SMALLINT"), exp.DataType.build("INT"), exp.DataType.build("BIGINT")
 
@@ -40,7 +40,7 @@ class Routes:
     children: dict[int, list[int]] = field(default_factory=dict)  # slot -> new slot per code
 
     def __post_init__(self) -> None:
-        self.attribute, self.cut, self.low_null = ([_NEVER] * self.slots for _ in range(3))
+        self.attribute, self.cut, self.low_null = ([NEVER] * self.slots for _ in range(3))
         self.low, self.high = [0] * self.slots, [0] * self.slots
 
     def stays(self, slot: int, target: int) -> None:
@@ -48,7 +48,7 @@ class Routes:
 
     def cuts(self, slot: int, attribute: int, cut: int, low_null: int | None, low: int, high: int) -> None:
         self.attribute[slot], self.cut[slot] = attribute, cut
-        self.low_null[slot] = _NEVER if low_null is None else low_null
+        self.low_null[slot] = NEVER if low_null is None else low_null
         self.low[slot], self.high[slot] = low, high
 
     def groups(self, slot: int, attribute: int, child_of_code: Sequence[int]) -> None:
@@ -61,7 +61,7 @@ class Routes:
 
     @property
     def used_attributes(self) -> list[int]:
-        return sorted({number for number in self.attribute if number != _NEVER})
+        return sorted({number for number in self.attribute if number != NEVER})
 
 
 def route(engine: Engine, training: Training, table: Name, routes: Routes, *, live: int, rows: int) -> tuple[Name, int]:
@@ -114,7 +114,7 @@ def _slot_by_lists(routes: Routes, training: Training) -> tuple[exp.Expr, dict[s
         place = exp.Add(this=_at("offset", slot, _INT), expression=value.copy())
         case.append("ifs", exp.If(this=grouped, true=_at("target", place, kind)))
     below: exp.Expr = exp.LTE(this=value, expression=_at("cut", slot, _INT))
-    if any(code != _NEVER for code in routes.low_null):
+    if any(code != NEVER for code in routes.low_null):
         is_null = exp.EQ(this=value.copy(), expression=_at("low_null", slot, _INT))
         below = exp.Or(this=below, expression=is_null)
     case.append("ifs", exp.If(this=below, true=_at("low", slot, kind)))
@@ -168,7 +168,7 @@ def _value_by_lists(training: Training, used: Sequence[int], whole: set[int], ma
 
 
 def _flatten(routes: Routes) -> tuple[list[int], list[int]]:
-    offsets: list[int] = [_NEVER] * routes.slots
+    offsets: list[int] = [NEVER] * routes.slots
     flat: list[int] = []
     for slot, children in routes.children.items():
         offsets[slot] = len(flat)

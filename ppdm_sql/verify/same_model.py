@@ -11,7 +11,9 @@ A pattern is plain JSON: the builder and its limits, the columns it looks at, an
      "root": {"rows": 60, "column": "age", "at": "30.5", "branches": [{"rows": 25}, {"rows": 35}]}}
 
 A categorical attribute has "groups": its published labels, each with the places its values had in the original
-column; they decide ties between subsets.  "closed" lists leaves that were not to be split, as ways from the root.
+column; they decide ties between subsets.  An ordered attribute with "intervals" is published as the intervals its
+values lie in (as labels, as age_from and age_to, or as their middles); these are put in order, and a cut must lie
+between the intervals on its two sides.  "closed" lists leaves that were not to be split, as ways from the root.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlglot import exp
@@ -39,6 +41,8 @@ _SHORT_FLOATS = {"FLOAT", "REAL", "FLOAT4"}  # 32 bits, in the engines' own word
 _MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?(?:([+-])(\d\d)(?::?(\d\d))?)?"
 )
+_INTERVAL = re.compile(r"\[(?P<low>[^\[,]+), (?P<high>[^,]+)\)")
+_RANGE = "ppdm range"  # in the place of a type: two columns that are the ends of an interval
 _MOST_SUBSETS = 12  # categories of which all subsets are tried
 
 Counts = tuple[int, ...]  # rows per class, or (rows, sum, sum of squares) of a response
@@ -68,6 +72,9 @@ def tree_differences(engine: Engine, relation: Name, patterns: Sequence[Mapping[
 def _differences(engine: Engine, relation: Name, pattern: Mapping[str, Any], used: set[str]) -> list[str]:
     infos = {info.name: info for info in engine.columns(relation)}
     names = [item["name"] for item in pattern["attributes"]]
+    for item in pattern["attributes"]:
+        if "intervals" in item and item["name"] not in infos and f"{item['name']}_from" in infos:
+            infos[item["name"]] = ColumnInfo(item["name"], Kind.UNSUPPORTED, _RANGE)
     missing = [name for name in (*names, pattern["target"]) if name not in infos]
     if missing:
         return [f'column "{missing[0]}" does not exist']
@@ -92,8 +99,8 @@ def _used_columns(node: Mapping[str, Any]) -> Iterator[str]:
 def _cells(
     engine: Engine, relation: Name, attributes: Sequence[ColumnInfo], target: ColumnInfo, pattern: Mapping[str, Any]
 ) -> list[Cell]:
-    ordered = [item["ordered"] for item in pattern["attributes"]]
-    picked = [_as_read(info, is_ordered) for info, is_ordered in zip(attributes, ordered, strict=True)]
+    items = pattern["attributes"]
+    picked = [_as_read(info, item) for info, item in zip(attributes, items, strict=True)]
     known = exp.Not(this=exp.Is(this=column(target.name), expression=exp.Null()))
     rows = exp.Count(this=exp.Star())
     response = pattern["inducer"] == "regression"
@@ -105,10 +112,7 @@ def _cells(
     found = engine.fetch(query.where(known).group_by(*by) if by else query.where(known))
     width = len(attributes)
     keys = [
-        tuple(
-            _value(value, info, is_ordered)
-            for value, info, is_ordered in zip(row[:width], attributes, ordered, strict=True)
-        )
+        tuple(_value(value, info, item) for value, info, item in zip(row[:width], attributes, items, strict=True))
         for row in found
     ]
     if response:
@@ -120,16 +124,66 @@ def _cells(
     return [Cell(key, tuple(here)) for key, here in counts.items()]
 
 
-def _as_read(info: ColumnInfo, ordered: bool) -> exp.Expr:
-    if ordered and info.kind not in _MOMENTS:
+def _as_read(info: ColumnInfo, item: Mapping[str, Any]) -> exp.Expr:
+    if info.declared == _RANGE:
+        return _range_text(info.name)
+    if item["ordered"] and info.kind not in (*_MOMENTS, Kind.TEXT):
         return column(info.name)
     return exp.cast(column(info.name), "TEXT")
 
 
-def _value(value: Any, info: ColumnInfo, ordered: bool) -> Value:
+def _range_text(name: str) -> exp.Expr:
+    """The two ends of a range, and its kind, as one text."""
+
+    def said(end: str) -> exp.Expr:
+        text = exp.cast(column(f"{name}_{end}"), "TEXT")
+        return exp.Coalesce(this=text, expressions=[exp.Literal.string("")])
+
+    ends = exp.DPipe(this=exp.DPipe(this=said("from"), expression=exp.Literal.string("|")), expression=said("to"))
+    return exp.DPipe(this=exp.DPipe(this=ends, expression=exp.Literal.string("|")), expression=said("kind"))
+
+
+class Span(NamedTuple):
+    """An interval: where it starts and where it ends; a single value has one place."""
+
+    start: Fraction | float
+    end: Fraction | float
+
+
+def _span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | str:
+    """The interval that a text tells; a text of stars tells none."""
+    read = _nanoseconds if item["intervals"] == "moments" else lambda number: Fraction(Decimal(number))
+    if info.declared == _RANGE:
+        low, high, kind = text.split("|")
+        if kind == "suppressed":
+            return kind
+        start = read(low) if low else -math.inf
+        if kind == "exact":
+            return Span(start, start)
+        return Span(start, read(high) if high else math.inf)
+    if not text.strip("*"):
+        return text
+    found = _INTERVAL.fullmatch(text)
+    if found is not None:
+        return Span(read(found["low"]), read(found["high"]))
+    if text.startswith("< "):
+        return Span(-math.inf, read(text[2:]))
+    if text.startswith(">= "):
+        return Span(read(text[3:]), math.inf)
+    return Span(read(text), read(text))
+
+
+def _value(value: Any, info: ColumnInfo, item: Mapping[str, Any]) -> Value:
     """Numbers exactly; a float counts as the decimal number it is printed as."""
-    if not ordered or value is None:
+    if not item["ordered"] or value is None:
         return value
+    if "intervals" in item and (info.declared == _RANGE or info.kind is Kind.TEXT):
+        return _span(value, info, item)
+    place = _place(value, info)
+    return Span(place, place) if "intervals" in item else place
+
+
+def _place(value: Any, info: ColumnInfo) -> Fraction:
     if info.kind in _MOMENTS:
         return _nanoseconds(value)
     if isinstance(value, float):
@@ -211,7 +265,7 @@ def _unfit_columns(cells: Sequence[Cell], names: Sequence[str], used: set[str]) 
         values = {cell.values[place] for cell in cells}
         if name not in used and len(values) > 1:
             found.append(f'column "{name}" is used by no tree and has {len(values)} values')
-        if None in values and any(isinstance(value, Fraction) for value in values):
+        if None in values and any(isinstance(value, Fraction | Span) for value in values):
             found.append(f'column "{name}" mixes NULLs and numbers')
     return found
 
@@ -233,7 +287,7 @@ class _Split:
     attribute: int
     gain: float
     sides: tuple[frozenset[Value], ...]  # the values of each branch
-    between: tuple[Fraction, Fraction] | None = None  # of a cut: the last value left, the first one right
+    between: tuple[Any, Any] | None = None  # of a cut: the last value or Span left, the first one right
 
 
 class _Grower:
@@ -397,9 +451,15 @@ def _same_split(split: _Split, promised: Mapping[str, Any], info: ColumnInfo) ->
     if "at" not in promised:
         return False
     low, high = split.between
+    if isinstance(low, Span):
+        moments = info.kind in _MOMENTS or ":" in promised["at"] or "-" in promised["at"][1:]
+        border = _nanoseconds(promised["at"]) if moments else Fraction(promised["at"])
+        # The ends of age_from and age_to are values of the type, which a border between two of them is not.
+        least = low.start if info.kind is not Kind.TEXT else low.end
+        return bool(least <= border <= high.start and low.end <= high.start)
     half = (low + high) / 2
     if info.kind not in _MOMENTS:
-        return Fraction(promised["at"]) == half
+        return bool(Fraction(promised["at"]) == half)
     at = _nanoseconds(promised["at"])
     unit = 86_400 * 10**9 if info.kind is Kind.DATE else 1000
-    return low < at <= high and 0 <= at - half < unit
+    return bool(low < at <= high and 0 <= at - half < unit)

@@ -23,5 +23,5 @@ def memory():
 def policy(columns: str, roles: str, required: str = "k = 3", name: str = "t_open", source: str = "t") -> str:
     return (
         f"CREATE OR REPLACE TABLE {name} AS SELECT {columns} FROM {source} "
-        f"WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE {required} {roles} SUPERSEDES)"
+        f"WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE {required} {roles} SUPERSEDES ALL)"
     )

@@ -25,7 +25,7 @@ def statement(required: str, options: str = "", more: str = "") -> str:
     return (
         f"CREATE OR REPLACE MODEL ills AS SELECT {', '.join(COLUMNS)} FROM people WITH ANONYMIZATION ("
         f"ALGORITHM atp {f'({options})' if options else ''} REQUIRE {required} QUASI IDENTIFIER ({', '.join(COLUMNS[:-1])}) "
-        f"SENSITIVE (ill) TARGET (ill) SUPERSEDES {more})"
+        f"SENSITIVE (ill) TARGET (ill) SUPERSEDES ALL {more})"
     )
 
 

@@ -23,7 +23,7 @@ METHODS = ["kactus", "kactus2", "kactus2 (swap_threshold = 1)", "kactus2 (swap_t
 def policy(algorithm: str, required: str, roles: str, columns: str) -> str:
     return (
         f"CREATE OR REPLACE TABLE t_open AS SELECT {columns} FROM t WITH ANONYMIZATION (ALGORITHM {algorithm} "
-        f"REQUIRE {required} {roles} SUPERSEDES)"
+        f"REQUIRE {required} {roles} SUPERSEDES ALL)"
     )
 
 

@@ -11,7 +11,7 @@ from ppdm_sql.errors import EngineError
 
 TEXT = """CREATE OR REPLACE VIEW t_live LIVE AS SELECT {columns} FROM t WITH ANONYMIZATION (
     ALGORITHM tpp REQUIRE k = 4, distinct_l = 2 QUASI IDENTIFIER (n, w) SENSITIVE (s) TARGET (y)
-    PRESERVE (cart (min_leaf = 1, max_leaves = 5)) ACCEPT RISK (live, boundaries) SUPERSEDES)"""
+    PRESERVE (cart (min_leaf = 1, max_leaves = 5)) ACCEPT RISK (live, boundaries) SUPERSEDES ALL)"""
 CANARY = 987_654
 
 
@@ -163,7 +163,7 @@ def test_a_reader_of_the_view_reads_nothing_behind_it(postgres_engine, postgres_
     session = Session(postgres_engine, out=tmp_path, show_values=False, progress=silent)
     postgres_admin.execute("CREATE ROLE ppdm_test_reader")
     postgres_admin.execute("GRANT USAGE ON SCHEMA public TO ppdm_test_reader")
-    session.publish(policy().replace("SUPERSEDES)", "SUPERSEDES GRANT SELECT TO ppdm_test_reader)"))
+    session.publish(policy().replace("SUPERSEDES ALL)", "SUPERSEDES ALL GRANT SELECT TO ppdm_test_reader)"))
     behind = [name for name in postgres_engine.relations("ppdm") if name.startswith("ppdm_live_")]
     with postgres_admin.transaction(force_rollback=True):
         postgres_admin.execute("SET LOCAL ROLE ppdm_test_reader")

@@ -108,7 +108,7 @@ def test_a03_leaves_of_k_rows_are_no_anonymity(memory):
     ]
     rows = load(memory, dict(zip(("q", "a", "b", "c"), map(list, zip(*people, strict=True)), strict=True)))
     for k in (2, 3):
-        memory.publish(model("q, a, b, c", "a, b", "q", f"k = {k}", "c", end="SUPERSEDES"))
+        memory.publish(model("q, a, b, c", "a, b", "q", f"k = {k}", "c", end="SUPERSEDES ALL"))
         tree = memory.model("m").tree
         assert min(map(len, enumerated(tree, rows, {"a", "b"}).values())) >= k
     # the tree that counts leaves is the plain one: every leaf has three rows, and the attack finds somebody alone
@@ -135,7 +135,7 @@ def test_a04_a_raised_branch_is_found_by_the_attack_and_is_not_on_offer(memory):
     assert audit(memory.engine, raised, Name("t")).k == 1
     for option in ("raise", "raising", "subtree_raising"):
         with pytest.raises(Exception, match="has no option"):
-            memory.publish(model("a, b, c", "a, b", "", target="c", options=f"{option} = true", end="SUPERSEDES"))
+            memory.publish(model("a, b, c", "a, b", "", target="c", options=f"{option} = true", end="SUPERSEDES ALL"))
 
 
 # -- A11: several trees ----------------------------------------------------------------------------------
@@ -194,7 +194,9 @@ def test_a17_a_threshold_does_not_tell_the_sum_of_its_neighbours(memory, private
         risk = ["good" if (value < limit) != (draw.random() < 0.05) else "bad" for value in values]
         rows = load(memory, {"salary": values, "other": other, "risk": risk})
         public, hidden = ("other", "salary") if private else ("salary, other", "")
-        memory.publish(model("salary, other, risk", public, hidden, "k = 5", end="SUPERSEDES", options="form = c45"))
+        memory.publish(
+            model("salary, other, risk", public, hidden, "k = 5", end="SUPERSEDES ALL", options="form = c45")
+        )
         tree = memory.model("m").tree
         assert sum(leaf.rows for leaf in tree.leaves) == 60
         held = sorted(values)

@@ -227,7 +227,7 @@ def test_what_the_reader_sets_or_makes_changes_nothing_behind_the_wall(session, 
 
 
 def test_readers_stay_readers(session, reader):
-    session.publish(policy(more="SUPERSEDES"))
+    session.publish(policy(more="SUPERSEDES ALL"))
     assert reader().execute("SELECT count(*) FROM r").fetchone()[0] > 0
     session.execute("REFRESH r")
     assert reader().execute("SELECT count(*) FROM r").fetchone()[0] > 0
@@ -259,7 +259,7 @@ def test_a_wall_that_was_edited_or_gone_around_is_found(session, postgres_admin,
 def test_a_live_view_of_the_version_before_is_told_exported_and_refreshed(session, reader, monkeypatch, tmp_path):
     with monkeypatch.context() as before:
         before.setattr(PostgresEngine, "has_walls", False)
-        session.publish(policy(more="SUPERSEDES"))
+        session.publish(policy(more="SUPERSEDES ALL"))
     verified = session.verify("r")
     assert not verified.holds
     assert verified.findings
@@ -279,6 +279,6 @@ def test_a_policy_that_reads_a_live_view_reads_its_tables(session):
     with pytest.raises(RequirementBreached, match="same table as r"):
         session.publish(again.format(more=""))
     with pytest.raises(PolicyError, match='SUPERSEDES would drop "public.r", which the query reads'):
-        session.publish(again.format(more="SUPERSEDES"))
+        session.publish(again.format(more="SUPERSEDES ALL"))
     made = session.publish(again.format(more="ACCEPT RISK (joint)"))
     assert set(record.sources) == {"public.people"} < set(made.record.sources)

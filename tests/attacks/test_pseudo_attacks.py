@@ -19,7 +19,7 @@ from ppdm_sql.sharing.collect import SOURCE, pool, read_shared
 from ppdm_sql.statements.names import Name
 
 MODEL = """CREATE OR REPLACE MODEL m AS SELECT {0}, ill FROM t WITH ANONYMIZATION (ALGORITHM kadet REQUIRE {1}
-    QUASI IDENTIFIER ({0}) SENSITIVE (ill) TARGET (ill) SUPERSEDES)"""
+    QUASI IDENTIFIER ({0}) SENSITIVE (ill) TARGET (ill) SUPERSEDES ALL)"""
 PSEUDO = "CREATE OR REPLACE TABLE p AS PSEUDO DATA FROM MODEL m WITH (algorithm = {0}, rows = {1}, seed = {2})"
 
 

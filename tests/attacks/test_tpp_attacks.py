@@ -14,8 +14,8 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.statements.names import Name
 
 TEXT = """CREATE OR REPLACE TABLE t_open AS SELECT {columns} FROM t WITH ANONYMIZATION (
-    ALGORITHM tpp REQUIRE {required} QUASI IDENTIFIER ({quasi}) SENSITIVE (s) TARGET (y)
-    PRESERVE (cart (min_leaf = 1, max_leaves = 5)) {risk} SUPERSEDES)"""
+    ALGORITHM tpp (numbers = shifted) REQUIRE {required} QUASI IDENTIFIER ({quasi}) SENSITIVE (s) TARGET (y)
+    PRESERVE (cart (min_leaf = 1, max_leaves = 5)) {risk} SUPERSEDES ALL)"""
 
 
 def policy(quasi: str, required: str = "k = 3", risk: str = "") -> str:

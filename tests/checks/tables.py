@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
@@ -22,32 +20,9 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.hierarchy import build
 from tests import oracles
+from tests.random_cases import NAMES, ORDERED, TEXTS, VALUES, add_nulls, draw_pool, pick
 
-NAN, INF = math.nan, math.inf
-TEXTS = (
-    "Ann", "ANN", "ann ", "\u00e9", "e\u0301", "ann\u200b", "*", "?", "NULL", "", " ", "O'Brien", 'a"b', "%s", "$k",
-    "\\", "\u6f22", "\U0001f642", "1", "1.0", "'; DROP TABLE t; --", "\n",
-)  # fmt: skip
-VALUES = {
-    "TEXT": TEXTS,
-    "SMALLINT": (-32768, -1, 0, 7, 32767),
-    "INTEGER": (-1, 0, 1, 2, 2**31 - 1),
-    "BIGINT": (0, 2**53, 2**53 + 1, -(2**63), 2**63 - 1),
-    "DOUBLE": (0.0, -0.0, NAN, INF, -INF, 1.5, 1e-320, 0.1 + 0.2, 0.3),
-    "DECIMAL(38, 18)": (
-        Decimal("1.000000000000000000"),
-        Decimal("1.000000000000000001"),
-        Decimal("-2.500000000000000000"),
-    ),
-    "BOOLEAN": (True, False),
-    "DATE": (date(1970, 1, 1), date(2024, 2, 29), date(1899, 12, 31)),
-    "TIMESTAMP": (datetime(2024, 2, 29, 8, 30), datetime(2024, 2, 29, 8, 30, 0, 1), datetime(1969, 12, 31, 23)),
-}
-ORDERED = tuple(kind for kind in VALUES if kind not in ("TEXT", "BOOLEAN"))
-NAMES = (
-    "age", "zip", 'o"brien', "order", "source", "quasi", "sensitive", "entity", "hierarchy", "n", "r", "l0", "c", "k",
-    "(select 1)", "a.b", "x; DROP TABLE t", "%s", "%(k)s", "$l", ":k", "'", "group", " ", "-- x", "\U0001f642", "*",
-)  # fmt: skip
+KINDS = ("TEXT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL(38, 18)", "BOOLEAN", "DATE", "TIMESTAMP")
 
 
 @dataclass(frozen=True)
@@ -99,36 +74,21 @@ class Data:
         }
 
 
-def random_data(seed, kinds=tuple(VALUES)):
+def random_data(seed, kinds=KINDS):
     rng = random.Random(seed)
     names = rng.sample(NAMES, 8)
     quasi, (words, numbers, entity) = names[: rng.choice((0, 1, 1, 2, 2, 3, 5))], names[5:]
     columns = {name: rng.choice(kinds) for name in quasi}
     columns |= {words: "TEXT", numbers: rng.choice([kind for kind in kinds if kind in ORDERED]), entity: "INTEGER"}
-    pools = {name: _pool(rng, VALUES[kind], rng.randint(1, 3)) for name, kind in columns.items()}
-    pools[words] = _with_nulls(rng, _pool(rng, TEXTS, rng.randint(1, 6)))
-    pools[numbers] = _with_nulls(rng, _pool(rng, VALUES[columns[numbers]], rng.randint(1, 6)))
+    pools = {name: draw_pool(rng, VALUES[kind], rng.randint(1, 3)) for name, kind in columns.items()}
+    pools[words] = add_nulls(rng, draw_pool(rng, TEXTS, rng.randint(1, 6)))
+    pools[numbers] = add_nulls(rng, draw_pool(rng, VALUES[columns[numbers]], rng.randint(1, 6)))
     size = rng.choice((1, 2, 5, 12, 30, 60))
-    rows = [tuple(_pick(rng, pools[name]) for name in columns) for _ in range(size)]
+    rows = [tuple(pick(rng, pools[name]) for name in columns) for _ in range(size)]
     leaves = [word for word in pools[words] if word is not None]
     ways = {leaf: (leaf, f"part {rng.randint(1, 2)}", "*root*") for leaf in leaves}
     counting = frozenset(name for name in (words, numbers) if rng.random() < 0.5)
     return Data(columns, rows, quasi, words, numbers, entity, ways, counting)
-
-
-def _pool(rng, values, size):
-    picked = rng.sample(values, min(size, len(values)))
-    return [*picked, None] if rng.random() < 0.4 else picked
-
-
-def _with_nulls(rng, pool):
-    """Some sensitive columns are mostly NULL, so that classes without a known value occur."""
-    return [*pool, *([None] * rng.randint(1, 6))] if rng.random() < 0.3 else pool
-
-
-def _pick(rng, pool):
-    """The first values are more frequent than the others."""
-    return pool[min(int(rng.expovariate(1.0)), len(pool) - 1)] if rng.random() < 0.5 else rng.choice(pool)
 
 
 # -- what the definitions say ----------------------------------------------------------------------------

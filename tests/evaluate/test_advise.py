@@ -210,7 +210,7 @@ def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
     with pytest.raises(RequirementBreached, match="comes from the same table as others"):
         session.publish(found.best.statement.removesuffix(";"))
     assert session.advise(mondrian(30, more="ACCEPT RISK (joint)")).beside.holds
-    superseding = session.advise(mondrian(30, more="SUPERSEDES"))
+    superseding = session.advise(mondrian(30, more="SUPERSEDES ALL"))
     assert superseding.beside is None
     session.publish(superseding.best.statement.removesuffix(";"))
 

@@ -10,8 +10,9 @@ import pytest
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.evaluate.learners import LEARNERS
-from ppdm_sql.evaluate.loss import ColumnLoss, Loss
+from ppdm_sql.evaluate.loss import Loss
 from ppdm_sql.evaluate.workload import workload_error
+from ppdm_sql.planning.column_loss import ColumnLoss
 from ppdm_sql.statements.names import Name
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")

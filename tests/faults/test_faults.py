@@ -18,7 +18,7 @@ from ppdm_sql.statements.names import Name
 
 POLICY = """
 CREATE OR REPLACE TABLE t_open AS SELECT {columns} FROM t
-WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = {k}{more} {roles} SUPERSEDES)
+WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = {k}{more} {roles} SUPERSEDES ALL)
 """
 
 

@@ -20,7 +20,7 @@ POLICY = """
 CREATE OR REPLACE TABLE people_open AS
 SELECT id, age, zip, illness, {batch} AS batch FROM people
 WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (age, zip)
-    SENSITIVE (illness) INSENSITIVE (batch) SUPERSEDES)
+    SENSITIVE (illness) INSENSITIVE (batch) SUPERSEDES ALL)
 """
 PEOPLE = """
 CREATE TABLE people AS SELECT range AS id, (range * 7919) % 60 AS age, '1000' || (range * 31) % 9 AS zip,

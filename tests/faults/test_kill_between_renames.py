@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.duckdb, pytest.mark.wide]
 
 PEOPLE = """CREATE TABLE t AS SELECT range AS id, range % 5 AS age,
     CASE WHEN range % 5 < 2 THEN 'a' ELSE 'b' END AS class FROM range(200)"""
-RULES = "WITH ANONYMIZATION (ALGORITHM {} REQUIRE k = 10 IDENTIFIER (id) QUASI IDENTIFIER (age) {} SUPERSEDES)"
+RULES = "WITH ANONYMIZATION (ALGORITHM {} REQUIRE k = 10 IDENTIFIER (id) QUASI IDENTIFIER (age) {} SUPERSEDES ALL)"
 STATEMENTS = {
     "o.csv": "CREATE OR REPLACE TABLE o AS SELECT id, age, class FROM t "
     + RULES.format("mondrian", "SENSITIVE (class)"),

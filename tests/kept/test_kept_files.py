@@ -148,7 +148,7 @@ def test_a_new_release_is_judged_together_with_those_of_the_version(db):
     other = "CREATE TABLE zips AS SELECT id, zip FROM patients WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (zip))"
     with pytest.raises(RequirementBreached, match="together with"):
         db.publish(other)
-    db.publish(re.sub(r"\)$", " SUPERSEDES)", other))
+    db.publish(re.sub(r"\)$", " SUPERSEDES ALL)", other))
     assert "patients_open" not in [one.relation_name for one in db.releases()]
 
 

@@ -6,42 +6,19 @@ import math
 import random
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
+from datetime import date, datetime
 from fractions import Fraction
 
-import pyarrow as pa
-
-from ppdm_sql.engines.base import ColumnInfo, Kind
-from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
+from ppdm_sql.methods.plan import TablePlan
 from ppdm_sql.methods.registry import method_named
-from ppdm_sql.policy.policy import Policy, Roles
+from ppdm_sql.policy.policy import Policy
 from ppdm_sql.requirements import (
     Closeness,
-    ConfidenceLimit,
-    DistinctDiversity,
-    EntropyDiversity,
     KAnonymity,
-    RecursiveDiversity,
     Requirement,
-    SimpleDiversity,
 )
-from ppdm_sql.source.relation import resolve
-from ppdm_sql.statements.names import Word, column, own
-from tests import oracles
 from tests.oracles.naive_kactus import Outcome, naive_kactus
-
-SOURCE = own("ppdm_case")
-ARROW = {
-    "integer": pa.int64(),
-    "decimal": pa.decimal128(12, 2),
-    "float": pa.float64(),
-    "text": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-}
+from tests.random_cases import domain_with_nan, is_diverse, roles_of, run_method
 
 
 @dataclass
@@ -62,15 +39,7 @@ class Case:
 
     @property
     def policy(self) -> Policy:
-        given = {*self.quasi, *self.sensitive, self.target, self.entity}
-        exact = lambda names: tuple(Word(name, quoted=True) for name in names)  # noqa: E731
-        roles = Roles(
-            quasi=exact(self.quasi),
-            sensitive=exact(self.sensitive),
-            insensitive=exact(name for name in self.columns if name not in given),
-            target=Word(self.target, quoted=True),
-            entity=Word(self.entity, quoted=True) if self.entity else None,
-        )
+        roles = roles_of(self.columns, self.quasi, self.sensitive, self.target, self.entity)
         return Policy(self.method, (KAnonymity(self.k), *self.required), roles, options=self.options, seed=self.seed)
 
     def naive(self) -> Outcome:
@@ -88,28 +57,23 @@ class Ran:
 
 def run(engine, case: Case) -> Ran:
     """The method on the case, and the rows of its plan."""
-    schema = pa.schema([(name, ARROW[kind]) for name, kind in case.columns.items()])
-    arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
-    engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
-    infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
-    source = resolve(SOURCE, infos, case.policy, ("t",))
-    private = Private({"ppdm_key0": column("id", "r")})
-    plan = method_named(case.method).table(Job(engine, source, case.policy, {}, private))
-    names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
-    return Ran(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())])
+    return Ran(*run_method(engine, method_named(case.method), case.policy, case.columns, case.rows))
 
 
 # -- reading -------------------------------------------------------------------------------------------
 
 
-def means(case: Case, name: str, label: str, value: object) -> bool:
+def marker_of(case: Case) -> str:
+    """What a suppressed cell prints: a star more than any value that consists of stars."""
+    values = {str(row[name]) for row in case.rows for name in case.quasi}
+    return "*" * (1 + max((len(value) for value in values if value and not value.strip("*")), default=0))
+
+
+def means(case: Case, name: str, label: str | None, value: object) -> bool:
     """Whether a printed label stands for a value of a column."""
     kind = case.columns[name]
-    if value is None:
-        missing = "(missing)"
-        while missing in {row[name] for row in case.rows}:
-            missing = f"({missing})"
-        return label == missing
+    if value is None or label is None:
+        return value is label
     if isinstance(value, float) and math.isnan(value):
         return label == "nan"
     if kind == "boolean":
@@ -123,7 +87,7 @@ def means(case: Case, name: str, label: str, value: object) -> bool:
     if label.startswith(">= "):
         return value >= bound(label[3:], kind)
     if not label.startswith("["):
-        return False  # (missing), nan
+        return False  # nan
     low, high = label.removeprefix("[").removesuffix(")").split(", ")
     return bound(low, kind) <= value < bound(high, kind)
 
@@ -142,7 +106,7 @@ def shown_classes(case: Case, ran: Ran, number: dict[str, dict]) -> Counter:
     for row in ran.rows:
         vector = []
         for name in sorted(case.quasi):
-            if row[name] is not None:
+            if row[name] != marker_of(case):
                 held = {
                     number[name]["NaN" if isinstance(value, float) and math.isnan(value) else value]
                     for value in (one[name] for one in case.rows)
@@ -156,49 +120,18 @@ def shown_classes(case: Case, ran: Ran, number: dict[str, dict]) -> Counter:
 
 def meets(requirement: Requirement, held: list, everybody: list) -> bool:
     """Whether the sensitive values of a class, by the naive definitions, meet a requirement."""
-    counts = oracles.frequencies(held)
-    match requirement:
-        case DistinctDiversity(l=l):
-            return oracles.distinct_values(counts) >= l
-        case SimpleDiversity(l=l):
-            return oracles.simple_ratio(counts) >= l
-        case RecursiveDiversity(c=c, l=l):
-            return oracles.recursive_holds(counts, c, l)
-        case EntropyDiversity(l=l):
-            return oracles.entropy_reaches(counts, l)
-        case ConfidenceLimit(limit=limit):
-            return oracles.confidence(counts) <= limit
-        case Closeness(t=t):
-            here, whole = (Counter(value for value in values if value is not None) for values in (held, everybody))
-            if not here:
-                return False
-            apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
-            return sum(map(abs, apart)) / 2 <= t
-    raise TypeError
+    if not isinstance(requirement, Closeness):
+        found = is_diverse(requirement, held)
+        assert found is not None
+        return found
+    here, whole = (Counter(value for value in values if value is not None) for values in (held, everybody))
+    if not here:
+        return False
+    apart = [Fraction(here[one], here.total()) - Fraction(whole[one], whole.total()) for one in whole]
+    return sum(map(abs, apart)) / 2 <= requirement.t
 
 
 # -- random tables ---------------------------------------------------------------------------------------
-
-
-def domain(kind: str, rng: random.Random) -> list:
-    many = rng.choice([2, 3, 4, 9, 30])
-    match kind:
-        case "integer":
-            return [rng.randint(-30, 90) for _ in range(many)]
-        case "decimal":
-            return [Decimal(rng.randint(-3000, 9000)).scaleb(-2) for _ in range(many)]
-        case "float":
-            return [rng.choice([0.5, 1.0, 3.75]) * rng.randint(-9, 99) for _ in range(many)] + [math.nan, math.inf]
-        case "text":
-            words = ["a", "b", "B", "c,d", "", " ", "*", "(missing)", "é", "z" * 5, "Ω", "< 3", "NULL"]
-            return rng.sample(words, min(many, len(words)))
-        case "boolean":
-            return [True, False]
-        case "date":
-            return [date(1950, 1, 1) + timedelta(days=rng.randint(0, 20_000)) for _ in range(many)]
-        case "timestamp":
-            return [datetime(2024, 1, 1) + timedelta(seconds=rng.randint(0, 10**7)) for _ in range(many)]
-    raise ValueError(kind)
 
 
 def random_case(seed: int, *, method: str = "kactus2") -> Case:
@@ -208,7 +141,7 @@ def random_case(seed: int, *, method: str = "kactus2") -> Case:
     kinds = ["integer", "integer", "decimal", "float", "text", "text", "text", "boolean", "date", "timestamp"]
     for number in range(rng.choice([1, 2, 3, 3, 4])):
         columns[f"q{number}"] = kind = rng.choice(kinds)
-        domains[f"q{number}"] = domain(kind, rng)
+        domains[f"q{number}"] = domain_with_nan(kind, rng)
     quasi = list(domains)
     columns |= {"class": "text", "note": "integer"}
     classes = ["N", "Y", "Z", None][: rng.choice([2, 2, 3, 4])]

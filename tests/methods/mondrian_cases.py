@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from decimal import Decimal
 from fractions import Fraction
 
 import oracles
-import pyarrow as pa
 from naive_mondrian import Table
 
-from ppdm_sql.engines.base import ColumnInfo, Kind
-from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.mondrian.method import MONDRIAN
-from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
-from ppdm_sql.policy.policy import Policy, Roles
+from ppdm_sql.methods.plan import PART, TablePlan
+from ppdm_sql.policy.policy import Policy
 from ppdm_sql.requirements import (
     Closeness,
     DistinctDiversity,
@@ -27,19 +22,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.source.hierarchy import Hierarchy, build
-from ppdm_sql.source.relation import resolve
-from ppdm_sql.statements.names import Word, column, own
-
-SOURCE = own("ppdm_source")
-ARROW = {
-    "integer": pa.int64(),
-    "decimal": pa.decimal128(12, 2),
-    "float": pa.float64(),
-    "text": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-}
+from tests.random_cases import KINDS, NUMERIC, domain, hierarchy_lines, is_diverse, roles_of, run_method
 
 
 @dataclass
@@ -67,16 +50,7 @@ class Case:
 
     @property
     def policy(self) -> Policy:
-        given = {*self.quasi, *self.sensitive, self.target, self.entity}
-        rest = [name for name in self.columns if name not in given]
-        exact = lambda names: tuple(Word(name, quoted=True) for name in names)  # noqa: E731
-        roles = Roles(
-            quasi=exact(self.quasi),
-            sensitive=exact(self.sensitive),
-            insensitive=exact(rest),
-            target=Word(self.target, quoted=True) if self.target else None,
-            entity=Word(self.entity, quoted=True) if self.entity else None,
-        )
+        roles = roles_of(self.columns, self.quasi, self.sensitive, self.target, self.entity)
         return Policy("mondrian", self.requirements, roles, options=self.options)
 
     def naive(self) -> Table:
@@ -98,28 +72,15 @@ class Case:
         return table
 
 
-NUMERIC = ("integer", "decimal", "float", "date", "timestamp")
-
-
 def meets(requirement, case, rows, name):
     """One requirement on one set of rows, by its definition."""
-    counts = oracles.frequencies([row[name] for row in rows])
-    match requirement:
-        case DistinctDiversity(l=l):
-            return oracles.distinct_values(counts) >= l
-        case SimpleDiversity(l=l):
-            return oracles.simple_ratio(counts) >= l
-        case RecursiveDiversity(c=c, l=l):
-            return oracles.recursive_holds(counts, c, l)
-        case EntropyDiversity(l=l):
-            return oracles.entropy_reaches(counts, l)
-        case Closeness(t=t):
-            inside = {row[case.identity] for row in rows}
-            marked = [{**row, "inside": row[case.identity] in inside} for row in case.rows]
-            kind = requirement.distance or ("ordered" if case.columns[name] in NUMERIC else "equal")
-            far = oracles.class_distances(marked, ["inside"], name, kind)
-            return next(d for key, d in far.items() if key[0] in ("true", True, "True")) <= t
-    raise TypeError
+    if not isinstance(requirement, Closeness):
+        return is_diverse(requirement, [row[name] for row in rows])
+    inside = {row[case.identity] for row in rows}
+    marked = [{**row, "inside": row[case.identity] in inside} for row in case.rows]
+    kind = requirement.distance or ("ordered" if case.columns[name] in NUMERIC else "equal")
+    far = oracles.class_distances(marked, ["inside"], name, kind)
+    return next(d for key, d in far.items() if key[0] in ("true", True, "True")) <= requirement.t
 
 
 @dataclass
@@ -136,66 +97,21 @@ class Outcome:
 
 def run(engine, case: Case) -> Outcome:
     """The method on the case, and the rows of its plan."""
-    schema = pa.schema([(name, ARROW[kind]) for name, kind in case.columns.items()])
-    arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
-    engine.load(SOURCE, pa.Table.from_arrays(arrays, schema=schema))
-    infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in case.columns.items()]
-    source = resolve(SOURCE, infos, case.policy, ("t",))
-    private = Private({"ppdm_key0": column(case.identity, "r")})
-    plan = MONDRIAN.table(Job(engine, source, case.policy, case.trees, private))
-    names = [*plan.published, PART, *([ENTITY] if case.entity else []), "ppdm_key0"]
-    return Outcome(plan, [dict(zip(names, row, strict=True)) for row in engine.fetch(plan.wide())])
+    return Outcome(*run_method(engine, MONDRIAN, case.policy, case.columns, case.rows, case.trees, case.identity))
 
 
 # -- random tables ---------------------------------------------------------------------------------------
-
-
-def values_of(kind: str, rng: random.Random):
-    """A small domain of a kind."""
-    many = rng.choice([2, 3, 5, 9, 20])
-    match kind:
-        case "integer":
-            wide = rng.choice([10, 100, 10_000])
-            return [rng.randint(-wide // 3, wide) for _ in range(many)]
-        case "decimal":
-            return [Decimal(rng.randint(-3000, 9000)).scaleb(-2) for _ in range(many)]
-        case "float":
-            return [rng.choice([0.1, 0.5, 1.0, 3.7]) * rng.randint(-9, 99) for _ in range(many)]
-        case "text":
-            words = ["a", "b", "B", "c,d", "{x}", "", " ", "*", "...", "é", "z" * 5, "Ω", "a\\", "none", "NULL"]
-            return rng.sample(words, min(many, len(words)))
-        case "boolean":
-            return [True, False]
-        case "date":
-            start = date(1950, 1, 1) + timedelta(days=rng.randint(0, 20_000))
-            return [start + timedelta(days=rng.randint(0, rng.choice([5, 60, 900, 20_000]))) for _ in range(many)]
-        case "timestamp":
-            start = datetime(1999, 12, 31) + timedelta(seconds=rng.randint(0, 10**8))
-            span = rng.choice([1, 3600, 10**7])
-            return [start + timedelta(microseconds=rng.randint(0, span * 10**6)) for _ in range(many)]
-    raise ValueError(kind)
-
-
-def hierarchy_of(kind: str, domain: list, rng: random.Random) -> list[list[str]]:
-    """A random tree over the values of a domain, one or two levels below the root."""
-    leaves = list(dict.fromkeys(domain))
-    middle = rng.randint(1, max(1, len(leaves)))
-    lines = []
-    for leaf in leaves:
-        group = rng.randrange(middle)
-        lines.append([str(leaf), f"g{group}", f"h{group % 2}", "*"])
-    return lines if rng.random() < 0.5 else [[leaf, low, root] for leaf, low, _, root in lines]
 
 
 def random_case(seed: int, *, demanding: bool = True) -> Case:
     rng = random.Random(seed)
     columns, domains, trees = {"id": "integer"}, {}, {}
     for number in range(rng.choice([1, 2, 2, 3, 4])):
-        kind = rng.choice(["integer", "integer", "decimal", "float", "text", "text", "boolean", "date", "timestamp"])
+        kind = rng.choice(KINDS)
         name = f"q{number}"
-        columns[name], domains[name] = kind, values_of(kind, rng)
+        columns[name], domains[name] = kind, domain(kind, rng)
         if rng.random() < 0.35 and kind in ("integer", "text") and "*" not in domains[name]:
-            trees[name] = hierarchy_of(kind, domains[name], rng)
+            trees[name] = hierarchy_lines(domains[name], rng)
     quasi = list(domains)
     columns |= {"secret": "text", "second": "integer"}
     domains |= {"secret": ["flu", "cold", "asthma", "none"][: rng.choice([1, 3, 4, 4, 4])], "second": [1, 2, 3, 10]}
@@ -206,8 +122,8 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
     rows = []
     for number in range(rng.choice([1, 5, 12, 25, 40, 60, 60])):
         row = {"id": number}
-        for name, domain in domains.items():
-            row[name] = None if rng.random() < nulls[name] else rng.choice(domain)
+        for name, values in domains.items():
+            row[name] = None if rng.random() < nulls[name] else rng.choice(values)
         if rng.random() < 0.5:  # some order in it, so that splits differ in worth
             row["label"] = domains["label"][number % len(domains["label"])]
             row["number"] = 2 * number

@@ -7,9 +7,8 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 
-import pyarrow as pa
 import pytest
-from kactus_cases import ARROW, Case, meets, random_case
+from kactus_cases import Case, meets, random_case
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
@@ -21,6 +20,7 @@ from ppdm_sql.session import Session
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name
 from ppdm_sql.watching import silent
+from tests.random_cases import arrow_table
 from tests.sizes import seeds
 
 pytestmark = pytest.mark.duckdb
@@ -72,7 +72,7 @@ def asked(case: Case, name: str, seed: int) -> Asked:
     text = (
         f"CREATE OR REPLACE TABLE {name}_open AS SELECT {quoted} FROM {name} WITH ANONYMIZATION ("
         f"ALGORITHM {method} ({options(rng, method)}) REQUIRE {required} QUASI IDENTIFIER ({', '.join(quasi)}) "
-        f'SENSITIVE ("the ""secret""") TARGET ({case.target}) INSENSITIVE (id) SUPERSEDES SEED {seed})'
+        f'SENSITIVE ("the ""secret""") TARGET ({case.target}) INSENSITIVE (id) SUPERSEDES ALL SEED {seed})'
     )
     return Asked(text, k, tuple(some[kind] for kind in kinds), method)
 
@@ -105,9 +105,7 @@ def check(case: Case, policy: Asked, names: list[str], rows: list[tuple], droppe
 
 
 def stored(engine: DuckDBEngine, case: Case, name: str) -> None:
-    schema = pa.schema([(one, ARROW[kind]) for one, kind in case.columns.items()])
-    arrays = [pa.array([row[f.name] for row in case.rows], f.type) for f in schema]
-    engine.load(Name(name), pa.Table.from_arrays(arrays, schema=schema), temporary=False)
+    engine.load(Name(name), arrow_table(case.columns, case.rows), temporary=False)
 
 
 def planned(engine: DuckDBEngine, policy: Asked) -> tuple[list[str], list[tuple], int]:

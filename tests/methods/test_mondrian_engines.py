@@ -7,7 +7,6 @@ import random
 from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from fractions import Fraction
 from uuid import UUID
 
 import pytest
@@ -196,6 +195,4 @@ def test_twenty_thousand_rows(duckdb_engine):
     assert (rows, classes) == (20_000, plan.classes)
     assert plan.classes > 1000
     assert plan.figures["smallest class"] == smallest
-    assert all(0 <= plan.figures[f"loss {name}"] <= 1 for name in ("age", "town", "class", "born"))
-    assert isinstance(plan.figures["loss age"], Fraction)
     assert PART not in plan.published

@@ -20,13 +20,14 @@ CREATE OR REPLACE TABLE open AS SELECT age, ward, illness, back, days FROM peopl
 WITH ANONYMIZATION (
     ALGORITHM tpp {options} REQUIRE {required}
     QUASI IDENTIFIER (age, ward) SENSITIVE (illness) TARGET (back) INSENSITIVE (days)
-    PRESERVE ({preserve}) ACCEPT RISK (boundaries) SUPERSEDES
+    PRESERVE ({preserve}) ACCEPT RISK (boundaries) SUPERSEDES ALL
 )
 """
 
 
 def policy(preserve="m", required="k = 5", options=""):
-    return POLICY.format(preserve=preserve, required=required, options=options)
+    shifted = f"(numbers = shifted, {options.removeprefix('(')}" if options else "(numbers = shifted)"
+    return POLICY.format(preserve=preserve, required=required, options=shifted)
 
 
 def people(rows=150):

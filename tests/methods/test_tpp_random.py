@@ -13,7 +13,7 @@ from fractions import Fraction
 import oracles
 import pyarrow as pa
 import pytest
-from tpp_cases import ARROW, ID, Case, check_hull, check_ways, columns_used, random_case
+from tpp_cases import ID, Case, check_hull, check_ways, columns_used, random_case
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
@@ -29,6 +29,7 @@ from ppdm_sql.requirements import (
 from ppdm_sql.session import Session
 from ppdm_sql.statements.names import Name, identifier
 from ppdm_sql.watching import silent
+from tests.random_cases import arrow_table
 from tests.sizes import are_many, seeds
 
 HOSTILE = [
@@ -121,7 +122,7 @@ DEMANDS = [
 def arrow(case: Case) -> pa.Table:
     kinds = {**case.columns, ID: "integer"}
     rows = [{ID: number, **row} for number, row in enumerate(case.rows)]
-    return pa.table({name: pa.array([row[name] for row in rows], ARROW[kind]) for name, kind in kinds.items()})
+    return arrow_table(kinds, rows)
 
 
 def text(case: Case, name: str) -> str:
@@ -137,13 +138,13 @@ def text(case: Case, name: str) -> str:
     options = ", ".join(f"{key} = {str(value).lower()}" for key, value in case.options.items())
     passed = [ID, EXTRA]
     clauses = [
-        f"ALGORITHM tpp ({options})",
+        f"ALGORITHM tpp (numbers = shifted, {options})",
         f"REQUIRE {', '.join(map(str, case.requirements))}",
         f"QUASI IDENTIFIER ({listed(case.quasi)}) SENSITIVE ({listed(case.sensitive)})",
         f"TARGET ({listed([case.target])}) INSENSITIVE ({listed(passed)})",
         f"ENTITY ({listed([case.entity])})" if case.entity else "",
         f"PRESERVE ({', '.join(map(tree, case.preserve))})",
-        "ACCEPT RISK (boundaries) SUPERSEDES",
+        "ACCEPT RISK (boundaries) SUPERSEDES ALL",
     ]
     return (
         f"CREATE TABLE {name} AS SELECT {listed([*case.columns, ID])} FROM t WITH ANONYMIZATION ({' '.join(clauses)})"

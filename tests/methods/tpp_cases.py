@@ -15,25 +15,15 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import PART, Private, TablePlan
 from ppdm_sql.methods.tpp.method import TPP
-from ppdm_sql.policy.policy import Inducer, Policy, Roles
+from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
+from tests.random_cases import ARROW, roles_of
 
 SOURCE = own("ppdm_source")
 RELEASE = own("ppdm_release")
 ID = "id"
-ARROW = {
-    "integer": pa.int64(),
-    "decimal": pa.decimal128(12, 2),
-    "float": pa.float64(),
-    "text": pa.string(),
-    "boolean": pa.bool_(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us"),
-    "zoned": pa.timestamp("us", tz="UTC"),
-    "real": pa.float32(),
-}
 OTHER_WORDS = {"zoned": "timestamp", "real": "float"}
 
 
@@ -53,16 +43,10 @@ class Case:
 
     @property
     def policy(self) -> Policy:
-        exact = lambda names: tuple(Word(name, quoted=True) for name in names)  # noqa: E731
-        given = {*self.quasi, *self.sensitive, self.target, self.entity}
-        roles = Roles(
-            quasi=exact(self.quasi),
-            sensitive=exact(self.sensitive),
-            target=Word(self.target, quoted=True) if self.target else None,
-            insensitive=exact([name for name in (*self.columns, ID) if name not in given]),
-            entity=Word(self.entity, quoted=True) if self.entity else None,
+        roles = roles_of([*self.columns, ID], self.quasi, self.sensitive, self.target, self.entity)
+        return Policy(
+            "tpp", self.requirements, roles, options={"numbers": "shifted", **self.options}, preserve=self.preserve
         )
-        return Policy("tpp", self.requirements, roles, options=self.options, preserve=self.preserve)
 
 
 def builder(name: str, **options) -> Inducer:

@@ -29,16 +29,14 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.statements.names import identifier
 from tests import oracles
-from tests.checks.tables import NAMES, TEXTS
-from tests.methods.kactus_cases import ARROW, domain
 from tests.nightly.judge import counts, held
+from tests.random_cases import KINDS, NAMES, TEXTS, arrow_table, domain_with_nan
 
 TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet")
 MODEL_METHODS = ("kadet", "ldm", "atp")
 # How often each is drawn: three tables of each method for one model of each.
 METHODS = [*(("TABLE", name) for name in TABLE_METHODS for _ in range(3)), *(("MODEL", name) for name in MODEL_METHODS)]
 
-KINDS = ("integer", "integer", "decimal", "float", "text", "text", "boolean", "date", "timestamp")
 ROOT = "*"  # of every hierarchy
 MOST_SUBSETS = 10  # values of a text column that tpp takes with three classes
 FEW_NULLS, ROW, TARGET, WORDS, NUMBERS, PERSON = 0.15, "row", "y", "s", "m", "who"
@@ -86,7 +84,7 @@ class Case:
         return [name for name in self.columns if name not in known] if self.kind == "MODEL" else []
 
     def arrow(self) -> pa.Table:
-        return pa.table({n: pa.array([row[n] for row in self.rows], ARROW[k]) for n, k in self.columns.items()})
+        return arrow_table(self.columns, self.rows)
 
     def text(self, table: str, release: str, hierarchy: dict[str, str]) -> str:
         """The policy; hierarchy: column -> the table with its labels."""
@@ -179,7 +177,7 @@ def _domains(rng: random.Random, method: str, kind: str) -> dict[str, list[objec
     kinds = ("integer", "text", "boolean") if kind == "MODEL" and method == "kadet" else KINDS
     found = {}
     for name in names[: rng.choice((1, 2, 2, 3, 4))]:
-        values = domain(rng.choice(kinds), rng)
+        values = domain_with_nan(rng.choice(kinds), rng)
         plain = [one for one in values if not isinstance(one, float) or math.isfinite(one)]
         found[name] = values if method in ("mondrian", "kactus", "kactus2") else plain
         if method == "tpp" and isinstance(values[0], str):

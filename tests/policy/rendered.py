@@ -18,6 +18,7 @@ from ppdm_sql.policy.policy import (
     Policy,
     PrefixLadder,
     Roles,
+    Supersedes,
 )
 from ppdm_sql.requirements import (
     Closeness,
@@ -29,6 +30,7 @@ from ppdm_sql.requirements import (
     Requirement,
     SimpleDiversity,
 )
+from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
 
 RESERVED = (
@@ -85,12 +87,19 @@ def _ladder(first: Fraction, factors: list[int], anchor: Fraction) -> IntervalLa
     return IntervalLadder(tuple(widths), anchor)
 
 
-_hierarchies: st.SearchStrategy[HierarchySource] = (
-    st.builds(HierarchyFile, _strings.filter(bool))
-    | st.lists(words, min_size=1, max_size=2)
+_relations = (
+    st.lists(words, min_size=1, max_size=2)
     .map(tuple)
     .filter(lambda parts: parts[0].quoted or parts[0].text.upper() not in ("AS", "LIVE", "TO", "WITH", "FROM"))
-    .map(HierarchyTable)
+)
+_supersedes = (
+    st.none()
+    | st.just(Supersedes(everything=True))
+    | st.lists(_relations, max_size=2).map(lambda names: Supersedes(tuple(names)))
+)
+_hierarchies: st.SearchStrategy[HierarchySource] = (
+    st.builds(HierarchyFile, _strings.filter(bool))
+    | _relations.map(HierarchyTable)
     | st.builds(_ladder, numbers(Fraction(0), _big), _multiples, numbers(-_big, _big))
     | st.sets(st.integers(1, 99), min_size=1, max_size=4).map(lambda s: PrefixLadder(tuple(sorted(s, reverse=True))))
 )
@@ -113,6 +122,10 @@ def policies(draw: st.DrawFn) -> Policy:
     return Policy(
         algorithm=algorithm,
         requirements=tuple(draw(one) for one in picked),
+        loss_limits=tuple(
+            LossLimit(draw(numbers(Fraction(0), Fraction(1))), column)
+            for column in draw(st.sets(st.sampled_from([None, *quasi])))
+        ),
         roles=Roles(
             identifiers=tuple(identifiers),
             quasi=quasi,
@@ -125,7 +138,7 @@ def policies(draw: st.DrawFn) -> Policy:
         ),
         options=draw(st.just({}) | _options),
         preserve=tuple(draw(inducers)) if algorithm == "tpp" else (),
-        supersedes=draw(st.booleans()),
+        supersedes=draw(_supersedes),
         accepted_risks=tuple(draw(st.lists(st.from_regex(r"[a-z_]{1,9}", fullmatch=True), max_size=2))),
         seed=draw(st.integers(0, 2**63 - 1)),
         readers=tuple(draw(st.lists(_role_words, max_size=2))),
@@ -192,6 +205,15 @@ def requirement(found: Requirement) -> str:
             return f"t = {number(t)} {distance or ''}"
 
 
+def loss(found: LossLimit) -> str:
+    return f"loss {f'({word(found.column)})' if found.column else ''} <= {number(found.limit)}"
+
+
+def superseded(found: Supersedes) -> str:
+    names = ", ".join(".".join(map(word, name)) for name in found.names)
+    return "ALL" if found.everything else f"({names})" if names else ""
+
+
 def clauses(policy: Policy) -> list[str]:
     """The clauses of a policy, in one of their orders."""
     roles = policy.roles
@@ -211,7 +233,7 @@ def clauses(policy: Policy) -> list[str]:
     inducers = [word(i.name) + (options(dict(i.options)) if i.options is not None else "") for i in policy.preserve]
     return [
         f"ALGORITHM {policy.algorithm} {options(dict(policy.options)) if policy.options else ''}",
-        f"REQUIRE {', '.join(map(requirement, policy.requirements))}",
+        f"REQUIRE {', '.join([*map(requirement, policy.requirements), *map(loss, policy.loss_limits)])}",
         *columns("IDENTIFIER", roles.identifiers),
         *columns("QUASI IDENTIFIER", roles.quasi),
         *columns("SENSITIVE", roles.sensitive),
@@ -219,7 +241,7 @@ def clauses(policy: Policy) -> list[str]:
         *columns("INSENSITIVE", roles.insensitive),
         *plain("ENTITY", roles.entity),
         *([f"PRESERVE ({', '.join(inducers)})"] if inducers else []),
-        *(["SUPERSEDES"] if policy.supersedes else []),
+        *([f"SUPERSEDES {superseded(policy.supersedes)}"] if policy.supersedes else []),
         *([f"ACCEPT RISK ({', '.join(policy.accepted_risks)})"] if policy.accepted_risks else []),
         f"SEED {policy.seed}",
         *([f"GRANT SELECT TO {', '.join(map(word, policy.readers))}"] if policy.readers else []),

@@ -17,6 +17,7 @@ from ppdm_sql.policy.policy import (
     PrefixLadder,
     Publish,
     Roles,
+    Supersedes,
 )
 from ppdm_sql.requirements import (
     Closeness,
@@ -52,7 +53,18 @@ GOOD = [
     ("QUASI IDENTIFIER (a) REQUIRE k=5 ALGORITHM mondrian", Policy("mondrian", (KAnonymity(5),), ROLES)),
     (f"{BASE} SEED 7", Policy("mondrian", (KAnonymity(5),), ROLES, seed=7)),
     (f"{BASE} SEED 0", Policy("mondrian", (KAnonymity(5),), ROLES)),
-    (f"{BASE} SUPERSEDES", Policy("mondrian", (KAnonymity(5),), ROLES, supersedes=True)),
+    (f"{BASE} SUPERSEDES", Policy("mondrian", (KAnonymity(5),), ROLES, supersedes=Supersedes())),
+    (f"{BASE} SUPERSEDES ALL", Policy("mondrian", (KAnonymity(5),), ROLES, supersedes=Supersedes(everything=True))),
+    (
+        f'{BASE} supersedes (old, s."x ""y""", all) SEED 3',
+        Policy(
+            "mondrian",
+            (KAnonymity(5),),
+            ROLES,
+            supersedes=Supersedes(((Word("old"),), (Word("s"), Word('x "y"', True)), (Word("all"),))),
+            seed=3,
+        ),
+    ),
     (
         f"{BASE} ACCEPT RISK (Small_Table, linkage)",
         Policy("mondrian", (KAnonymity(5),), ROLES, accepted_risks=("small_table", "linkage")),
@@ -359,7 +371,10 @@ MISTAKES = [
     ("REQUIRE k = 5 GRANT SELECT TO a, «'b'", "expected a role, not a string"),
     ("REQUIRE k = 5 «PRESERVE (m)", "PRESERVE needs ALGORITHM tpp: mondrian preserves no tree"),
     ("REQUIRE k = 5 PRESERVE («5)", "expected a model or a learner, not 5"),
-    ("REQUIRE k = 5 SUPERSEDES «(x)", "expected a clause, such as REQUIRE k = 10, not ("),
+    ("REQUIRE k = 5 SUPERSEDES («)", "expected the name of a release, not the closing bracket"),
+    ("REQUIRE k = 5 SUPERSEDES (a, «'b')", "expected the name of a release, not a string (a string is not a name)"),
+    ("REQUIRE k = 5 SUPERSEDES («a.b.c)", "the name of a release must be table or schema.table, not 3 names"),
+    ("REQUIRE k = 5 SUPERSEDES ALL «(x)", "SUPERSEDES ALL has no list of releases: write SUPERSEDES ALL or"),
     ("REQUIRE k = 5 «SUPERCEDES", "unknown clause SUPERCEDES: did you mean SUPERSEDES?"),
 ]
 

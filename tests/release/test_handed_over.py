@@ -150,7 +150,7 @@ def test_two_databases_do_not_replace_each_others_files(folder):
     assert exports("south.duckdb") == [0]
     assert called("--db", "south.duckdb", "share", "publish", "by_age", "--out", "shared", "--as", "south.json")[0] == 0
     with connect("north.duckdb") as session:  # a later generation of the same release replaces its file
-        session.publish(model(more="SUPERSEDES"))
+        session.publish(model(more="SUPERSEDES ALL"))
         session.export("by_age", "shared/by_age.json")
 
 

@@ -53,6 +53,7 @@ def opened(make_table, open_session):
 def test_without_a_key_one_row_more_is_told_by_the_difference(engine, opened):
     session = opened(engine, stays())
     session.publish(table("open"))
+    session.export("open", "open.csv")
     session.execute("INSERT INTO stays VALUES (1000, 0, 1, 1, 'n', 'flu')")
     with pytest.raises(RequirementBreached, match=f"1 {ALONE} .1 row"):
         session.execute("REFRESH open")
@@ -146,7 +147,7 @@ def test_a_plan_that_only_reads_finds_the_same_people(tmp_path):
         session.publish(table("open", "x", "IDENTIFIER (pid)", k=30))
     with ppdm_sql.connect(file, read_only=True) as session:
         held = [
-            session.plan(table("open", quasi, "IDENTIFIER (pid)", k=30)).joint[0].breaching_classes
+            session.plan(table("too", quasi, "IDENTIFIER (pid)", k=30)).joint[0].breaching_classes
             for quasi in ("x", "y")
         ]
     assert held == [0, 4]
@@ -159,6 +160,7 @@ def test_equal_rows_of_other_people_do_not_supersede(engine, opened):
     session = opened(engine, stays())
     session.publish(table("open", "x", "IDENTIFIER (pid)"))
     session.publish(table("open", "x", "IDENTIFIER (pid)"))
+    session.export("open", "open.csv")
     session.execute("UPDATE stays SET pid = pid + 1000 WHERE pid < 40")
     session.publish(table("open", "x", "IDENTIFIER (pid)"))
     listed = [(item.state, item.is_out) for item in session.releases(include_gone=True)]

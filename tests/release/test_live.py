@@ -21,7 +21,7 @@ COLUMNS = {"id": "INTEGER", "age": "INTEGER", "ward": "TEXT", "pay": "DECIMAL(8,
 POLICY = """
 CREATE OR REPLACE VIEW beds LIVE AS SELECT id, age, ward, pay, illness, back FROM people
 WITH ANONYMIZATION (
-    ALGORITHM tpp
+    ALGORITHM tpp (numbers = shifted)
     REQUIRE {required}
     {roles} QUASI IDENTIFIER (age, ward, pay) SENSITIVE (illness) TARGET (back)
     PRESERVE (cart (min_leaf = 5, max_leaves = 4))
@@ -100,7 +100,7 @@ def test_it_shows_what_a_table_of_the_same_policy_holds(session):
 @NO_SPARK
 def test_a_change_of_the_source_is_shown_measured_and_told_as_a_note(session, tmp_path):
     """Then exported, refreshed and dropped: at every step what is shown is what there is now."""
-    session.publish(live(more="SUPERSEDES"))
+    session.publish(live(more="SUPERSEDES ALL"))
     before = own_relations(session)
     run(session, "DELETE FROM people WHERE id % 4 = 0")
     verified = session.verify("beds")
@@ -142,9 +142,9 @@ def test_when_every_class_is_too_small_nothing_is_shown(duck, tmp_path):
 
 
 def test_it_can_replace_a_view_of_stored_rows_and_be_replaced_by_one(duck):
-    stored = live(more="SUPERSEDES").replace("VIEW beds LIVE", "VIEW beds").replace("live, ", "")
+    stored = live(more="SUPERSEDES ALL").replace("VIEW beds LIVE", "VIEW beds").replace("live, ", "")
     duck.publish(stored)
-    duck.publish(live(more="SUPERSEDES"))
+    duck.publish(live(more="SUPERSEDES ALL"))
     assert [name for name in duck.engine.relations("ppdm") if name.startswith("ppdm_release_")] == []
     run(duck, "DELETE FROM people WHERE id = 3")
     assert len(rows(duck)) == 119
@@ -238,11 +238,11 @@ def test_explain_writes_nothing(duck):
 
 @NO_SPARK
 def test_a_failure_at_the_end_leaves_the_former_release(session, monkeypatch):
-    session.publish(live(more="SUPERSEDES"))
+    session.publish(live(more="SUPERSEDES ALL"))
     before, held = own_relations(session), rows(session)
     monkeypatch.setattr("ppdm_sql.release.supersede.retire", _fails)
     with pytest.raises(PpdmError, match="the disk is full"):
-        session.publish(live("k = 6", more="SUPERSEDES"))
+        session.publish(live("k = 6", more="SUPERSEDES ALL"))
     assert own_relations(session) == before
     assert rows(session) == held
 
@@ -402,7 +402,7 @@ def test_a_query_cannot_supersede_the_live_release_it_reads(duck):
     duck.publish(live())
     duck.execute("CREATE VIEW between_them AS SELECT * FROM beds")
     text = """CREATE TABLE beds_too AS SELECT ward, illness FROM between_them WITH ANONYMIZATION (ALGORITHM mondrian
-        REQUIRE k = 5 QUASI IDENTIFIER (ward) SENSITIVE (illness) SUPERSEDES)"""
+        REQUIRE k = 5 QUASI IDENTIFIER (ward) SENSITIVE (illness) SUPERSEDES ALL)"""
     with pytest.raises(PolicyError, match="which the query reads"):
         duck.publish(text)
     assert duck.verify("beds").holds

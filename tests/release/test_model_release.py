@@ -51,7 +51,7 @@ def test_a_larger_k_takes_a_question_away(engine, make_table, open_session):
     session = open_session(engine)
     session.publish(statement(6))
     assert len(session.model("loans").tree.leaves) == 3
-    release = session.publish(statement(7, algorithm="kadet (form = id3)", more="SUPERSEDES"))
+    release = session.publish(statement(7, algorithm="kadet (form = id3)", more="SUPERSEDES ALL"))
     assert (release.rows, release.classes) == (12, 1)
     assert len(session.model("loans").tree.leaves) < 3
 

@@ -101,7 +101,7 @@ def test_a_ledger_that_names_one_table_alone_is_enough(session, postgres_admin, 
 
 def test_superseding_a_part_takes_the_whole_away(session):
     session.publish(policy("people"))
-    session.publish(policy("first", other=True, more="SUPERSEDES"))
+    session.publish(policy("first", other=True, more="SUPERSEDES ALL"))
     assert [release.relation_name for release in session.releases()] == ["first_open"]
 
 

@@ -155,7 +155,7 @@ def test_timestamps_by_parts_of_a_day() -> None:
     assert load(quarter, Kind.TIMESTAMP, [moment]).levels_of(moment) == (
         "2024-01-01 13:59:59.999999",
         "[2024-01-01 12:00:00, 2024-01-01 18:00:00)",
-        "[2024-01-01, 2024-01-02)",
+        "[2024-01-01 00:00:00, 2024-01-02 00:00:00)",
         "*",
     )
 

@@ -64,6 +64,7 @@ class SparkEngine(Engine):
     has_transactions = False
     has_constraints = False
     updates_in_place = False
+    knows_readers = False
 
     def __init__(self, session: SparkSession, *, place: SparkPlace | None = None) -> None:
         """Works in an open session, or owns one together with the place it was started in."""
@@ -290,6 +291,12 @@ class SparkEngine(Engine):
         said = exp.Property(this=exp.Literal.string("comment"), value=exp.Literal.string(text))
         action = exp.AlterSet(expressions=[exp.Properties(expressions=[said])])
         self.execute(exp.Alter(this=name.table(), kind="VIEW", actions=[action]))
+
+    def comment_columns(self, name: Name, kind: str, texts: Mapping[str, str]) -> None:
+        """Of a table; the columns of a view are described when it is made, and the manifest describes them anyway."""
+        for column, text in texts.items() if kind != "view" else ():
+            said = exp.AlterColumn(this=identifier(column), comment=exp.Literal.string(text))
+            self.execute(exp.Alter(this=name.table(), kind="TABLE", actions=[said]))
 
     def exact_text(self, text: exp.Expr) -> exp.Expr:
         return exp.Collate(this=exp.cast(text, "TEXT"), expression=exp.Var(this="UTF8_BINARY"))

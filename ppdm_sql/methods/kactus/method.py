@@ -7,10 +7,10 @@ Kisilevich, Elovici, Shapira, Rokach: kACTUS 2 (ISIPS 2008).  docs/methods/kactu
     supervised discretization                discretize
     the classification tree                  trees.nominal, tree_arrays
     the anonymization of its leaves          repair, row_kinds
-    rows, counts, the release                working_tables
+    rows, counts, the release                kactus_cells
 
-Rows stay in the database; what Python sees are counts per node and kind of row, and the distinct values of each
-column (they become labels).
+Rows stay in the database; what is seen here are cells (cells/), and the distinct values of each column, which become
+labels.
 """
 
 from __future__ import annotations
@@ -22,21 +22,20 @@ from typing import Annotated
 
 import numpy as np
 
-from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
+from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
+from ppdm_sql.methods.kactus.kactus_cells import KactusTable, Walked, read_cells, with_categories
 from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves, repair
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
-from ppdm_sql.methods.kactus.working_tables import KactusTable, Walked, encoded, with_categories
-from ppdm_sql.methods.plan import Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis
-from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
+from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Exact, Switch, Whole
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.nominal import grow_nominal
+from ppdm_sql.trees.nominal import NominalGrowth
 from ppdm_sql.watching import Progress
 
 _MOST_NUMBERS = 20  # classes of a target of numbers or moments
@@ -79,39 +78,38 @@ class Kactus2Options(KactusOptions):
     strict_swap: Annotated[bool, Switch()] = False
 
 
-def plan_kactus(job: Job) -> TablePlan:
+def plan_kactus(job: CellJob) -> CellPlan:
     """Suppression alone."""
-    return _planned(job, Kactus2Options(**vars(job.options(KactusOptions))))
+    return _make_plan(job, Kactus2Options(**vars(job.options(KactusOptions))))
 
 
-def plan_kactus2(job: Job) -> TablePlan:
+def plan_kactus2(job: CellJob) -> CellPlan:
     """With swapping, where the policy allows it."""
-    return _planned(job, job.options(Kactus2Options))
+    return _make_plan(job, job.options(Kactus2Options))
 
 
 KACTUS = Method(
     "kactus", ROWS, KactusOptions, OF_COUNTS,
-    needs_target=True, takes_hierarchies=False, labels_new_rows=True, plan_table=plan_kactus,
+    needs_target=True, takes_hierarchies=False, labels_new_rows=True, plan_cells=plan_kactus,
 )  # fmt: skip
-KACTUS2 = replace(KACTUS, name="kactus2", options=Kactus2Options, plan_table=plan_kactus2)
+KACTUS2 = replace(KACTUS, name="kactus2", options=Kactus2Options, plan_cells=plan_kactus2)
 
 
-def _planned(job: Job, options: Kactus2Options) -> TablePlan:
-    """The plan; the working tables it reads stay until the session ends."""
-    engine, source, policy = job.engine, job.source, job.policy
+def _make_plan(job: CellJob, options: Kactus2Options) -> CellPlan:
+    source, policy, cells = job.source, job.policy, job.cells
     _check_roles(source, policy, job.hierarchies)
-    table = encoded(engine, source, job.sensitive, job.private, job.progress)
+    table = read_cells(job)
     _check_target(policy, table.axes[table.target])
-    rows = table.coded.rows
-    demands = Demands(job.k, tuple(secret_of(job, table.axes[name], rows) for name in table.secrets))
-    demands.check_whole(rows, counted_units(job, table.coded), job.counts_persons)
-    table = with_categories(engine, table, job.k, job.progress)
-    tree = _tree(engine, table, options, job.k, job.progress)
+    demands = Demands(job.k, tuple(secret_of(job, table.axes[name], cells.total) for name in table.secrets))
+    demands.check_whole(cells.total, cells.units, job.counts_persons)
+    job.progress("choosing intervals", 0, None)
+    table = with_categories(table, job.k)
+    tree = _tree(table, options, job.k, job.progress)
     job.progress("sending rows down the tree", 0, None)
-    walked = table.walk(tree, job.private)
+    walked = table.walk(tree)
     job.progress("repairing small classes", 0, None)
-    moves = _repaired(table, tree, walked, demands, options, policy)
-    return _plan(table, tree, walked, moves, options, policy, job.private)
+    moves = _repair_leaves(table, tree, walked, demands, options, policy)
+    return _plan(table, tree, walked, moves, options, policy)
 
 
 def _check_roles(source: Source, policy: Policy, hierarchies: Mapping[str, Hierarchy]) -> None:
@@ -144,33 +142,24 @@ def _check_target(policy: Policy, axis: Axis) -> None:
 # -- the tree --------------------------------------------------------------------------------------------
 
 
-def _tree(engine: Engine, table: KactusTable, options: Kactus2Options, k: int, progress: Progress) -> KactusTree:
+def _tree(table: KactusTable, options: Kactus2Options, k: int, progress: Progress) -> KactusTree:
     # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
     least = 2 if options.prune else k
-    grown = grow_nominal(
-        engine,
-        table.rows(),
-        table.nominals(),
-        table.target_nominal(),
-        table.class_counts,
-        min_leaf=options.min_leaf or k,
-        min_rows=least,
-        confidence=_CONFIDENCE if options.prune else None,
-        progress=progress,
-    )
+    growth = NominalGrowth(options.min_leaf or k, least, _CONFIDENCE if options.prune else None)
+    grown = growth.run(table.tree_rows(), table.class_counts, progress)
     return cut_off(grown, [one.labels for one in table.categories], k)
 
 
 # -- the repair ------------------------------------------------------------------------------------------
 
 
-def _repaired(
+def _repair_leaves(
     table: KactusTable, tree: KactusTree, walked: Walked, demands: Demands, options: Kactus2Options, policy: Policy
 ) -> RowMoves:
     rows: dict[int, dict[int, int]] = {}
     for node, kind, count in zip(walked.node.tolist(), walked.kind.tolist(), walked.rows.tolist(), strict=True):
         rows.setdefault(node, {})[kind] = count
-    classes = walked.codes[table.coded.codes[table.target]]
+    classes = walked.codes[table.target]
     rules = RepairRules(
         demands.k,
         informed=policy.algorithm == "kactus2",
@@ -188,7 +177,7 @@ def _repaired(
 
 def _holds(table: KactusTable, walked: Walked, demands: Demands) -> Holds:
     """Whether the sensitive values of some rows meet what is required of them."""
-    codes = [walked.codes[table.coded.codes[secret.name]] for secret in demands.secrets]
+    codes = [walked.codes[secret.name] for secret in demands.secrets]
 
     def holds(counts: Counts) -> bool:
         kinds, rows = np.array(list(counts)), np.array(list(counts.values()))
@@ -211,18 +200,12 @@ def _plan(
     moves: RowMoves,
     options: Kactus2Options,
     policy: Policy,
-    private: Private,
-) -> TablePlan:
-    targets, part = np.unique(moves.target[moves.target != DROPPED], return_inverse=True)
-    table.load_labels(tree.shown(targets, len(table.categories)))
-    table.load_moves(walked, moves, part)
-    told = figures(tree, moves, walked.codes[table.coded.codes[table.target]], len(table.categories))
-    return TablePlan(
-        query=table.release(private, policy.seed),
-        published=table.source.published,
-        classes=len(targets),
-        rows=table.coded.rows,
-        suppressed_rows=int(moves.rows[moves.target == DROPPED].sum()),
+) -> CellPlan:
+    targets = np.unique(moves.target[moves.target != DROPPED])
+    told = figures(tree, moves, walked.codes[table.target], len(table.categories))
+    return CellPlan(
+        parts=table.parts(walked, moves),
+        labels=table.labels(tree.shown(targets, len(table.categories))),
         steps=_steps(table, tree, told, options, policy),
         figures=told,
         risks=(PURITY, SUPPRESSION, *((SWAPPING,) if options.swap_threshold else ())),
@@ -240,10 +223,10 @@ def _steps(
     rule = "chosen by entropy" if policy.algorithm == "kactus2" else "drawn at random"
     swap = f"; swapping up to {float(options.swap_threshold):g} of a class" if options.swap_threshold else ""
     return (
-        f"put {len(table.categories)} quasi-identifiers of {table.coded.rows} rows into categories, with {cut} "
+        f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, with {cut} "
         "thresholds",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        "publish the values on each row's path and NULL for all others; NULLs of the source are published as missing",
+        f"publish the values on each row's path and {table.marker} for all others; NULL is what the source lacks",
         f"small classes lose their last value and borrow rows of their siblings, {rule}{swap}",
         f"{told['dropped rows']} rows are dropped, {told['swapped rows']} have a swapped value",
     )

@@ -10,7 +10,8 @@ equivalent to the model.  The tree is that of model.py; docs/methods/kadet.md is
 Working tables:
 
     ppdm_spanned      one row per source row: its span, and what is published unchanged
-    ppdm_labels       span -> class of the release, and what is printed
+    ppdm_places       span -> class of the release
+    ppdm_labels       class -> what is printed
 
 Rows stay in the database; what Python sees are the spans that somebody has, and how many rows have each.
 """
@@ -23,11 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.cells.apply import load_labels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet import model
 from ppdm_sql.methods.kadet.span_labels import span_labels, writers_of
-from ppdm_sql.methods.plan import ENTITY, PART, ModelPlan, Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, ModelPlan, Private, ResidualRisk, TablePlan
 from ppdm_sql.methods.shared.class_limits import demands_of, hidden_columns
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.lines import Ints
@@ -56,9 +58,10 @@ def plan_kadet_table(job: Job) -> TablePlan:
     writers, suppressed = writers_of(engine, source, learned.tree, learned.public, job.hierarchies, demands.k)
     spans, rows = _spans(engine, spanned)
     labels = span_labels(learned.tree, learned.public, [span for span, _ in spans], writers, suppressed)
-    table, sizes = _load_labels(engine, learned.public, spans, labels, rows)
+    places, table, sizes = _load_labels(engine, learned.public, spans, labels, rows)
     return TablePlan(
-        query=_query(engine, source, learned.public, shown, private, spanned, table),
+        query=_query(engine, source, shown, private, spanned, places),
+        labels=table,
         published=source.published,
         classes=len(sizes),
         rows=learned.rows,
@@ -138,8 +141,11 @@ def _load_labels(
     spans: Sequence[tuple[str, str]],
     labels: Sequence[tuple[str, ...]],
     rows: Ints,
-) -> tuple[Name, Ints]:
-    """Loads what every span prints; those that print the same are one class.  Gives the rows of the classes, too."""
+) -> tuple[Name, LabelTable, Ints]:
+    """Spans that print the same are one class: loads the class of every span, and what every class prints.
+
+    Gives the rows of the classes, too.
+    """
     import pyarrow as pa
 
     shown = [(*printed, group) for printed, (_, group) in zip(labels, spans, strict=True)]
@@ -147,14 +153,10 @@ def _load_labels(
     part = np.array([numbers[one] for one in shown], dtype=np.int64)
     columns = {SPAN: pa.array([span for span, _ in spans], pa.string())}
     columns |= {CLASS: pa.array([group for _, group in spans], pa.string()), PART: pa.array(part, pa.int64())}
-    for number in range(len(public)):
-        columns[_label(number)] = pa.array([printed[number] for printed in labels], pa.string())
-    table = engine.work.load("labels", columns, analyze=True)
-    return table, np.bincount(part, weights=rows).astype(np.int64)
-
-
-def _label(number: int) -> str:
-    return f"ppdm_l{number}"
+    places = engine.work.load("places", columns, analyze=True)
+    printed = {name: [one[number] for one in numbers] for number, name in enumerate(public)}
+    table = LabelTable(*load_labels(engine, printed, len(numbers)))
+    return places, table, np.bincount(part, weights=rows).astype(np.int64)
 
 
 # -- the plan --------------------------------------------------------------------------------------------
@@ -163,22 +165,21 @@ def _label(number: int) -> str:
 def _query(
     engine: Engine,
     source: Source,
-    public: Sequence[str],
     shown: PublishedColumns,
     private: Private,
     spanned: Name,
-    labels: Name,
+    places: Name,
 ) -> exp.Select:
-    """The rows as their spans describe them, one join; nobody is lost or changed."""
-    told: dict[str, exp.Expr] = {name: column(_label(number), "l") for number, name in enumerate(public)}
+    """The rows with their classes, one join; nobody is lost or changed."""
+    told: dict[str, exp.Expr] = {}
     for name, copy in shown.copies.items():  # as plain text where the type would list values that do not leave
         plain = column(copy, "s")
         told[name] = engine.exact_text(plain) if source.info(name).kind is Kind.TEXT else plain
     beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
-    query = exp.Select(expressions=[aliased(told[name], name) for name in source.published])
+    query = exp.Select(expressions=[aliased(told[name], name) for name in source.published if name in told])
     query = query.select(aliased(column(PART, "l"), PART), *(aliased(column(name, "s"), name) for name in beside))
     same = [exp.EQ(this=column(name, "l"), expression=column(name, "s")) for name in (SPAN, CLASS)]
-    return query.from_(spanned.table("s")).join(labels.table("l"), on=exp.and_(*same))
+    return query.from_(spanned.table("s")).join(places.table("l"), on=exp.and_(*same))
 
 
 def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[ResidualRisk, ...]:

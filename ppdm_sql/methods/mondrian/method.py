@@ -30,11 +30,10 @@ from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGH
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis, cell_axis, quasi_axis
-from ppdm_sql.methods.shared.labels import Labels, Regions, labels_of, marker, same_rows
+from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.source.relation import Source
 
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
 MINIMALITY = ResidualRisk(
@@ -179,12 +178,10 @@ def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, optio
         for name, one in zip(job.source.quasi, labels, strict=True)
     }
     parts = Parts(classes[place], len(sizes))
-    return _PublishedParts(parts, texts, _figures(job.source, table, tree, labels, rows, sizes), suppressed)
+    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed)
 
 
-def _figures(
-    source: Source, table: _Table, tree: PartitionTree, labels: Sequence[Labels], rows: Ints, sizes: Ints
-) -> dict[str, int | Fraction | str]:
+def _figures(tree: PartitionTree, rows: Ints, sizes: Ints) -> dict[str, int | Fraction | str]:
     figures: dict[str, int | Fraction | str] = {
         "parts": len(rows),
         "levels": tree.depth,
@@ -192,8 +189,6 @@ def _figures(
         "smallest class": int(sizes.min()),
         "largest class": int(sizes.max()),
     }
-    for name, axis, one in zip(source.quasi, table.axes, labels, strict=True):
-        figures[f"loss {name}"] = one.loss(rows, axis)
     return figures
 
 

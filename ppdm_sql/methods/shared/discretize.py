@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from math import log2
 
@@ -20,7 +21,8 @@ from ppdm_sql.methods.shared.labels import interval_text
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.trees.criteria import entropy
 
-MISSING, KNOWN = "(missing)", "(known)"
+MISSING = "(missing)"  # a category; a release prints NULL for it
+KNOWN = "(known)"  # a range without ends: any number, and not NULL
 _TIE = 1e-9  # gains per row nearer than this are equal: the lower cut is taken
 
 
@@ -83,6 +85,12 @@ class Categories:
     of_code: Ints
     labels: tuple[str | None, ...]
     boundaries: tuple[str, ...] = ()  # of numbers and moments: where the intervals meet
+    missing: str | None = None  # the label of NULL
+
+    @cached_property
+    def printed(self) -> list[str | None]:
+        """What a release shows for each category that it names: NULL for what is missing in the source."""
+        return [None if label == self.missing else label for label in self.labels]
 
     def __repr__(self) -> str:
         return f"Categories({self.axis.info.name!r}, {self.size})"  # the labels are data
@@ -107,8 +115,9 @@ def categories_of(axis: Axis, counts: Ints, held: Ints, k: int) -> Categories:
         of_code[axis.ordinary :] = plain + np.arange(axis.size - axis.ordinary)
     labels: list[str | None] = _intervals(boundaries) if axis.line is not None else list(axis.texts[: axis.ordinary])
     labels += list(axis.texts[axis.ordinary : axis.size - (axis.null_code is not None)])  # NaN
-    labels += [_unlike(MISSING, labels)] if axis.null_code is not None else []
-    return _without_the_few(Categories(axis, of_code, tuple(labels), tuple(boundaries)), held, k)
+    missing = _unlike(MISSING, labels) if axis.null_code is not None else None
+    labels += [missing] if missing is not None else []
+    return _without_the_few(Categories(axis, of_code, tuple(labels), tuple(boundaries), missing), held, k)
 
 
 def _intervals(boundaries: Sequence[str]) -> list[str | None]:

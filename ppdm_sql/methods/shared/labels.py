@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
@@ -42,11 +41,6 @@ class Labels:
     texts: tuple[str | None, ...]
     number: Ints
     covered: Ints
-
-    def loss(self, rows: Ints, axis: Axis) -> Fraction:
-        """The share of the values that what is published leaves open, averaged over rows: 0 exact, 1 suppressed."""
-        open_ = int(((self.covered - 1).astype(object) * rows).sum())
-        return Fraction(open_, max(axis.values - 1, 1) * int(rows.sum()))
 
 
 def marker(axes: Sequence[Axis]) -> str:

@@ -1,26 +1,28 @@
 """A column that trees may split: its values by code, what may be published of it, and in which words.
 
-Numbers keep their type.  A group of categories is printed as a list, {a, b}; categories that fewer than k people
-hold are never named, {a, ...} says that there are some.
+Numbers and moments are published as the intervals that the trees leave, which hold the true value: [30, 45), < 30.
+With numbers = shifted they keep their type and are stand-ins, as in the paper.  A group of categories is printed as a
+list, {a, b}; categories that fewer than k people hold are never named, {a, ...} says that there are some.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.shared.columns import Axis
-from ppdm_sql.methods.shared.labels import escaped
+from ppdm_sql.methods.shared.labels import escaped, interval_text
 from ppdm_sql.methods.tpp.preserved_trees import Names
-from ppdm_sql.methods.tpp.recoding import Number, Pair, recode_categories, recode_numbers
+from ppdm_sql.methods.tpp.recoding import Number, Pair, recode_categories, recode_numbers, whole_intervals
 from ppdm_sql.source.lines import Flags
 from ppdm_sql.trees.candidates import Found
 
@@ -37,6 +39,7 @@ class RecodedColumn:
     texts: tuple[str | None, ...]
     keeps_type: bool
     kept: frozenset[int] = frozenset()  # codes of boundaries that are published as they are
+    borders: tuple[str, ...] = ()  # of intervals: where each one but the first starts
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,17 @@ class Column:
 
     # -- what may be published ---------------------------------------------------------------------
 
-    def shown(self, splits: Splits, *, absorb: bool, paper: bool) -> RecodedColumn:
-        """The column as coarse as these splits allow."""
+    def shown(self, splits: Splits) -> RecodedColumn:
+        """The column as coarse as these splits allow, in words."""
+        if self.ordered:
+            return self._intervals(splits.pairs)
+        if splits.multiway:
+            return replace(self.as_it_is(), keeps_type=False)
+        groups = recode_categories(self.axis.size, splits.branches)
+        return RecodedColumn(groups, self._labels(groups)[0], False)
+
+    def shifted(self, splits: Splits, *, absorb: bool, paper: bool) -> RecodedColumn:
+        """The same with the paper's numbers."""
         if self.ordered:
             return self._numbers(splits.pairs, absorb, paper)
         if splits.multiway:
@@ -105,9 +117,9 @@ class Column:
         texts = (*self.axis.texts, *((None,) if self.axis.null_code is not None else ()))
         return RecodedColumn(tuple(range(self.axis.size)), texts, True)
 
-    def constant(self, marker: str, *, mean: bool) -> tuple[str | None, bool]:
+    def constant(self, marker: str, *, shifted: bool, mean: bool) -> tuple[str | None, bool]:
         """What stands in every row when no tree looks at the column, and whether the column keeps its type."""
-        if self.axis.info.kind is Kind.TEXT:
+        if self.axis.info.kind is Kind.TEXT or not shifted:
             return marker, False
         if not self.ordered or not mean:
             return None, True
@@ -123,9 +135,25 @@ class Column:
         """A number of the column's own grid, as its type reads it."""
         line = self.axis.line
         assert line is not None
-        text = line.write(int(tick) * line.grain)
-        zoned = self.axis.texts[0].endswith("+00") and self.axis.info.kind is Kind.TIMESTAMP
-        return f"{text} 00:00:00+00" if zoned and ":" not in text else text
+        return line.write(int(tick) * line.grain)
+
+    def _intervals(self, pairs: Sequence[Pair]) -> RecodedColumn:
+        line = self.axis.line
+        assert line is not None
+        groups = whole_intervals(len(self.axis.rows), pairs)
+        starts = np.array([code for code in range(1, len(groups)) if groups[code] > groups[code - 1]], dtype=np.int64)
+        borders = line.boundaries(starts, ~self.common[starts]) if len(starts) else []
+        texts = [interval_text(low, high) for low, high in pairwise([None, *borders, None])]
+        alone = self._single_values(groups)
+        for code in alone:
+            texts[groups[code]] = self.axis.texts[code]
+        kept = frozenset(alone & {code for pair in pairs for code in pair})
+        return RecodedColumn(groups, tuple(texts), False, kept, tuple(borders))
+
+    def _single_values(self, groups: Sequence[int]) -> set[int]:
+        """The codes that are an interval by themselves and that many people hold: they print as they are."""
+        sizes = np.bincount(groups)
+        return {code for code, group in enumerate(groups) if sizes[group] == 1 and self.common[code]}
 
     def _numbers(self, pairs: Sequence[Pair], absorb: bool, paper: bool) -> RecodedColumn:
         fits = self._fits if self.axis.info.kind is Kind.FLOAT else None
@@ -145,6 +173,8 @@ class Column:
 
     def names(self, splits: Splits, shown: RecodedColumn) -> Names:
         label = [] if self.ordered else [shown.texts[group] for group in shown.groups]
+        if shown.borders:  # the upper side of a cut starts where its first interval does
+            return Names({pair: shown.borders[shown.groups[pair[1]] - 1] for pair in splits.pairs}, label)
         return Names({pair: self._threshold(*pair) for pair in splits.pairs}, label)
 
     def _threshold(self, low: int, high: int) -> str:

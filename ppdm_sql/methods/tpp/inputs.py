@@ -16,6 +16,7 @@ from ppdm_sql.methods.tpp.columns import Column
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, preserved_trees, target_of, wanted_trees
 from ppdm_sql.methods.tpp.recoding_check import Checker
 from ppdm_sql.methods.tpp.stored_models import builder_of, check_source, is_model
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.options import Choice, Switch, Whole
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.encode import Coded, canonical, encode
@@ -30,7 +31,10 @@ _ALL_SUBSETS = 10  # categories up to which a tree of more than two classes trie
 
 @dataclass(frozen=True)
 class TppOptions:
+    """numbers: what is published of numbers and moments; the options behind unused_numeric are for shifted ones."""
+
     max_leaves: Annotated[int | None, Whole(1)] = None
+    numbers: Annotated[str, Choice("intervals", "shifted")] = "intervals"
     on_failure: Annotated[str, Choice("stop", "skip")] = "stop"
     unused_numeric: Annotated[str, Choice("null", "mean")] = "null"
     absorb: Annotated[bool, Switch()] = False
@@ -43,6 +47,22 @@ class TppOptions:
     @property
     def mean(self) -> bool:
         return self.unused_numeric == "mean"
+
+    @property
+    def shifted(self) -> bool:
+        """Whether numbers are the paper's stand-ins, which are no ranges of the source."""
+        return self.numbers == "shifted"
+
+
+def check_numbers(policy: Policy, options: TppOptions) -> None:
+    """Refuses options about shifted numbers where intervals are published, and ranges of shifted numbers."""
+    for name, given in (("unused_numeric", options.mean), ("absorb", options.absorb), ("paper", options.paper)):
+        if given and not options.shifted:
+            raise OptionError(name, f"{name} of ALGORITHM tpp is for shifted numbers: add numbers = shifted")
+    ranges = [form for form in policy.roles.forms.values() if form is not Form.MIDPOINT]
+    if ranges and options.shifted:
+        told = f"numbers = shifted publishes stand-ins, which are no ranges: leave out AS {ranges[0].value}"
+        raise OptionError("numbers", told)
 
 
 def check_skipping(policy: Policy, options: TppOptions) -> None:

@@ -23,14 +23,15 @@ from typing import Any
 import numpy as np
 from sqlglot import exp
 
+from ppdm_sql.cells.apply import load_labels
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, Private, ResidualRisk, TablePlan
-from ppdm_sql.methods.tpp.columns import RecodedColumn, Splits, splits_of
-from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_skipping, read_inputs
+from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
+from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, read_inputs
 from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
-from ppdm_sql.methods.tpp.recoding_check import TEXT, Classes
+from ppdm_sql.methods.tpp.recoding_check import Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
@@ -55,12 +56,22 @@ RESPONSE = ResidualRisk(
     "class further",
 )
 MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
+BETWEEN = ResidualRisk(
+    "boundaries",
+    "intervals start at the roundest number between two neighbouring values: where one starts tells of a gap",
+)
+STAND_IN = (
+    "stand-in: a number that takes the place of an interval so that trees come out the same (numbers = shifted); "
+    "it is no value and no range of the source: do not average, count or join by it"
+)
 STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
     """Refuses options that do not go together, and wrong inducers of PRESERVE, before anything runs."""
-    check_skipping(policy, read_options(TppOptions, policy.options, "ALGORITHM tpp"))
+    options = read_options(TppOptions, policy.options, "ALGORITHM tpp")
+    check_skipping(policy, options)
+    check_numbers(policy, options)
     check_inducers(policy)
 
 
@@ -68,6 +79,7 @@ def plan_tpp(job: Job) -> TablePlan:
     """The plan of the last recoding that met every requirement; its working tables stay until the session ends."""
     options = job.options(TppOptions)
     check_skipping(job.policy, options)
+    check_numbers(job.policy, options)
     engine, source = job.engine, job.source
     table = read_inputs(job, options)
     search = _Search(engine, source, table, options, job.progress)
@@ -78,14 +90,17 @@ def plan_tpp(job: Job) -> TablePlan:
     told_of = _published(source, table, state, search.closed, options)
     table_of_classes = _load(engine, table, state, classes)
     return TablePlan(
-        query=_query(engine, source, table, told_of, state, job.private, table_of_classes),
+        query=_query(engine, source, table, state, job.private, table_of_classes),
+        labels=_labels(engine, source, told_of, state, classes),
         published=source.published,
         classes=len(classes.sizes),
         rows=table.coded.rows,
         steps=_steps(table, state, told_of, search.stopped),
         figures=_figures(table, state, told_of, classes),
-        risks=_risks(table, state),
+        risks=_risks(table, state, options),
         patterns=told_of.patterns,
+        stand_ins=frozenset(_stand_ins(source, table, options)),
+        notes=dict.fromkeys(_stand_ins(source, table, options), STAND_IN),
         live=live_recoding(engine, source, table, state.shown, told_of.constants),
     )
 
@@ -184,8 +199,11 @@ class _Search:
                 shown[name] = former.shown[name]
             else:
                 here = self.table.columns[name]
-                shown[name] = here.shown(one, absorb=self.options.absorb, paper=self.options.paper)
+                shown[name] = here.shown(one) if not self.options.shifted else self._shifted(here, one)
         return _State(expanded, splits, shown)
+
+    def _shifted(self, here: Column, splits: Splits) -> RecodedColumn:
+        return here.shifted(splits, absorb=self.options.absorb, paper=self.options.paper)
 
 
 # -- what is published -----------------------------------------------------------------------------------
@@ -202,7 +220,7 @@ def _published(
     source: Source, table: TppInputs, state: _State, closed: Sequence[int], options: TppOptions
 ) -> _Published:
     constants = {
-        name: table.columns[name].constant(table.marker, mean=options.mean)
+        name: table.columns[name].constant(table.marker, shifted=options.shifted, mean=options.mean)
         for name in source.quasi
         if name not in state.shown and name not in table.fixed
     }
@@ -213,7 +231,7 @@ def _published(
     groups: dict[str, Any] = {name: [[text, [0]]] for name, (text, _) in constants.items()}
     groups |= {name: table.columns[name].places(one) for name, one in shown.items() if not table.columns[name].ordered}
     patterns = tuple(
-        pattern(tree, expanded, closed, names, groups)
+        pattern(tree, expanded, closed, names, groups, intervals=not options.shifted)
         for tree, expanded in zip(table.trees, state.expanded, strict=True)
     )
     responses = [name for name in dict.fromkeys(tree.target.name for tree in table.trees) if name not in table.fixed]
@@ -222,7 +240,7 @@ def _published(
 
 
 def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> Name:
-    """What is published of every group, and the number of every class."""
+    """The groups of every code, and the number of every class."""
     import pyarrow as pa
 
     for name, one in state.shown.items():
@@ -234,18 +252,28 @@ def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> 
     return engine.work.load("classes", columns, analyze=True)
 
 
+def _labels(engine: Engine, source: Source, told_of: _Published, state: _State, classes: Classes) -> LabelTable:
+    """What every class publishes of the recoded columns; a column that no tree uses is the same in all of them."""
+    texts = {
+        name: [one.texts[group] for group in classes.groups[:, number].tolist()]
+        for number, (name, one) in enumerate(state.shown.items())
+    }
+    table, columns = load_labels(engine, texts, len(classes.sizes))
+    for name, one in state.shown.items():
+        info = source.info(name)
+        if one.keeps_type and info.kind is not Kind.TEXT:
+            columns[name] = typed(engine, info, columns[name])
+    constants = {name: published(engine, source.info(name), *one) for name, one in told_of.constants.items()}
+    return LabelTable(table, {**columns, **constants})
+
+
 def _query(
-    engine: Engine,
-    source: Source,
-    table: TppInputs,
-    told_of: _Published,
-    state: _State,
-    private: Private,
-    classes: Name,
+    engine: Engine, source: Source, table: TppInputs, state: _State, private: Private, classes: Name
 ) -> exp.Select:
-    """The rows, their quasi-identifiers recoded; nothing else of them is changed or lost."""
+    """The rows with their classes; nothing else of them is changed or lost."""
     used = list(state.shown)
-    picked = [aliased(_column(engine, source, table, told_of, state, name), name) for name in source.published]
+    kept = [name for name in source.published if name in table.coded.passed]
+    picked = [aliased(_unchanged(engine, source, table, name), name) for name in kept]
     beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
     query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
     query = query.select(*(aliased(column(name, "c"), name) for name in beside))
@@ -257,18 +285,10 @@ def _query(
     return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
 
 
-def _column(
-    engine: Engine, source: Source, table: TppInputs, told_of: _Published, state: _State, name: str
-) -> exp.Expr:
-    info = source.info(name)
-    if name in table.coded.passed:
-        copy = column(table.coded.passed[name], "c")
-        return engine.exact_text(copy) if info.kind is Kind.TEXT else copy
-    if name not in state.shown:
-        return published(engine, info, *told_of.constants[name])
-    value = column(TEXT, f"g{list(state.shown).index(name)}")
-    keeps = state.shown[name].keeps_type and info.kind is not Kind.TEXT
-    return typed(engine, info, value) if keeps else value
+def _unchanged(engine: Engine, source: Source, table: TppInputs, name: str) -> exp.Expr:
+    """A column that is published as it is; as plain text where its type would list values that do not leave."""
+    copy = column(table.coded.passed[name], "c")
+    return engine.exact_text(copy) if source.info(name).kind is Kind.TEXT else copy
 
 
 # -- what is told ----------------------------------------------------------------------------------------
@@ -286,8 +306,17 @@ def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
     return len(every), len(rare), len(kept)
 
 
-def _risks(table: TppInputs, state: _State) -> tuple[ResidualRisk, ...]:
+def _stand_ins(source: Source, table: TppInputs, options: TppOptions) -> list[str]:
+    """The columns whose published numbers are not those of the source."""
+    if not options.shifted:
+        return []
+    return [name for name in source.quasi if source.info(name).kind.is_ordered and name not in table.fixed]
+
+
+def _risks(table: TppInputs, state: _State, options: TppOptions) -> tuple[ResidualRisk, ...]:
     every, rare, _ = _boundaries(table, state)
+    if not options.shifted:
+        return (BETWEEN, STOPPING, RESPONSE, *((ORDER,) if every else ()))
     message = (
         f"{rare} of {every} values next to the thresholds of the trees are held by fewer than "
         f"{max(table.checker.k, 2)} people, and the thresholds reveal sums of them: round the columns in the SELECT, "

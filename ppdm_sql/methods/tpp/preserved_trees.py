@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.tpp.stored_models import builder_of, columns_of, find_model, is_model
 from ppdm_sql.models.library import Model
@@ -200,8 +200,12 @@ def pattern(
     closed: Sequence[int],
     names: Mapping[str, Names],
     groups: Mapping[str, Any],
+    *,
+    intervals: bool,
 ) -> dict[str, Any]:
     """A tree as plain JSON values: all that verify/ needs to grow it again from the release.
+
+    intervals: numbers and moments are published as the intervals they lie in.
 
     groups: of every categorical column the published labels, each with the places of its original values; they decide
     ties between subsets.
@@ -218,11 +222,18 @@ def pattern(
         "target": tree.target.name,
         "attributes": [
             {"name": info.name, "ordered": info.kind.is_ordered}
-            | ({} if info.kind.is_ordered else {"groups": groups[info.name]})
+            | (_line_of(info, intervals) if info.kind.is_ordered else {"groups": groups[info.name]})
             for info in tree.attributes
         ],
         "root": _node(tree, tree.node(0), set(expanded), names),
     }
+
+
+def _line_of(info: ColumnInfo, intervals: bool) -> dict[str, str]:
+    """What the intervals of an ordered column are ranges of; nothing where its values are published."""
+    if not intervals:
+        return {}
+    return {"intervals": "moments" if info.kind in (Kind.DATE, Kind.TIMESTAMP) else "numbers"}
 
 
 def _node(tree: Preserved, node: Grown, expanded: set[int], names: Mapping[str, Names]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 Fu, Chen, Koru, Gangopadhyay: tree-pattern-preserving sanitization.  Their steps, and where they are here:
 
     step 2   attributes no tree uses become constant     tpp (nothing to compute)
-    step 3a-c  intervals of a number                     intervals
+    step 3a-c  intervals of a number                     intervals; whole_intervals where they are published as such
     step 3d  shift the boundaries                        recode_numbers
     step 4   categories that every node keeps together   recode_categories
 
@@ -101,6 +101,18 @@ def intervals(rows: Sequence[int], pairs: Sequence[Pair]) -> list[Interval]:
         else:
             found.append(Interval(first, last, first in right, last in left))
     return found
+
+
+def whole_intervals(size: int, pairs: Sequence[Pair]) -> tuple[int, ...]:
+    """Per place of a value the number of its interval: cut after every v1 and before every v2, and nowhere else.
+
+    An interval that is published as such needs no number that stands for both of its ends, so it is not halved.
+
+    >>> whole_intervals(6, [(1, 2), (1, 4)])
+    (0, 0, 1, 1, 2, 2)
+    """
+    starts = {at + 1 for at, _ in pairs} | {at for _, at in pairs}
+    return tuple(accumulate(int(at > 0 and at in starts) for at in range(size)))
 
 
 def _halfway(rows: Sequence[int], first: int, last: int) -> int:

@@ -45,6 +45,7 @@ from ppdm_sql.watching import Progress
 if TYPE_CHECKING:
     import pyarrow as pa
 
+STORAGE_VERSIONS = ("v1.0.0", "v1.1.0", "v1.2.0", "v1.3.0", "v1.4.0", "v1.5.0", "v2.0.0")  # of DuckDB files
 FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 _WORK = ".ppdm_tmp-"
 _LONGEST = 200
@@ -56,6 +57,7 @@ COMPANIONS = (".certificate.sql", ".sql", ".audit.sql")  # what is hashed in the
 class ExportOptions:
     format: Annotated[str | None, Choice(*FORMATS.values())] = None  # None: by the name of the file
     spreadsheet_safe: Annotated[bool, Switch()] = False
+    storage_version: Annotated[str | None, Choice(*STORAGE_VERSIONS)] = None  # None: that of this DuckDB
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class Order:
     path: Path
     format: str
     spreadsheet_safe: bool = False
+    storage_version: str | None = None
 
 
 def check_recordable(engine: Engine) -> None:
@@ -101,7 +104,15 @@ def export(
     with private_folder(order.path) as work:
         built = work / order.path.name
         batches = _rows(engine, record, order, rows or record.name)
-        writers.write(order.format, built, record.relation_name, batches, comment=kind_of(record).comment(record))
+        writers.write(
+            order.format,
+            built,
+            record.relation_name,
+            batches,
+            comment=kind_of(record).comment(record),
+            notes=record.manifest.column_notes,
+            storage_version=order.storage_version,
+        )
         done = _describe(engine, record, order, built)
         put_in_place(
             work,
@@ -123,7 +134,9 @@ def read_order(path: str, options: Mapping[str, Any], out: Path) -> Order:
         raise PolicyError(f"unknown file type: use {', '.join(others)} or {last}, or add WITH (format = ...)")
     if chosen.spreadsheet_safe and wanted != "csv":
         raise OptionError("spreadsheet_safe", "spreadsheet_safe of EXPORT is for CSV files only")
-    return Order(target, wanted, chosen.spreadsheet_safe)
+    if chosen.storage_version and wanted != "duckdb":
+        raise OptionError("storage_version", "storage_version of EXPORT is for DuckDB files only")
+    return Order(target, wanted, chosen.spreadsheet_safe, chosen.storage_version)
 
 
 def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:

@@ -54,7 +54,15 @@ class LiveView(StoredRelease):
     def store(self, engine: Engine, request: Request) -> Name:
         recoding, statement = request.plan.live, request.statement
         assert recoding is not None  # check_live refused other methods
-        return live.build_rows(engine, request.release_id, statement.query, request.source, statement.policy, recoding)
+        return live.build_rows(
+            engine,
+            request.release_id,
+            statement.query,
+            request.source,
+            statement.policy,
+            recoding,
+            request.plan.forms,
+        )
 
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         """The view people read; it must show what the plan said, by rules that know nothing of the plan's rows."""

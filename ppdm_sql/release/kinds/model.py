@@ -11,6 +11,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import ONE_LEAF
+from ppdm_sql.planning.holders import pseudo_data_of
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.policy.policy import Publish
@@ -20,7 +21,6 @@ from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.model import publish_model
 from ppdm_sql.release.preview import preview_model
-from ppdm_sql.release.pseudo_links import pseudo_data_of
 from ppdm_sql.release.results import Exported, Planned, Verified
 from ppdm_sql.statements.names import Name
 from ppdm_sql.watching import Progress

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
-from ppdm_sql.evaluate.loss import ColumnLoss, Loss
+from ppdm_sql.catalog.manifest import UtilityRecord
+from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.report import charts
 from ppdm_sql.report.audience import Audience
 from ppdm_sql.report.elements import Cell, Figure, ReportTable, Section, prose, table
@@ -20,15 +21,12 @@ _MOST_COLUMNS = 20  # that are drawn; the table has them all
 
 
 def column_loss(facts: Facts, audience: Audience) -> Section | None:
-    """How coarse each quasi-identifier became."""
-    if facts.loss is None:
+    """How coarse each quasi-identifier became, as it was measured when the release was published."""
+    found = facts.manifest.utility
+    if found is None or not found.columns or not facts.intact:
         return None
-    quasi = facts.record.roles.quasi
-    found = [one for one in facts.loss.columns if one.column in quasi]
-    if not found:
-        return None
-    lost = [(one.column, float(one.generalization)) for one in found]
-    told = table("What each column lost", *_loss_rows(facts.loss, found, audience))
+    lost = [(one.column, float(one.loss)) for one in found.columns]
+    told = table("What each column lost", *_loss_rows(found, audience))
     drawn = sorted(lost, key=lambda item: -item[1])[:_MOST_COLUMNS]
     bars = [
         {"group": name, "kind": "lost", "value": charts.percent_value(share, audience.public)}
@@ -37,30 +35,26 @@ def column_loss(facts: Facts, audience: Audience) -> Section | None:
     described = "; ".join(f"{name}: {audience.percent(share)}" for name, share in drawn)
     picture = charts.lying_bars("loss", "What each column lost", described, bars, along="lost in %", most=100)
     words = (
-        "0 % means that every value is unchanged, 100 % that none is left. A range or a group counts by how many of "
-        f"the column's values it covers. Over all cells {audience.percent(_whole(facts))} were lost."
+        "0 % means that every value is unchanged, 100 % that every value is suppressed. A range or a group counts by "
+        "the share of the column's other values that it leaves open. Over all quasi-identifiers "
+        f"{audience.percent(float(found.loss))} were lost."
     )
-    if any(one.unread for one in found):
-        words += " Labels that could not be read count as lost."
+    warned = [] if audience.public else utility_warnings(found, facts.manifest.rows, facts.manifest.classes)
     return Section(
-        "loss", "What the columns lost", (prose(words),), (Figure("Information lost by column", picture, told),)
+        "loss",
+        "What the columns lost",
+        (prose(words), *(prose("{text}", text=text) for text in warned)),
+        (Figure("Information lost by column", picture, told),),
     )
 
 
-def _whole(facts: Facts) -> float:
-    assert facts.loss is not None
-    return float(facts.loss.information_loss)
-
-
-def _loss_rows(
-    loss: Loss, found: Sequence[ColumnLoss], audience: Audience
-) -> tuple[list[str], list[list[Cell | str]], list[int]]:
-    """Head, rows and numeric columns; how many values the source has stays inside."""
-    head = ["column", "lost", *([] if audience.public else ["empty cells", "values in the source", "in the release"])]
+def _loss_rows(found: UtilityRecord, audience: Audience) -> tuple[list[str], list[list[Cell | str]], list[int]]:
+    """Head, rows and numeric columns; counts of rows stay inside."""
+    head = ["column", "lost", *([] if audience.public else ["suppressed rows", "different labels"])]
     rows: list[list[Cell | str]] = []
-    for one in found:
-        share: list[Cell | str] = [Cell(one.column), audience.percent(float(one.generalization))]
-        figures = (one.suppressed_cells, one.distinct_before, one.distinct_after)
+    for one in found.columns:
+        share: list[Cell | str] = [Cell(one.column), audience.percent(float(one.loss))]
+        figures = (one.suppressed_rows, one.labels)
         rows.append([*share, *([] if audience.public else [f"{figure:,}" for figure in figures])])
     return head, rows, list(range(1, len(head)))
 

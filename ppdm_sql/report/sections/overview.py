@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 
 from markupsafe import Markup
@@ -12,7 +12,7 @@ from ppdm_sql import __version__, resources
 from ppdm_sql.catalog.store import now
 from ppdm_sql.checks.risk import risk
 from ppdm_sql.report.audience import Audience
-from ppdm_sql.report.elements import Cell, Code, Figure, Section, Tile, prose, table
+from ppdm_sql.report.elements import Cell, Code, Figure, ReportTable, Section, Tile, prose, table
 from ppdm_sql.report.facts import FILE, Facts
 from ppdm_sql.report.svg import embed_drawing
 from ppdm_sql.trees.picture import as_svg
@@ -129,7 +129,14 @@ def columns(facts: Facts, audience: Audience) -> Section:
     head = ("column", "role", "type") if facts.kind.has_rows else ("column", "role")
     told = table("Columns and their roles", head, rows)
     terms = tuple((role, what) for role, what in _ROLES.items() if role in used)
-    return Section("columns", "Columns and their roles", tables=(told,), terms=terms)
+    notes = facts.manifest.column_notes or {}
+    tables = (told, *([_notes_table(notes)] if notes else []))
+    return Section("columns", "Columns and their roles", tables=tables, terms=terms)
+
+
+def _notes_table(notes: Mapping[str, str]) -> ReportTable:
+    """What a reader must know before computing with a column."""
+    return table("How columns are published", ("column", "what it says"), [(Cell(name), notes[name]) for name in notes])
 
 
 # -- the tree ----------------------------------------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""A plan with the forms its statement asks for: the method gives labels, the stage makes ranges or numbers of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.forms.form_tables import FormedColumn, label_of_range
+from ppdm_sql.methods.plan import TablePlan
+from ppdm_sql.policy.forms import Form, form_columns
+from ppdm_sql.policy.policy import HierarchyFile, HierarchyTable
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Name, aliased, column
+
+
+def with_forms(plan: TablePlan, source: Source, hierarchies: Mapping[str, Hierarchy]) -> TablePlan:
+    """The same plan; its published columns are those of the forms."""
+    forms = {
+        name: FormedColumn(source.info(name), form, _words(source, hierarchies, name))
+        for name, form in source.forms.items()
+        if name not in plan.stand_ins
+    }
+    notes = {column: note for one in forms.values() for column, note in one.notes.items()}
+    return replace(plan, published=source.release_columns, forms=forms, notes={**plan.notes, **notes})
+
+
+def _words(source: Source, hierarchies: Mapping[str, Hierarchy], name: str) -> Hierarchy | None:
+    """The hierarchy whose words are no intervals by themselves."""
+    listed = isinstance((source.hierarchies or {}).get(name), HierarchyFile | HierarchyTable)
+    return hierarchies[name] if listed else None
+
+
+def with_labels(engine: Engine, source: Source, released: Name) -> Name:
+    """A release whose ranges stand as labels again, which say the same: for whoever measures labels."""
+    there = {info.name for info in engine.columns(released)}
+    ranges = [name for name, form in source.forms.items() if form is Form.RANGE and f"{name}_from" in there]
+    if not ranges:
+        return released
+    gone = {one for name in ranges for one in form_columns(name, Form.RANGE)}
+    query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in sorted(there - gone)])
+    query = query.select(*(aliased(label_of_range(engine, source.info(name), "s"), name) for name in ranges))
+    return engine.work.table("relabelled", query.from_(released.table("s")))

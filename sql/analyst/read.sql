@@ -1,0 +1,122 @@
+-- Computing with the labels of a release: macros for any DuckDB client; nothing else is needed.
+-- Tested with DuckDB 2.0, and with the 1.5 command line where it is installed (tests/analyst/test_reading.py).  For
+-- PostgreSQL there is read_postgres.sql, with the same names.
+--
+-- Load them once per database with `.read read.sql` (or run this text); loading again replaces them and touches nothing
+-- else.  Every macro is an expression over a label as it is published:
+--
+--   67                       one value                 [65, 70)   from 65 on and below 70     [65, 69]  both included
+--   < 30      >= 65          open on one side          (known)    any value                   *         suppressed
+--   NULL                     missing in the source
+--
+-- Numbers come as DOUBLE, moments (ppdm_..._date) as TIMESTAMP in UTC.  Labels that are words ({a, b}, a hierarchy's
+-- word) are read by none of these macros: they give NULL.  A column that was published AS RANGE needs no macro.
+--
+--   ppdm_lower(label)                 where the range starts; NULL: open, suppressed or missing
+--   ppdm_upper(label)                 where it ends (the end is not in it, except of a value and of [65, 69])
+--   ppdm_mid(label)                   the middle; of an open range its bounded end; NULL: suppressed or missing
+--   ppdm_contains(label, value)       whether the value may be the one behind the label; * may be any, NULL is unknown
+--   ppdm_overlaps(label, low, high)   whether a value from low on and below high may be behind it
+--   ppdm_share(label, low, high)      which part of the range lies there, between 0 and 1; for spreading counts.
+--                                     An open range counts at its bounded end; NULL: suppressed or missing
+--
+-- The same for dates and timestamps: ppdm_lower_date, ppdm_upper_date, ppdm_mid_date, ppdm_contains_date,
+-- ppdm_overlaps_date, ppdm_share_date.
+--
+-- The share counts a whole number as the stretch up to the next one: half of [65, 70) is [65, 67.5).  A value by itself
+-- lies in one stretch or in the other.
+--
+--   SELECT ppdm_lower('[65, 70)'), ppdm_mid('[65, 70)'), ppdm_share('[65, 75)', 60, 70);    -- 65.0  67.5  0.5
+
+
+CREATE OR REPLACE MACRO ppdm_lower(label) AS
+    TRY_CAST(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 1)
+                  WHEN label LIKE '>= %' THEN label[4:]
+                  WHEN label LIKE '< %' THEN NULL
+                  ELSE label END AS DOUBLE);
+
+CREATE OR REPLACE MACRO ppdm_upper(label) AS
+    TRY_CAST(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 2)
+                  WHEN label LIKE '>= %' THEN NULL
+                  WHEN label LIKE '< %' THEN label[3:]
+                  ELSE label END AS DOUBLE);
+
+CREATE OR REPLACE MACRO ppdm_mid(label) AS
+    CASE WHEN ppdm_lower(label) IS NULL THEN ppdm_upper(label)
+         WHEN ppdm_upper(label) IS NULL THEN ppdm_lower(label)
+         ELSE (ppdm_lower(label) + ppdm_upper(label)) / 2 END;
+
+CREATE OR REPLACE MACRO ppdm_contains(label, value) AS
+    CASE WHEN label IS NULL OR value IS NULL THEN NULL
+         WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
+         WHEN label LIKE '< %' THEN value < ppdm_upper(label)
+         WHEN label LIKE '>= %' THEN value >= ppdm_lower(label)
+         WHEN label LIKE '[%)' THEN value >= ppdm_lower(label) AND value < ppdm_upper(label)
+         ELSE value >= ppdm_lower(label) AND value <= ppdm_upper(label) END;
+
+CREATE OR REPLACE MACRO ppdm_overlaps(label, low, high) AS
+    CASE WHEN label IS NULL OR low IS NULL OR high IS NULL THEN NULL
+         WHEN low >= high THEN false
+         WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
+         WHEN label LIKE '< %' THEN low < ppdm_upper(label)
+         WHEN label LIKE '>= %' THEN high > ppdm_lower(label)
+         WHEN label LIKE '[%)' THEN high > ppdm_lower(label) AND low < ppdm_upper(label)
+         ELSE high > ppdm_lower(label) AND low <= ppdm_upper(label) END;
+
+CREATE OR REPLACE MACRO ppdm_share(label, low, high) AS
+    CASE WHEN low IS NULL OR high IS NULL OR ppdm_mid(label) IS NULL THEN NULL
+         WHEN label LIKE '< %' THEN CASE WHEN low < ppdm_upper(label) AND ppdm_upper(label) <= high THEN 1.0 ELSE 0.0 END::DOUBLE
+         WHEN label LIKE '>= %' THEN CASE WHEN low <= ppdm_lower(label) AND ppdm_lower(label) < high THEN 1.0 ELSE 0.0 END::DOUBLE
+         WHEN ppdm_lower(label) = ppdm_upper(label)
+             THEN CASE WHEN low <= ppdm_lower(label) AND ppdm_lower(label) < high THEN 1.0 ELSE 0.0 END::DOUBLE
+         ELSE greatest(0, least(high, ppdm_upper(label)) - greatest(low, ppdm_lower(label)))::DOUBLE
+              / (ppdm_upper(label) - ppdm_lower(label)) END;
+
+
+CREATE OR REPLACE MACRO ppdm_lower_date(label) AS
+    TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 1)
+                          WHEN label LIKE '>= %' THEN label[4:]
+                          WHEN label LIKE '< %' THEN NULL
+                          ELSE label END, '+00', '') AS TIMESTAMP);
+
+CREATE OR REPLACE MACRO ppdm_upper_date(label) AS
+    TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 2)
+                          WHEN label LIKE '>= %' THEN NULL
+                          WHEN label LIKE '< %' THEN label[3:]
+                          ELSE label END, '+00', '') AS TIMESTAMP);
+
+CREATE OR REPLACE MACRO ppdm_mid_date(label) AS
+    CASE WHEN ppdm_lower_date(label) IS NULL THEN ppdm_upper_date(label)
+         WHEN ppdm_upper_date(label) IS NULL THEN ppdm_lower_date(label)
+         ELSE make_timestamp((epoch_us(ppdm_lower_date(label)) + epoch_us(ppdm_upper_date(label))) // 2) END;
+
+CREATE OR REPLACE MACRO ppdm_contains_date(label, value) AS
+    CASE WHEN label IS NULL OR value IS NULL THEN NULL
+         WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
+         WHEN label LIKE '< %' THEN value::TIMESTAMP < ppdm_upper_date(label)
+         WHEN label LIKE '>= %' THEN value::TIMESTAMP >= ppdm_lower_date(label)
+         WHEN label LIKE '[%)' THEN value::TIMESTAMP >= ppdm_lower_date(label)
+                                AND value::TIMESTAMP < ppdm_upper_date(label)
+         ELSE value::TIMESTAMP >= ppdm_lower_date(label) AND value::TIMESTAMP <= ppdm_upper_date(label) END;
+
+CREATE OR REPLACE MACRO ppdm_overlaps_date(label, low, high) AS
+    CASE WHEN label IS NULL OR low IS NULL OR high IS NULL THEN NULL
+         WHEN low::TIMESTAMP >= high::TIMESTAMP THEN false
+         WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
+         WHEN label LIKE '< %' THEN low::TIMESTAMP < ppdm_upper_date(label)
+         WHEN label LIKE '>= %' THEN high::TIMESTAMP > ppdm_lower_date(label)
+         WHEN label LIKE '[%)' THEN high::TIMESTAMP > ppdm_lower_date(label) AND low::TIMESTAMP < ppdm_upper_date(label)
+         ELSE high::TIMESTAMP > ppdm_lower_date(label) AND low::TIMESTAMP <= ppdm_upper_date(label) END;
+
+CREATE OR REPLACE MACRO ppdm_share_date(label, low, high) AS
+    CASE WHEN low IS NULL OR high IS NULL OR ppdm_mid_date(label) IS NULL THEN NULL
+         WHEN label LIKE '< %' THEN CASE WHEN low::TIMESTAMP < ppdm_upper_date(label)
+                                          AND ppdm_upper_date(label) <= high::TIMESTAMP THEN 1.0 ELSE 0.0 END::DOUBLE
+         WHEN label LIKE '>= %' THEN CASE WHEN low::TIMESTAMP <= ppdm_lower_date(label)
+                                           AND ppdm_lower_date(label) < high::TIMESTAMP THEN 1.0 ELSE 0.0 END::DOUBLE
+         WHEN ppdm_lower_date(label) = ppdm_upper_date(label)
+             THEN CASE WHEN low::TIMESTAMP <= ppdm_lower_date(label) AND ppdm_lower_date(label) < high::TIMESTAMP
+                       THEN 1.0 ELSE 0.0 END::DOUBLE
+         ELSE greatest(0, epoch_us(least(high::TIMESTAMP, ppdm_upper_date(label)))
+                          - epoch_us(greatest(low::TIMESTAMP, ppdm_lower_date(label))))::DOUBLE
+              / (epoch_us(ppdm_upper_date(label)) - epoch_us(ppdm_lower_date(label))) END;

@@ -1,0 +1,112 @@
+"""docs/reading.md as it stands: every statement runs, and every result is the one that the page shows."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import ppdm_sql
+from ppdm_sql import resources
+from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.forms.read_labels import LabelReader
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"
+BLOCK = re.compile(r"```sql\n(.*?)```\n\n?((?:\|.*\n)*)", re.DOTALL)
+
+
+def shown(columns: list[str], rows: list[tuple]) -> str:
+    """A result as the page has it."""
+    lines = [columns, ["---"] * len(columns), *(["" if value is None else str(value) for value in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" if line[0] != "---" else f"|{'|'.join(line)}|\n" for line in lines)
+
+
+def results(text: str) -> list[tuple[str, str]]:
+    """What the page shows after each block, and what the block gives."""
+    connection = duckdb.connect()
+    session = ppdm_sql.connect(connection)
+    connection.execute(resources.sql_text("analyst/read"))
+    found = []
+    for block, table in BLOCK.findall(text):
+        *before, last = [part for part in block.split(";\n") if part.strip()]
+        for part in before:
+            session.execute(part)
+        if not last.strip().startswith("SELECT"):
+            session.execute(last)
+            continue
+        answer = connection.execute(last)
+        found.append((table, shown([column[0] for column in answer.description], answer.fetchall())))
+    return found
+
+
+@pytest.mark.duckdb
+def test_every_query_of_the_page_gives_what_the_page_shows():
+    found = results(PAGE.read_text(encoding="utf-8"))
+    assert len(found) == 4
+    assert [table for table, _ in found] == [answer for _, answer in found]
+
+
+LABELS = ("67", "-3.5", "[65, 70)", "[0.125, 3)", "[65, 69]", "< 30", ">= -5", "*", "**", "(known)", None)
+PLACES = (-10, -5, 0, 0.125, 2.999, 29, 30, 65, 67, 69, 69.5, 70, 100)
+
+
+@pytest.mark.duckdb
+def test_the_macros_read_what_python_reads():
+    with duckdb.connect() as connection:
+        connection.execute(resources.sql_text("analyst/read"))
+        read = LabelReader(ColumnInfo("x", Kind.DECIMAL, "DECIMAL(9,3)"))
+        for label in LABELS:
+            found = read.read(label)
+            for place in PLACES:
+                held = connection.execute("SELECT ppdm_contains($1::TEXT, $2::DOUBLE)", [label, place]).fetchone()[0]
+                step = round(place * 1000)
+                inside = (found.low is None or found.low <= step) and (found.stop is None or step < found.stop)
+                assert held == (None if label is None else inside)
+                shares = [
+                    connection.execute(
+                        "SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE)", [label, *ends]
+                    ).fetchone()[0]
+                    for ends in ((-1e9, place), (place, 1e9))
+                ]
+                unknown = label is None or label.strip("*") in ("", "(known)")
+                assert shares == [None, None] if unknown else sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.postgres
+def test_postgres_reads_the_same(postgres_engine):
+    import psycopg
+
+    connection: psycopg.Connection = postgres_engine._connection
+    connection.execute(resources.sql_text("analyst/read_postgres"))
+    with duckdb.connect() as other:
+        other.execute(resources.sql_text("analyst/read"))
+        ask = "ppdm_lower({0}), ppdm_upper({0}), ppdm_mid({0}), ppdm_contains({0}, 66), ppdm_overlaps({0}, 60, 70)"
+        for label in (*LABELS, "{a, b}", "old", ""):
+            theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}, ppdm_share(%s::TEXT, 60, 67)", [label] * 6)
+            ours = other.execute(f"SELECT {ask.format('$1::TEXT')}, ppdm_share($1::TEXT, 60, 67)", [label])
+            assert tuple(theirs.fetchone()) == ours.fetchone()
+        ask = ask.replace("(", "_date(").replace("66", "DATE '2003-06-01'")
+        ask = ask.replace("60", "DATE '2003-02-01'").replace("70", "DATE '2003-03-01'")
+        for label in (
+            "2003-01-01",
+            "[2003-01-01, 2004-01-01)",
+            "< 2003-01-01 00:00:00+00",
+            ">= 2003-02-01 10:00:00",
+            "*",
+        ):
+            theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}", [label] * 5)
+            assert tuple(theirs.fetchone()) == other.execute(f"SELECT {ask.format('$1::TEXT')}", [label]).fetchone()
+
+
+def test_an_older_duckdb_reads_the_same():
+    """The macros with a DuckDB 1.x command line, where there is one."""
+    client = shutil.which("duckdb")
+    if client is None:
+        pytest.skip("there is no duckdb command line here (package duckdb-cli)")
+    text = resources.sql_text("analyst/read") + "SELECT ppdm_lower('[65, 70)'), ppdm_share('[65, 75)', 60, 70);"
+    done = subprocess.run([client, "-csv", "-noheader"], input=text, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["65.0,0.5"]

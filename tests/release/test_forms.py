@@ -1,0 +1,244 @@
+"""Quasi-identifiers published as ranges, as middles and as labels: what each form says, whatever the method."""
+
+from __future__ import annotations
+
+import random
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+
+from ppdm_sql import resources
+from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.errors import PolicyError
+from ppdm_sql.forms.read_labels import LabelReader
+from ppdm_sql.release.reverify import reverify_file
+from ppdm_sql.statements.names import Name
+
+METHODS = ("mondrian", "kactus", "kactus2", "kadet", "tpp")
+COLUMNS = {"id": "INTEGER", "age": "INTEGER", "sex": "TEXT", "year": "INTEGER", "light": "DECIMAL(6, 3)",
+           "seen": "DATE", "dead": "TEXT"}  # fmt: skip
+POLICY = """
+CREATE OR REPLACE TABLE open AS SELECT id, age, sex, year, light, seen, dead FROM chain {where}
+WITH ANONYMIZATION (
+    ALGORITHM {algorithm} REQUIRE k = 5 IDENTIFIER (id)
+    QUASI IDENTIFIER (age{form}, sex, year{form}, light{form}, seen{form}) TARGET (dead) {more} SEED 3
+)
+"""
+
+
+def chain(rows: int, nulls: bool) -> list[tuple]:
+    """Something like the table flchain: ages of 50 to 100, fewer and fewer of them; a decimal that is missing now and then."""
+    draw = random.Random(7)
+    found = []
+    for number in range(rows):
+        age = 50 + int(51 * (1 - draw.random() ** 0.4))
+        light = Decimal(int(draw.lognormvariate(0.4, 0.5) * 100)) / 100
+        dead = draw.random() < (age - 45) / 60
+        found.append(
+            (number, age, draw.choice("FM"), draw.randint(1995, 2003),
+             None if nulls and draw.random() < 0.05 else light,
+             date(1995, 1, 1) + timedelta(days=draw.randint(0, 3000)), "yes" if dead else "no")
+        )  # fmt: skip
+    return found
+
+
+def policy(algorithm: str = "mondrian", form: str = "", where: str = "", more: str = "SUPERSEDES ALL") -> str:
+    accepted = "ACCEPT RISK (boundaries)" if algorithm.startswith("tpp") else ""
+    return POLICY.format(algorithm=algorithm, form=form, where=where, more=f"{more} {accepted}")
+
+
+@pytest.fixture
+def tables(make_table):
+    def filled(engine) -> None:
+        make_table(engine, "chain", COLUMNS, chain(200, nulls=False))
+
+    return filled
+
+
+def asked(session, text: str) -> list[tuple]:
+    return session.engine._connection.execute(text).fetchall()
+
+
+# -- what a form says ----------------------------------------------------------------------------------------
+
+
+def test_ranges_say_what_the_labels_say(session):
+    labels = session.publish(policy())
+    said = session.engine.fetch(labels.query)
+    ranges = session.publish(policy(form=" AS RANGE"))
+    names = [info.name for info in session.engine.columns(Name("open"))]
+    assert names[:4] == ["age_from", "age_to", "age_kind", "sex"]
+    read = LabelReader(ColumnInfo("age", Kind.INTEGER, "INTEGER"))
+    expected = sorted((str(one.low), str(one.stop), one.sort) for one in (read.read(row[0]) for row in said))
+    shown = session.engine.fetch(ranges.query)
+    assert sorted((str(low), str(stop), kind) for low, stop, kind, *_ in shown) == expected
+    kinds = {info.name: info.kind for info in session.engine.columns(Name("open"))}
+    assert [kinds[f"{name}_from"] for name in ("age", "light", "seen")] == [Kind.INTEGER, Kind.DECIMAL, Kind.DATE]
+    assert ranges.record.roles.forms["age"].columns == ("age_from", "age_to", "age_kind")
+    assert set(ranges.record.manifest.policy.quasi_identifiers) >= {"age_from", "age_to", "age_kind", "sex"}
+    assert session.verify("open").holds
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_takes_every_form_and_the_file_holds(duck, method, tmp_path):
+    for form in (" AS RANGE", " AS MIDPOINT", ""):
+        duck.publish(policy(method, form))
+        assert duck.verify("open").holds
+        done = duck.export("open", f"{method}{len(form)}.duckdb")
+        assert reverify_file(done.path).holds
+        values = asked(duck, "SELECT DISTINCT sex FROM open")
+        assert {value for (value,) in values} <= {"F", "M", "*", "{F, M}"}
+
+
+def test_suppressed_missing_exact_and_range_can_be_told_apart(duck):
+    duck.engine._connection.execute("UPDATE chain SET light = NULL WHERE id % 4 = 0")
+    duck.publish(policy("kactus2", " AS RANGE"))
+    kinds = dict(asked(duck, "SELECT light_kind, COUNT(*) FROM open GROUP BY ALL"))
+    assert set(kinds) <= {"exact", "range", "suppressed", "missing"}
+    duck.publish(policy("mondrian", " AS RANGE"))
+    kinds = dict(asked(duck, "SELECT light_kind, COUNT(*) FROM open GROUP BY ALL"))
+    assert kinds.get("missing", 0) > 5
+    assert kinds["range"] > 25
+    wrong = asked(duck, "SELECT * FROM open WHERE light_kind IN ('missing', 'suppressed') AND light_from IS NOT NULL")
+    assert wrong == []
+
+
+def test_an_estimate_is_marked_as_one(duck, capsys):
+    from ppdm_sql.commands.show import release
+
+    made = duck.publish(policy(form=" AS MIDPOINT"))
+    assert "estimate" in made.record.manifest.column_notes["age"]
+    notes = dict(asked(duck, "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'open'"))
+    assert "estimate" in notes["age"]
+    assert notes["sex"] is None
+    release(made)
+    assert "column age: estimate" in capsys.readouterr().out
+
+
+def test_shifted_numbers_are_marked_as_stand_ins_and_are_no_ranges(duck):
+    made = duck.publish(policy("tpp (numbers = shifted)"))
+    assert "stand-in" in made.record.manifest.column_notes["age"]
+    notes = dict(asked(duck, "SELECT column_name, comment FROM duckdb_columns() WHERE table_name = 'open'"))
+    assert "stand-in" in notes["age"]
+    with pytest.raises(PolicyError, match="no ranges: leave out AS RANGE"):
+        duck.publish(policy("tpp (numbers = shifted)", " AS RANGE"))
+    with pytest.raises(PolicyError, match="absorb of ALGORITHM tpp is for shifted numbers"):
+        duck.publish(policy("tpp (absorb = true)"))
+
+
+def test_the_intervals_of_tpp_hold_the_true_value(duck):
+    """Rows are told apart by a column that leaves as it is."""
+    text = policy("tpp", " AS RANGE").replace("IDENTIFIER (id)", "INSENSITIVE (id)", 1)
+    duck.publish(text)
+    rows = asked(
+        duck,
+        """SELECT COUNT(*), COUNT(*) FILTER (age_kind = 'suppressed'), COUNT(DISTINCT age_from)
+        FROM open JOIN chain USING (id) WHERE age_kind = 'suppressed'
+        OR (COALESCE(age >= age_from, true) AND COALESCE(age < age_to, true))""",
+    )
+    assert rows[0][0] == 200
+    assert rows[0][1] < 200
+
+
+def test_a_live_view_and_refresh_take_forms(duck):
+    text = policy("tpp", " AS RANGE", more="ACCEPT RISK (live, boundaries)").replace("ACCEPT RISK (boundaries)", "")
+    duck.publish(text.replace("OR REPLACE TABLE open", "VIEW beds LIVE"))
+    assert duck.verify("beds").holds
+    assert {kind for (kind,) in asked(duck, "SELECT DISTINCT age_kind FROM beds")} <= {"range", "exact", "suppressed"}
+    duck.publish(policy(form=" AS MIDPOINT").replace("TABLE open", "TABLE again"))
+    before = asked(duck, "SELECT age, COUNT(*) FROM again GROUP BY ALL ORDER BY ALL")
+    duck.execute("REFRESH again")
+    assert asked(duck, "SELECT age, COUNT(*) FROM again GROUP BY ALL ORDER BY ALL") == before
+
+
+# -- bad input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("sex,", "sex AS RANGE,", '5:28: column "sex": AS RANGE is for numbers, dates and timestamps'),
+        ("sex,", "sex AS MIDPOINT,", '5:28: column "sex": AS MIDPOINT is for numbers'),
+        ("age,", "age AS RANG,", "5:30: RANGE, MIDPOINT, NATIVE RANGE is expected after AS"),
+        ("age,", "age AS NATIVE RANGE,", "AS NATIVE RANGE needs range types"),
+        ("dead)", "dead AS RANGE)", "TARGET takes no AS RANGE"),
+        ("age,", "age HIERARCHY PREFIX (1) AS RANGE,", "HIERARCHY PREFIX are no ranges"),
+    ],
+)
+def test_a_form_that_does_not_fit_is_refused_with_its_place(duck, old, new, told):
+    head, roles = policy().split("QUASI")
+    with pytest.raises(PolicyError, match=told):
+        duck.execute(f"{head}QUASI{roles.replace(old, new, 1)}")
+    assert duck.releases() == []
+
+
+def test_a_column_of_the_name_that_a_range_gets_is_refused(duck):
+    text = """CREATE TABLE o AS SELECT id, age, year AS age_from FROM chain WITH ANONYMIZATION (ALGORITHM mondrian
+        REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (age AS RANGE) INSENSITIVE (age_from))"""
+    with pytest.raises(PolicyError, match=r'2:57: column "age": AS RANGE publishes "age_from", and the query has'):
+        duck.execute(text)
+
+
+# -- queries that keep working when the method changes -------------------------------------------------------
+
+TEN_QUERIES = (
+    "SELECT COUNT(*) FROM open",
+    "SELECT AVG(age_from), AVG(age_to) FROM open WHERE age_kind = 'range'",
+    "SELECT age_kind, COUNT(*) FROM open GROUP BY age_kind",
+    "SELECT COUNT(*) FROM open WHERE COALESCE(age_from, 0) < 60 AND COALESCE(age_to, 999) > 50",
+    "SELECT decade, COUNT(*) FROM (SELECT age_from // 10 * 10 AS decade FROM open) GROUP BY decade ORDER BY decade",
+    "SELECT year_from, dead, COUNT(*) FROM open GROUP BY ALL",
+    "SELECT MIN(seen_from), MAX(seen_to) FROM open",
+    "SELECT SUM(light_to - light_from) FROM open WHERE light_kind = 'range'",
+    "SELECT sex, AVG((dead = 'yes')::INT) FROM open WHERE sex <> '*' GROUP BY sex",
+    "SELECT COUNT(*) FROM chain c JOIN open o ON c.age >= o.age_from AND c.age < o.age_to AND c.id < 20",
+)
+
+
+def test_ten_queries_run_on_the_release_of_every_method(duck):
+    shapes = []
+    for method in METHODS:
+        duck.publish(policy(method, " AS RANGE"))
+        for query in TEN_QUERIES:
+            asked(duck, query)
+        shapes.append([(info.name, info.declared) for info in duck.engine.columns(Name("open"))])
+    assert all(shape == shapes[0] for shape in shapes)
+
+
+# -- a table like flchain ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(duckdb_engine, make_table, open_session):
+    make_table(duckdb_engine, "chain", COLUMNS, chain(7874, nulls=True))
+    return open_session(duckdb_engine)
+
+
+def flchain(age: str) -> str:
+    return f"""CREATE OR REPLACE TABLE open AS SELECT id, age, sex, year, light, dead FROM chain
+        WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (id)
+        QUASI IDENTIFIER ({age}, sex, year, light) INSENSITIVE (dead) SUPERSEDES SEED 3)"""
+
+
+def test_the_average_of_middles_is_within_two_percent_of_the_truth(large):
+    large.publish(flchain("age AS MIDPOINT"))
+    ((truth,),) = asked(large, "SELECT AVG(age) FROM chain")
+    ((found,),) = asked(large, "SELECT AVG(age) FROM open")
+    assert abs(found - truth) <= 0.02 * truth
+
+
+def test_counts_by_decade_through_the_macros_are_within_five_percent(large):
+    large.publish(flchain("age HIERARCHY INTERVALS (5, 10)"))
+    large.engine._connection.execute(resources.sql_text("analyst/read"))
+    truth = dict(asked(large, "SELECT age // 10 * 10, COUNT(*) FROM chain GROUP BY ALL"))
+    found = dict(
+        asked(
+            large,
+            """SELECT low, SUM(ppdm_share(age, low, low + 10)) FROM open CROSS JOIN range(0, 120, 10) AS decades(low)
+            GROUP BY low""",
+        )
+    )
+    for decade, people in truth.items():
+        if people >= 100:
+            assert abs(found[decade] - people) <= 0.05 * people
