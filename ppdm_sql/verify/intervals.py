@@ -65,6 +65,13 @@ def read_span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | st
 
 
 def nanoseconds(text: str) -> Fraction:
+    """Since the first day there is; one without an offset is in UTC.
+
+    >>> int(nanoseconds("2024-03-01") - nanoseconds("2024-02-29 23:59:59.5"))
+    500000000
+    >>> int(nanoseconds("2024-03-01 02:30:00+02:30") - nanoseconds("2024-03-01 00:00:00.000000007"))
+    -7
+    """
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise PolicyError("a date or time has a form that cannot be read")  # the text is data: not told
