@@ -38,7 +38,10 @@ def _published(database: str, algorithm: str) -> Callable[[], object]:
     )
 
     def published() -> dict[str, float]:
-        return {"classes": session.publish(text).classes}
+        sent: list[str] = []
+        session.engine.on_statement = sent.append
+        classes = session.publish(text).classes
+        return {"classes": classes, "statements": len(sent)}
 
     return published
 
