@@ -8,7 +8,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.policy.options import at
-from ppdm_sql.policy.policy import HierarchySource, Place, Policy, PrefixLadder
+from ppdm_sql.policy.policy import CalendarLadder, HierarchySource, Place, Policy, PrefixLadder
 
 
 def renamed(names: Sequence[str], forms: Mapping[str, Form]) -> tuple[str, ...]:
@@ -38,10 +38,11 @@ def form_mistakes(
                 f"{info.kind.value}: leave AS {form.value} out",
             )
             continue
-        if isinstance(hierarchies.get(name), PrefixLadder):
+        rule = {PrefixLadder: "PREFIX", CalendarLadder: "CALENDAR"}.get(type(hierarchies.get(name)))
+        if rule is not None:
             yield at(
                 place,
-                f'column "{name}": the words of HIERARCHY PREFIX are no ranges: use HIERARCHY INTERVALS with '
+                f'column "{name}": the words of HIERARCHY {rule} are no ranges: use HIERARCHY INTERVALS with '
                 f"AS {form.value}, or leave AS {form.value} out",
             )
         for published in form_columns(name, form) if form is Form.RANGE else ():

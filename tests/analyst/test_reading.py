@@ -16,7 +16,7 @@ from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.forms.read_labels import LabelReader
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"
-BLOCK = re.compile(r"```sql\n(.*?)```\n\n?((?:\|.*\n)*)", re.DOTALL)
+BLOCK = re.compile(r"```sql\n(.*?)```\n\n?((?:\|[^\n]*\n)*)", re.DOTALL)
 
 
 def shown(columns: list[str], rows: list[tuple]) -> str:
