@@ -223,8 +223,6 @@ def _entropy(counted: exp.Expr) -> exp.Expr:
     each = exp.cast(counted.copy(), "DOUBLE")
     told = exp.Sum(this=exp.Mul(this=each, expression=exp.Ln(this=each.copy())))
     found = exp.Sub(this=exp.Ln(this=size), expression=exp.Div(this=told, expression=size.copy(), typed=True))
-    if isinstance(counted, exp.Column):
-        return found
     return exp.Coalesce(this=found, expressions=[exp.Neg(this=exp.Literal.number(1))])
 
 
@@ -232,7 +230,8 @@ def _check_complete(engine: Engine, table: Name, filled: Sequence[str]) -> None:
     """Every row found its code in every look-up table, or the relation changed between two reads."""
     holes = [exp.Is(this=column(name), expression=exp.Null()) for name in filled]
     query = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
-    if engine.fetch_one(query.where(exp.or_(*holes)))[0]:
+    (incomplete,) = engine.fetch_one(query.where(exp.or_(*holes)))
+    if incomplete:
         raise EngineError("the relation changed while it was measured; run it again when nothing writes to it")
 
 

@@ -215,7 +215,7 @@ def _not_shared(engine: Engine, cells: Cells, reference: Reference) -> Iterator[
     alike = exp.Select(expressions=[*by, aliased(exp.Count(this=exp.Star()), CLASSES)])
     alike = alike.from_(subquery(by_class, "ppdm_distances")).group_by(*(part.copy() for part in by))
     for batch in engine.batches(alike, _BATCH):
-        found = [part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns]
+        found = [np.asarray(part, dtype=np.int64) for part in batch.columns]
         yield Far(size=found[0], known=found[-3], far=found[-2], classes=found[-1])
 
 
@@ -261,7 +261,7 @@ def _far_in_order(engine: Engine, cells: Cells, reference: Reference) -> Iterato
     waiting: NDArray[np.int64] | None = None
     figures = -len(_sizes(cells)) - 2  # from here on a cell has no key
     for batch in engine.batches(_cells_in_order(cells), _BATCH):
-        found = np.stack([part.to_numpy(zero_copy_only=False).astype(np.int64) for part in batch.columns])
+        found = np.stack([np.asarray(part, dtype=np.int64) for part in batch.columns])
         found = found if waiting is None else np.concatenate([waiting, found], axis=1)
         starts = _starts(found)
         waiting = found[:, starts[-1] :]
@@ -314,7 +314,7 @@ def carried_rows(size: Numbers, code: Integers, rows: Numbers, first: Integers, 
     table_rows = totals.sum()
     up_to = np.cumsum(totals)[:-1].astype(np.int64)
     sums = np.concatenate([[0], np.cumsum(up_to)]).astype(rows.dtype)
-    after = np.append(code[1:], 0)
+    after = np.roll(code, -1)
     last = np.append(first[1:], len(code)) - 1
     after[last] = len(totals) - 1  # behind the last value of a class its sum stays to the end
     here = np.cumsum(rows)

@@ -187,11 +187,11 @@ def entropy_outcome(engine: Engine, requirement: EntropyDiversity, cells: Cells,
     nothing = kinds.known == 0
     breaching[nothing] = kinds.classes[nothing]
     told = (kinds.distinct <= 2) | (kinds.distinct * kinds.head == kinds.known)
-    for place in np.flatnonzero(told & (near > 0)):
+    for place in np.flatnonzero(np.where(told, near, 0)):
         if not _kind_reaches(int(kinds.known[place]), int(kinds.distinct[place]), int(kinds.head[place]), l):
             breaching[place] += near[place]
     classes, sizes = breaching, kinds.size
-    if (~told & (near > 0)).any():
+    if near[~told].any():
         late_classes, late_sizes = _decided_by_counts(engine, cells, l)
         classes, sizes = np.concatenate([classes, late_classes]), np.concatenate([sizes, late_sizes])
     reached = 0.0 if nothing.any() else _effective(kinds.least, l, holds=not classes.any())

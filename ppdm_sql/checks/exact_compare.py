@@ -29,7 +29,7 @@ def signs(left: Numbers, left_factor: int, right: Numbers, right_factor: int) ->
 
     >>> signs(np.array([1, 2, 3]), 2, np.array([3, 4, 5]), 1).tolist()
     [-1, 0, 1]
-    >>> signs(np.array([10**18]), 10**30 + 1, np.array([10**18]), 10**30).tolist()
+    >>> signs(np.array([3]), 10**30 + 1, np.array([2]), 15 * 10**29 + 1).tolist()  # one more, of 30 digits
     [1]
     """
     if left.size == 0:
@@ -104,11 +104,11 @@ def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:
     powers = {total: total}
     for base, power in [(l.denominator, total), (l.numerator, -total), *((share, -share) for share in shares)]:
         powers[base] = powers.get(base, 0) + power
-    return _sign_of_logarithm(powers) >= 0
+    return _is_at_least_one(powers)
 
 
-def _sign_of_logarithm(powers: dict[int, int]) -> int:
-    """The sign of the sum of power * log(base): more and more digits, unless the product is exactly 1."""
+def _is_at_least_one(powers: dict[int, int]) -> bool:
+    """Whether the product of base ** power is 1 or more: logarithms in more and more digits, unless it is exactly 1."""
     digits = 40
     while True:
         with localcontext(Context(prec=digits)):
@@ -116,9 +116,9 @@ def _sign_of_logarithm(powers: dict[int, int]) -> int:
             total = sum(terms, Decimal(0))
             size = sum((abs(term) for term in terms), Decimal(1))
             if abs(total) > size * len(terms) * Decimal(10) ** (5 - digits):
-                return 1 if total > 0 else -1
+                return not total.is_signed()
         if digits == 40 and _is_one(powers):
-            return 0
+            return True
         digits *= 2  # it is not 1, so some number of digits tells
 
 

@@ -62,10 +62,12 @@ def parts_meet(
     """
     counts = np.asarray(counts, dtype=np.int64)
     holds = PART_TESTS.of(requirement)
+    if not counts.size:  # no part, or parts of no value
+        return np.zeros(len(counts), dtype=np.bool_)
     if counts.ndim == 1:
         return holds(requirement, counts[:, np.newaxis], counts, reference, levels) & (counts > 0)
     found = np.zeros(len(counts), dtype=np.bool_)
-    step = max(1, _BLOCK // max(1, counts.shape[1]))
+    step = max(1, _BLOCK // counts.shape[1])
     for start in range(0, len(counts), step):
         block = counts[start : start + step]
         size = block.sum(axis=1)
@@ -74,7 +76,7 @@ def parts_meet(
 
 
 def _heads(counts: Integers) -> Integers:
-    return np.asarray(counts.max(axis=1, initial=0))
+    return np.asarray(counts.max(axis=1))
 
 
 def _tails(counts: Integers, size: Integers, head: Integers, l: int) -> Integers:
@@ -104,7 +106,7 @@ def _entropy_reaches(counts: Integers, size: Integers, l: Fraction) -> Flags:
 
 def _sum_of_n_log_n(counts: Integers) -> NDArray[np.float64]:
     """Sum of n ln(n); counts are mostly small, so their logarithms come from a table where that pays."""
-    most = int(counts.max(initial=0))
+    most = int(counts.max())
     if most < 4 * counts.size:
         known = np.arange(most + 1, dtype=np.float64)
         known[1:] *= np.log(known[1:])
@@ -130,7 +132,7 @@ def _close(
     here, everywhere, steps = _compared_columns(distance, counts, np.asarray(reference, dtype=np.int64), levels)
     rows = int(np.asarray(reference).sum())
     limit = requirement.t * steps * rows
-    largest_size = int(size.max(initial=0))
+    largest_size = int(size.max())
     if here.shape[1] * largest_size * max(1, rows) < _WORD:
         far = np.abs(here * rows - size[:, np.newaxis] * everywhere).sum(axis=1)
         return at_most(far, size, limit)

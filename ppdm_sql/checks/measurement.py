@@ -118,8 +118,7 @@ class Measurement:
 
     def _take_sizes(self, sizes: Sizes, classes: Name | None) -> None:
         self._sizes, self._k_null = sizes, sizes.k
-        holes = classes is not None and any(d.lookup.null_code is not None for d in self._codes().key.digits)
-        if holes and classes is not None:
+        if classes is not None and any(d.lookup.null_code is not None for d in self._codes().key.digits):
             self._k_null = smallest_match(self.engine, self._codes().key, classes, sizes.total_classes)
 
     def _codes(self) -> Coded:

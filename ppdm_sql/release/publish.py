@@ -219,7 +219,7 @@ def check_rows(findings: Sequence[Finding]) -> list[Check]:
         Check(
             requirement=str(finding.requirement),
             sensitive=finding.column,
-            asked=str(finding.requirement).split(" = ", 1)[-1],
+            asked=str(finding.requirement).rpartition(" = ")[-1],
             achieved=None if finding.achieved is None else str(finding.achieved),
             achieved_value=None if finding.achieved is None else float(finding.achieved),
             breaching_classes=finding.breaching_classes,

@@ -37,6 +37,10 @@ class Name:
 
     >>> Name("open", "my table").table().sql("duckdb")
     '"open"."my table"'
+    >>> Name()
+    Traceback (most recent call last):
+        ...
+    ValueError: a relation's name must be table or schema.table
     """
 
     parts: tuple[str, ...]

@@ -45,13 +45,14 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
     least = exp.Select(expressions=[exp.Min(this=column(_SIZE))])
     least = least.from_(exp.Subquery(this=summed, alias=_table_alias(_OWN)))
     least.set("with_", exp.With(expressions=[exp.CTE(this=_classes(printed), alias=_table_alias(_CLASS))]))
-    return int(engine.fetch_one(least)[0])
+    (found,) = engine.fetch_one(least)
+    return int(found)
 
 
 def _patterns(engine: Engine, printed: Printed) -> list[int]:
     """The patterns that occur, at most one more than can be handled."""
     query = exp.Select(expressions=[_pattern(printed)], distinct=exp.Distinct()).from_(printed.rows.copy())
-    return [int(row[0]) for row in engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))]
+    return [int(pattern) for (pattern,) in engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))]
 
 
 def _pattern(printed: Printed) -> exp.Alias:

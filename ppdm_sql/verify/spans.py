@@ -64,7 +64,14 @@ def _value(engine: Engine, attribute: Document, table: str) -> exp.Expr:
 
 
 def _conditions(attribute: Document, split: Document, value: exp.Expr) -> list[exp.Expr | None]:
-    """Per branch which rows take it; NULL and what no branch names stop at the node, unless a branch takes them."""
+    """Per branch which rows take it; NULL and what no branch names stop at the node, unless a branch takes them.
+
+    >>> bands = {"bands": 0, "at": [{"decimal": "20"}, {"decimal": "40"}], "branches": [0, 1, 0], "nulls": 1}
+    >>> for branch in _conditions({"name": "age", "kind": "integer"}, bands, column("age")):
+    ...     print(branch.sql("duckdb"))
+    "age" < 20 OR "age" >= 40
+    "age" >= 20 AND "age" < 40 OR "age" IS NULL
+    """
     missing = exp.Is(this=value.find(exp.Column) or value, expression=exp.Null())
     if "cut" in split or "bands" in split:
         sides = _sides(attribute, split, value)

@@ -1,7 +1,8 @@
 -- Equivalence classes whose sensitive values have an entropy below ln(l).  No row returned = entropy l-diverse.
 -- Entropy of n known values with counts c: ln(n) - sum(c * ln(c)) / n; a class without a known value is returned.
 -- Only known values count; with $null_is_value = 1 instead of 0 a NULL is a value of its own.
--- A class of equally frequent values has entropy ln(number of values) exactly, and is decided by that number.
+-- A class of equally frequent values has entropy ln(number of values) exactly, and is decided by that number; so is
+-- a class without a known value, which has 0 of them.
 -- For others logarithms are rounded: a class nearer to ln(l) than $tolerance passes; give 1e-9.  (Python's
 -- ppdm_sql.checks.breaches gives a negative tolerance and decides the few classes in doubt by ppdm_counts,
 -- in whole numbers.)
@@ -22,11 +23,9 @@ SELECT quasi, SUM(ppdm_rows) AS ppdm_size,
 FROM ppdm_cells
 GROUP BY quasi
 HAVING CASE
-           WHEN SUM(ppdm_count) = 0 THEN TRUE
            WHEN COUNT(NULLIF(ppdm_count, 0)) * MAX(ppdm_count) = SUM(ppdm_count)
                THEN COUNT(NULLIF(ppdm_count, 0)) * $l_denominator < $l_numerator
-           ELSE LN(CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE))
-                    - SUM(ppdm_count * LN(CAST(NULLIF(ppdm_count, 0) AS DOUBLE)))
-                        / CAST(NULLIF(SUM(ppdm_count), 0) AS DOUBLE)
+           ELSE LN(CAST(SUM(ppdm_count) AS DOUBLE))
+                    - SUM(ppdm_count * LN(CAST(NULLIF(ppdm_count, 0) AS DOUBLE))) / CAST(SUM(ppdm_count) AS DOUBLE)
                 < LN(CAST($l_numerator AS DOUBLE) / CAST($l_denominator AS DOUBLE)) - CAST($tolerance AS DOUBLE)
        END

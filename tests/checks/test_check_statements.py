@@ -145,6 +145,14 @@ def test_the_query_can_be_taken_elsewhere(duckdb_engine, make_table):
     assert duckdb_engine._connection.execute(text, params).fetchall() == [("1", 2, 2, 2)]
 
 
+def test_a_requirement_about_sizes_has_no_parameter_about_values(duckdb_engine, make_table):
+    relation = make_table(duckdb_engine, "t", {"zip": "TEXT", "illness": "TEXT"}, [("1", "flu"), ("2", None)])
+    info = {column.name: column for column in duckdb_engine.columns(relation)}
+    asked = {"quasi": [info["zip"]], "sensitive": Sensitive(info["illness"])}
+    assert breach_query(duckdb_engine, relation, KAnonymity(2), **asked)[1] == {"k": 2}
+    assert len(breaches(duckdb_engine, relation, KAnonymity(2), **asked)) == 2
+
+
 # -- as they stand ---------------------------------------------------------------------------------------
 
 STANDING = {
@@ -223,3 +231,25 @@ def test_the_tolerance_of_the_entropy_statement():
     assert size == 8
     assert sorted(counts.split(",")) == ["1", "1", "1", "1", "4"]
     assert math.isclose(entropy, math.log(4))
+
+
+def test_the_l_of_the_entropy_statement_is_a_fraction():
+    """2, 1, 1: an entropy of ln(2.83).  NULL alone: no value, and a breach of every l."""
+    connection = duckdb.connect()
+    rows = "('a', 1), ('a', 1), ('a', 2), ('a', 3), ('b', NULL), ('b', NULL)"
+    connection.execute(f"CREATE TABLE source AS SELECT * FROM (VALUES {rows}) AS v(quasi, sensitive)")
+    text = resources.sql_text("checks/entropy_diversity")
+    for over, under, broken in ((5, 2, ["b"]), (28, 10, ["b"]), (29, 10, ["a", "b"]), (1, 1, ["b"])):
+        params = {"l_numerator": over, "l_denominator": under, "tolerance": 1e-9, "null_is_value": 0}
+        assert sorted(row[0] for row in connection.execute(text, params).fetchall()) == broken
+
+
+def test_the_figures_of_the_ordered_statement():
+    """Known are 1, 2 and 1: a has both, b one of them and a NULL, c nothing but NULL.  The table: 2/3 up to 1."""
+    connection = duckdb.connect()
+    rows = "('a', 1), ('a', 2), ('b', 1), ('b', NULL), ('c', NULL), ('c', NULL)"
+    connection.execute(f"CREATE TABLE source AS SELECT * FROM (VALUES {rows}) AS v(quasi, sensitive)")
+    text = resources.sql_text("checks/closeness_ordered")
+    params = {"t_numerator": 0, "t_denominator": 1, "null_is_value": 0}
+    found = sorted(tuple(row) for row in connection.execute(text, params).fetchall())
+    assert found == [("a", 2, 1, 6), ("b", 2, 1, 3), ("c", 2, 0, 0)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ppdm_sql.checks.closeness import carried_rows
+from ppdm_sql.checks.closeness import Reference, _carried_by, carried_rows
 from ppdm_sql.checks.exact_compare import at_most, below, entropy_reaches, largest, signs, smallest
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError
@@ -128,6 +128,13 @@ def test_blocks_do_not_show():
     assert (whole == np.concatenate(pieces)).all()
 
 
+def test_a_part_of_one_row_in_a_table_whose_products_need_more_than_64_bits():
+    """One of two values that are equally frequent: 1/2 away; the other part has both as often."""
+    counts, reference = np.array([[1, 0], [2**30, 2**30]]), np.array([2**60, 2**60])
+    for t, first in ((Fraction(1, 2), True), (Fraction(1, 2) - LITTLE, False), (Fraction(2, 5), False)):
+        assert parts_meet(Closeness(t, "equal"), counts, reference).tolist() == [first, True], t
+
+
 # -- the exact comparisons below it ----------------------------------------------------------------------
 
 WIDE = st.integers(0, 2**62) | st.integers(0, 50)
@@ -167,6 +174,17 @@ def test_entropy_of_large_classes(scale):
     assert entropy_reaches([scale, scale, scale + 1], Fraction(5, 2))
 
 
+def test_entropy_that_agrees_with_its_bound_in_45_digits_is_still_decided():
+    """1 and 2 rows: exp(entropy) is 3 / 2^(2/3); its 45 digits are reached, one unit more in the last is not."""
+    unit = 10**45
+    digits = 1
+    for power in reversed(range(152)):  # the largest whole number with 4 * n^3 <= 27 * unit^3
+        step = 2**power
+        digits += step if 4 * (digits + step) ** 3 <= 27 * unit**3 else 0
+    assert entropy_reaches([1, 2], Fraction(digits, unit))
+    assert not entropy_reaches([1, 2], Fraction(digits + 1, unit))
+
+
 # -- the ordered distance in one pass --------------------------------------------------------------------
 
 
@@ -188,3 +206,12 @@ def test_what_is_carried_between_values(totals, drawn, kind):
     for row, found in zip(rows, far.tolist(), strict=True):
         wanted = oracles.ordered_distance(row, totals) * max(1, len(totals) - 1) * sum(row) * everywhere
         assert found == wanted
+
+
+def test_what_is_carried_is_added_up_in_wide_numbers_where_64_bits_end():
+    """A class of 4 * 10^9 rows with the outer two of three values of 10^9 rows each: 1/6 at each of two places."""
+    half, each = 2 * 10**9, 10**9
+    cells = np.array([[2 * half, 2 * half], [0, 2], [half, half]])
+    reference = Reference(np.array([each] * 3), np.arange(3)[np.newaxis], steps=2)
+    (found,) = _carried_by(cells, np.array([0]), reference)
+    assert found.far.tolist() == [2 * half * 3 * each // 3]

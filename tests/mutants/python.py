@@ -82,3 +82,15 @@ def made(root: Path, mutant: Mutant) -> Mutant:
     if code is None or code == text:
         raise ValueError(f"{mutant.operator} changes nothing in {mutant.path}:{mutant.line}")
     return replace(mutant, code=code)
+
+
+def is_program(mutant: Mutant) -> bool:
+    """Whether the changed file compiles; the * of a signature and the ** of a call are no operators.
+
+    >>> [is_program(Mutant("a.py", 1, "Mul_Add", f"def f(a, {sign}, b): pass")) for sign in "*+"]
+    [True, False]
+    """
+    try:
+        return mutant.path.endswith(".sql") or bool(compile(mutant.code, mutant.path, "exec"))
+    except SyntaxError:
+        return False

@@ -59,8 +59,9 @@ def all_mutants(pattern: str = "*") -> list[Mutant]:
 
 
 def sample(every: list[Mutant], count: int, seed: int) -> list[Mutant]:
+    """So many of all; a change that is no program is left out, because nothing could run it."""
     picked = random.Random(seed).sample(every, min(count, len(every)))
-    return [python.made(ROOT, mutant) for mutant in picked]
+    return [mutant for mutant in (python.made(ROOT, one) for one in picked) if python.is_program(mutant)]
 
 
 def survivors_of(file: Path, every: list[Mutant]) -> list[Mutant]:
@@ -120,6 +121,8 @@ class Bench:
         own = {test: found for test, found in self.footprints.items() if target.has_test(test)}
         text = (ROOT / mutant.path).read_text(encoding="utf-8")
         tests = noticing_tests(own, mutant.path, mutant.line, text, self.kills[mutant.path])
+        if not tests:
+            return Tried(mutant, target.name, "survived", 0.0, 0)
         started = time.monotonic()
         answer = copy.tried(mutant.path, mutant.code, tests, [own[test].seconds for test in tests])
         if answer["end"] == "killed":

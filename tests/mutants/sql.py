@@ -33,7 +33,8 @@ def mutants(root: Path, path: str) -> Iterator[Mutant]:
         for start, end, new in _changes(tokens, place):
             code = text[:start] + new + text[end:]
             if _parses(code):
-                yield Mutant(path, tokens[place].line, f"{text[start:end]} -> {new}".replace("\n", " "), code)
+                told = f"{text[start:end]} -> {new}".replace("\n", " ")
+                yield Mutant(path, tokens[place].line, told, code, occurrence=place)
 
 
 def _changes(tokens: Sequence[Token], place: int) -> Iterator[tuple[int, int, str]]:

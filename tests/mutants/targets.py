@@ -47,6 +47,7 @@ TARGETS = (
             "tests/*/test_joint*.py", "tests/*/test_same_people.py", "tests/*/test_superseded.py",
             "tests/*/test_two_roles.py", "tests/*/test_model_release.py", "tests/*/test_partitions.py",
             "tests/pseudodata/test_pseudodata.py", "tests/attacks/test_pseudo_attacks.py",
+            "tests/release/test_release_statements.py",
         ),
     ),
     Target(
@@ -54,6 +55,7 @@ TARGETS = (
         ("ppdm_sql/release/publish.py", "ppdm_sql/planning/measure_table.py", "sql/*/model_*.sql"),
         (
             "tests/release/test_publish.py", "tests/release/test_session_calls.py", "tests/release/test_live.py",
+            "tests/release/test_release_statements.py", "tests/release/test_model_release.py",
             "tests/*/test_superseded.py", "tests/*/test_rows_and_people.py", "tests/attacks/test_injection.py",
         ),
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 
@@ -12,6 +13,7 @@ from tests.mutants import sql
 from tests.mutants.baseline import Footprint, noticing_tests
 from tests.mutants.swap import swap_code
 from tests.mutants.targets import ROOT, TARGETS, all_tests, files
+from tests.mutants.worker import limit_memory
 from tests.sizes import first
 
 BEFORE = "def size(n):\n    return n < 3\n\n\nLIMIT = 3\n"
@@ -84,3 +86,19 @@ def test_a_change_meets_the_tests_that_run_its_line():
     assert list(noticing_tests(found, "sizes.py", 5, BEFORE, {}))[:3] == ["fast", "slow", "process"]
     assert len(noticing_tests(found, "sizes.py", 5, BEFORE, {})) == 5
     assert noticing_tests(found, "sql/a.sql", 1, "", {}) == ["query", "process"]
+
+
+def test_a_change_that_only_grows_ends():
+    """In a child, because a limit cannot be taken back: 64 MB are there, 1 GB is not."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            limit_memory(2**29)
+            small = bytearray(2**26)
+            code = 2 if bytearray(2**30) and small else 3
+        except MemoryError:
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

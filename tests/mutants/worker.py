@@ -33,6 +33,7 @@ MARKS = "not postgres and not spark and not nightly"
 SMALL = f"{MARKS} and not wide"
 SECONDS, TIMES = 30, 10  # a test may take so long, and so many times its usual time, of the processor's time
 WALL = 900  # and a trial so long in all, for tests that wait for something that never comes
+MEMORY = 4 * 2**30  # and it may take so many bytes more than the worker has: a loop that only grows ends there
 ENDS = {0: "survived", 1: "killed", 4: "reload", -signal.SIGXCPU: "timeout"}
 
 
@@ -153,6 +154,7 @@ class Worker:
         if path.endswith(".py") and not swap_code(self.folder / path, before, code):
             return 4
         clear_caches()
+        limit_memory()
         for test, after, seconds in zip(tests, [*tests[1:], None], usual, strict=True):
             self._started(test)
             spent = resource.getrusage(resource.RUSAGE_SELF)
@@ -173,7 +175,13 @@ class Worker:
         listed.write_text("\n".join(tests))
         command = [sys.executable, "-m", "pytest", *_OPTIONS, MARKS, f"@{listed}"]
         try:
-            done = subprocess.run(command, timeout=WALL + TIMES * usual, stdin=subprocess.DEVNULL, capture_output=True)
+            done = subprocess.run(
+                command,
+                timeout=WALL + TIMES * usual,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                preexec_fn=limit_memory,
+            )
         except subprocess.TimeoutExpired:
             return "timeout", ""
         if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -213,6 +221,13 @@ class Worker:
             traceback.print_exc(file=sys.__stderr__)
         finally:
             os._exit(code)
+
+
+def limit_memory(more: int = MEMORY) -> None:
+    """This process and those it starts get no memory beyond what it has now and so many bytes: asking for it fails."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + more
+    resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 def main() -> None:

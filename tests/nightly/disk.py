@@ -21,7 +21,7 @@ ROWS = (
 
 
 def run(options: Options) -> Part:
-    """Limits spread evenly from nothing to more than the run needs; each on a copy of one database."""
+    """Limits spread evenly from nothing to a third more than the run needs; each on a copy of one database."""
     problems: list[str] = []
     lines = []
     ends: Counter[str] = Counter()
@@ -30,7 +30,7 @@ def run(options: Options) -> Part:
         before = _prepared(start)
         needed = _needed(start)
         for number in range(options.sizes):
-            limit = int(needed * 1.2 * (number + 1) / options.sizes)
+            limit = needed * 4 * (number + 1) // (3 * options.sizes)
             code, found = _filled(start, before, limit)
             problems += [f"limit of {limit:,} bytes: {problem}" for problem in found]
             ends["published" if code == 0 else "old release kept"] += 1
@@ -54,18 +54,25 @@ def _prepared(path: Path) -> str:
 
 
 def _needed(start: Path) -> int:
-    """The size of the database after a run that nothing stops."""
-    path = Path(shutil.copy(start, start.with_name("unlimited.duckdb")))
-    with ppdm_sql.connect(str(path)) as db:
-        db.publish(STATEMENT)
-    return path.stat().st_size
+    """The least limit, to a hundredth of the database, with which a run succeeds: most limits should stop it."""
+    enough = start.stat().st_size * 2
+    short, step = 0, max(1, start.stat().st_size // 100)
+    while enough - short > step:
+        middle = (short + enough) // 2
+        path = Path(shutil.copy(start, start.with_name("limited.duckdb")))
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+        short, enough = (short, middle) if _run(path, middle).returncode == 0 else (middle, enough)
+    return enough
+
+
+def _run(path: Path, limit: int) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-c", FULL, str(path), str(limit), STATEMENT]
+    return subprocess.run(call, capture_output=True, text=True, check=False)
 
 
 def _filled(start: Path, before: str, limit: int) -> tuple[int, list[str]]:
     path = Path(shutil.copy(start, start.with_name(f"full{limit}.duckdb")))
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, str(path), str(limit), STATEMENT], capture_output=True, text=True, check=False
-    )
+    done = _run(path, limit)
     problems = []
     if done.returncode not in (0, 3) or "Traceback" in done.stderr:
         problems.append(f"exit {done.returncode}: {done.stderr[-300:]}")

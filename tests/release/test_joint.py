@@ -267,3 +267,26 @@ def test_joint_classes_are_those_of_the_definition(engine, make_table, key, seed
         assert found.classes == small if by_key or key is person else found.classes >= small
         engine.drop_table(link_name("0"))
         engine.drop_table(Name("ppdm", "ppdm_all"))
+
+
+def test_the_first_breach_ends_the_joining(duckdb_engine, make_table):
+    """Both releases cut the eight people otherwise than the new one: the first says enough."""
+    migrate.ensure(duckdb_engine)
+    make_table(duckdb_engine, STAGE, LINK, [(n, n, n, n, n % 2) for n in range(8)], temporary=True)
+    others = []
+    for release_id, name in (("0", "first"), ("1", "second")):
+        rows = [(n, n, n, n, n % 3, 1) for n in range(8)]
+        make_table(duckdb_engine, link_name(release_id), {**LINK, joint.ROWS: "BIGINT"}, rows)
+        others.append(
+            SimpleNamespace(
+                release_id=release_id,
+                k_promised=3,
+                name=Name(name),
+                kind="TABLE",
+                stated_name=name,
+                key_columns=("who", "rest"),
+                roles=roles_record(entity="who", person_columns=("who",)),
+            )
+        )
+    found = joint.judge_jointly(duckdb_engine, others, Keys(("who", "rest"), ("who",)), 3, persons=True)
+    assert [(outcome.releases, outcome.holds) for outcome in found] == [(("first",), False)]

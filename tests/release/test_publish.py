@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
 from ppdm_sql.catalog import releases, runs
 from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.engines.base import Kind
-from ppdm_sql.errors import NotAvailable, PolicyError, RequirementBreached, SchemaDrifted
+from ppdm_sql.errors import NotAvailable, PolicyError, PpdmError, RequirementBreached, SchemaDrifted
+from ppdm_sql.planning.measure_table import _check_complete
+from ppdm_sql.release.publish import check_rows, refuse_breaches
+from ppdm_sql.requirements import Closeness, DistinctDiversity, KAnonymity, RecursiveDiversity
 from ppdm_sql.statements.names import Name
+from ppdm_sql.verify.relation import Finding, Judgement
 from tests.release.conftest import COLUMNS, people, policy
 
 
@@ -229,3 +235,45 @@ def test_the_record_says_where_it_came_from(duck):
     release = duck.publish(policy(**{"FROM people": "FROM people_view"}))
     assert releases.current(duck.engine, Name("people_open")).sources == ("main.people",)
     assert release.manifest["release"]["name"] == "people_open"
+
+
+# -- from findings ----------------------------------------------------------------------------------------
+
+
+def test_findings_as_the_catalog_keeps_them():
+    found = check_rows(
+        [
+            Finding(KAnonymity(5), None, True, Fraction(7), 0, 0, "0" * 64),
+            Finding(Closeness(Fraction(1, 5), "ordered"), "wage", True, Fraction(1, 8), 0, 0, "1" * 64),
+            Finding(RecursiveDiversity(Fraction(3), 2), "illness", False, None, 1, 4, "2" * 64),
+        ]
+    )
+    assert [(check.requirement, check.asked) for check in found] == [
+        ("k = 5", "5"),
+        ("t = 0.2 ordered", "0.2 ordered"),
+        ("recursive_l = (3, 2)", "(3, 2)"),
+    ]
+    assert [(check.achieved, check.achieved_value) for check in found] == [("7", 7.0), ("1/8", 0.125), (None, None)]
+    assert [(check.holds, check.breaching_classes, check.breaching_rows) for check in found[1:]] == [
+        (True, 0, 0),
+        (False, 1, 4),
+    ]
+
+
+def test_a_refusal_speaks_of_nulls_only_where_they_do_not_count():
+    """ulcer has NULLs that do not count, wage has NULLs that count as a value, town has none."""
+    names = (None, "ulcer", "wage", "town")
+    findings = tuple(Finding(DistinctDiversity(2), name, False, Fraction(1), 1, 4, "0" * 64) for name in names)
+    judgement = Judgement(rows=10, classes=2, findings=findings, nulls={"ulcer": 3, "wage": 4})
+    with pytest.raises(RequirementBreached) as refused:
+        refuse_breaches("open", judgement, SimpleNamespace(nulls_as_value=frozenset({"wage"})))
+    assert str(refused.value).count("is NULL in") == 1
+    assert '"ulcer" is NULL in 3 of 10 rows' in str(refused.value)
+
+
+def test_suppressed_rows_are_not_expected_to_be_stored():
+    request = SimpleNamespace(plan=SimpleNamespace(rows=10, suppressed_rows=3))
+    _check_complete(request, Judgement(rows=7, classes=1, findings=()))
+    for rows in (6, 8, 10, 13):
+        with pytest.raises(PpdmError, match=f"expected 7 stored rows, found {rows}; nothing was published"):
+            _check_complete(request, Judgement(rows=rows, classes=1, findings=()))

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from ppdm_sql.engines.base import Kind
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
@@ -16,6 +17,9 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
+from ppdm_sql.verify.identifiers import few_identifiers
+from ppdm_sql.verify.paths import height, stored_path
+from ppdm_sql.verify.printed import Stored
 from ppdm_sql.verify.relation import SensitiveColumn, judge
 
 HAIR = Fraction(1, 10**12)
@@ -157,3 +161,38 @@ def test_every_sensitive_column_is_measured_by_itself(engine, make_table):
         (asked[1], "illness", False),
         (asked[1], "wage", True),
     ]
+
+
+def test_only_the_farthest_classes_leave_with_their_figure(duckdb_engine, make_table):
+    """All four break t, D most of all.  Of the others the statement counts classes and rows and gives no distance."""
+    rows = [("A", "flu", 1), *[("B", "flu", 1)] * 2, ("B", "cold", 2), *[("C", "flu", 1), ("C", "cold", 2)] * 2]
+    rows += [("C", "hiv", 4), *[("D", "hiv", 4)] * 3]
+    relation = make_table(duckdb_engine, "t", {"zip": "TEXT", "illness": "TEXT", "wage": "INTEGER"}, rows)
+    stored = Stored.look_up(duckdb_engine, relation, ["zip", "illness", "wage"])
+    tiny = {"numerator": 1, "denominator": 10**6, "null_is_value": 0}
+    with stored_path(duckdb_engine, LEVELS, 2) as path:
+        for name, sensitive, more in (
+            ("equal", stored.sensitive("illness"), {}),
+            ("ordered", stored.sensitive("wage"), {}),
+            ("hierarchical", stored.text("illness"), {"levels": 2}),
+        ):
+            query = stored.source(["zip"], sensitive=sensitive).statement(
+                f"closeness_{name}", {"path": path.table()} if more else {}
+            )
+            found = duckdb_engine.fetch(query, **tiny, **more)
+            told = sorted((row[1] is None, row[2] is None, *map(int, row[3:])) for row in found)
+            assert told == [(False, False, 1, 3), (True, True, 3, 9)], name
+
+
+def test_few_identifiers_are_counted_with_all_their_rows(duckdb_engine, make_table):
+    """A has p1, p1, p2 and one row of nobody: three.  B has five persons, C one.  Below 4 are A and C, 4 + 2 rows."""
+    rows = [("A", who) for who in ("p1", "p1", "p2", None)] + [("B", f"p{n}") for n in range(5)] + [("C", "p1")] * 2
+    relation = make_table(duckdb_engine, "t", {"zip": "TEXT", "who": "TEXT"}, rows)
+    found = [few_identifiers(duckdb_engine, relation, quasi=["zip"], identifier="who", k=k) for k in (1, 3, 4, 6)]
+    assert found == [(0, 0), (1, 2), (2, 6), (3, 11)]
+
+
+@pytest.mark.parametrize("levels", [{}, {"flu": ("flu",)}, {"flu": ("flu", "*"), "cold": ("cold", "mild", "*")}])
+def test_leaves_on_several_levels_have_no_height(levels):
+    with pytest.raises(PolicyError, match="not all on one level below the root"):
+        height("illness", levels)

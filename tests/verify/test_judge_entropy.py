@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.entropy import _sign_of_log, entropy_at_least
 from tests import oracles
 
 
@@ -49,3 +49,13 @@ def test_a_bound_that_agrees_in_many_digits_is_still_decided(counts, digits):
         below = Fraction(int(exact.scaleb(digits)), 10**digits)
     assert entropy_at_least(counts, below)
     assert not entropy_at_least(counts, below + Fraction(1, 10**digits))
+
+
+def test_a_logarithm_counts_as_clear_only_beyond_its_error():
+    """Of n powers in d digits the error is 10 * (n + 2) / 10^(d - 1) of the sum of all terms without their signs."""
+    eight = (2, 3, 5, 7, 11, 13, 17, 19)  # 10 * 10 / 10^2: the error is the sum itself
+    assert [_sign_of_log(dict.fromkeys(eight, sign), 3) for sign in (1, -1)] == [0, 0]
+    assert [_sign_of_log(dict.fromkeys(eight, sign), 4) for sign in (1, -1)] == [1, -1]
+    assert [_sign_of_log({2: 1}, digits) for digits in (2, 3)] == [0, 1]
+    # Seven powers: 0.9 of the sum.  15.3 is the sum, 13.9 what is left after 2 was taken away: just beyond.
+    assert _sign_of_log({3: 1, 5: 1, 7: 1, 23: 1, 29: 1, 31: 1, 2: -1}, 3) == 1

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import copy
 import random
+from datetime import date
 
 import pytest
+from sqlglot import exp
 
+from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import own
-from ppdm_sql.verify.same_model import tree_differences
+from ppdm_sql.verify.intervals import nanoseconds
+from ppdm_sql.verify.same_model import _Grower, _same_split, _Split, _sums, tree_differences
 
 # age < 6.5 first, then the ward of those above: a tree worked out by hand, see test_a_tree_by_hand.
 TYPES = {"age": "INTEGER", "ward": "TEXT", "note": "TEXT", "y": "TEXT"}
@@ -188,7 +193,7 @@ def test_a_response_is_measured_exactly(engine, make_table, kind):
 
 @pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
 def test_moments_are_cut_at_the_middle(engine, make_table, kind):
-    from datetime import UTC, date, datetime
+    from datetime import UTC, datetime
 
     zone = UTC if kind == "TIMESTAMPTZ" else None
     days = [date(2024, 2, 27), date(2024, 3, 1)]
@@ -215,3 +220,48 @@ def test_random_changes_of_a_value_never_pass_unseen_when_they_move_a_boundary(d
         moved, by = draw.choice([2, 11]), draw.choice([-1, 1, 3])
         rows = [(row[0] + by if row[0] == moved else row[0], *row[1:]) for row in ROWS]
         assert differences(rows)
+
+
+def test_a_response_is_split_by_categories(duckdb_engine, make_table):
+    """y is 1, 2, 9 in the wards a, b, c: the middle one goes with the low one."""
+    rows = [("a", 1), ("b", 2), ("c", 9)] * 2
+    name = make_table(duckdb_engine, own("ppdm_release"), {"w": "TEXT", "y": "INTEGER"}, rows, temporary=True)
+    tree = PATTERN | {
+        "inducer": "regression",
+        "criterion": "deviance",
+        "attributes": [{"name": "w", "ordered": False, "groups": [["a", [0]], ["b", [1]], ["c", [2]]]}],
+        "root": {"rows": 6, "column": "w", "groups": [["a", "b"], ["c"]], "branches": [{"rows": 4}, {"rows": 2}]},
+    }
+    assert tree_differences(duckdb_engine, name, [tree]) == []
+
+
+def test_a_response_is_put_on_the_finest_grid_whose_squares_add_up(duckdb_engine, make_table):
+    """Two rows: squares of 29 bits each.  Whole numbers up to that are taken as they are, wider ones in steps of 10^n."""
+    most = 2**29 - 2
+    for high, expected in ((most, most), (most + 1, 53_687_091), (10**12, 10**8)):
+        name = make_table(duckdb_engine, own("ppdm_release"), {"y": "BIGINT"}, [(0,), (high,)], temporary=True)
+        (info,) = duckdb_engine.columns(name)
+        query = exp.Select(expressions=_sums(duckdb_engine, name, info)).from_(name.table())
+        assert tuple(map(int, duckdb_engine.fetch_one(query))) == (expected, expected**2), high
+
+
+def test_a_day_in_the_middle_is_the_threshold_itself():
+    days = ColumnInfo("t", Kind.DATE, "DATE")
+    low, middle, high = (nanoseconds(str(date(2024, 2, day))) for day in (27, 28, 29))
+    split = _Split(0, 1.0, (frozenset({low}), frozenset({high})), (low, high))
+    assert middle == (low + high) / 2
+    promised = {"2024-02-27": False, "2024-02-28": True, "2024-02-29": False}
+    assert {at: _same_split(split, {"at": at}, days) for at in promised} == promised
+    assert not _same_split(split, {"groups": [["2024-02-27"], ["2024-02-29"]]}, days)
+
+
+def test_all_subsets_of_twelve_categories_are_tried_and_not_of_thirteen():
+    grower = _Grower([], PATTERN)
+    for number in (12, 13):
+        values = [f"v{place}" for place in range(number)]
+        sides = grower._sides(values, dict.fromkeys(values, (1, 1, 1)))
+        if number == 12:
+            assert len({frozenset(side) for side in sides}) == 2**11 - 1
+        else:
+            with pytest.raises(PolicyError, match="splits 13 categories into two"):
+                next(sides)
