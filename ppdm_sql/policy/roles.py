@@ -104,7 +104,7 @@ def _read_form(reader: Reader, role: str) -> Form | None:
     for form in Form:
         if reader.accept(*form.value.split()):
             if role != "QUASI IDENTIFIER":
-                reader.fail(f"{role} takes no AS {form.value}: its values are published as they are", first)
+                reader.fail(f"{role} takes no AS {form.value}: its values are published unchanged", first)
             return form
     token = reader.peek()
     forms = ", ".join(form.value for form in Form)

@@ -58,7 +58,7 @@ RESPONSE = ResidualRisk(
 MIDPOINTS = ResidualRisk("midpoints", "a threshold is the midpoint of two people's values and reveals their sum")
 BETWEEN = ResidualRisk(
     "boundaries",
-    "intervals start at the roundest number between two neighbouring values: where one starts tells of a gap",
+    "intervals start at the roundest number between two neighbouring values: where an interval starts reveals a gap",
 )
 STAND_IN = (
     "stand-in: a number that takes the place of an interval so that trees come out the same (numbers = shifted); "
