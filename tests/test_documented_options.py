@@ -91,7 +91,7 @@ def test_the_tables_of_options_are_those_of_the_declarations(owner):
     assert found.keys() == declared.keys()
     for name, allowed in declared.items():
         if isinstance(allowed, Choice):
-            assert set(allowed.words) <= set(re.findall(r"\w+", found[name])), name
+            assert set(allowed.words) <= set(re.findall(r"\w+(?:[.]\w+)*", found[name])), name
 
 
 def test_there_are_examples():

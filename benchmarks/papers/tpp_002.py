@@ -91,7 +91,7 @@ def load_adult(engine: Engine, folder: Path, *, most: int | None = None) -> None
 def measured(engine: Engine, leaves: int, criterion: str = "entropy") -> Measured:
     """The release of the tree with this many leaves, after load_adult."""
     plan = _plan(engine, leaves, criterion)
-    engine.create_table(_RELEASE, plan.query, temporary=True)
+    engine.create_table(_RELEASE, plan.wide(), temporary=True)
     figures = plan.figures
     return Measured(
         plan.patterns[0]["leaves"],

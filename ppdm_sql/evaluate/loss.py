@@ -20,6 +20,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.planning.column_loss import ColumnLoss, ColumnMeasure
 from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.utility import Utility, utility_from
+from ppdm_sql.policy.policy import Tuning
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
@@ -74,7 +75,7 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
     dropped = rows - released_rows
     sides = ColumnMeasure(engine, raw, released)
     columns = tuple(
-        sides.loss(before[name], after[name], hierarchies.get(name))
+        sides.loss(before[name], after[name], hierarchies.get(name), source.tunings.get(name, Tuning()).order)
         if name in source.quasi
         else sides.unchanged_loss(before[name], after[name])
         for name in source.published

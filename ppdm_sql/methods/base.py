@@ -13,11 +13,11 @@ from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.apply import load_labels, narrow_rows
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import CellPlan, LabelTable, ModelPlan, Private, TablePlan
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.policy.words import ReleaseKind
+from ppdm_sql.policy.words import ReleaseKind, many
 from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
@@ -27,6 +27,7 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
+    decimal,
 )
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -124,6 +125,8 @@ class Method:
     keeps: frozenset[type[Requirement]]  # the requirements it can promise
     needs_target: bool = False
     takes_hierarchies: bool = True  # of quasi-identifiers
+    takes_tunings: bool = False  # ORDER, WEIGHT and AT MOST LEVEL behind quasi-identifiers
+    leaves_rows_out: bool = False  # the clause SUPPRESS AT MOST
     preserves_trees: bool = False  # the clause PRESERVE
     labels_new_rows: bool = False  # a row outside can be recoded the same way
     runs_live: bool = False  # its recoding can be done at query time
@@ -145,8 +148,18 @@ class Method:
         return bool(self.makes & ROWS)
 
     def table(self, job: Job) -> TablePlan:
-        """The plan of a table or view."""
+        """The plan of a table or view; it leaves out no more rows than the policy allows."""
         self.check_requirements(job.policy)
+        found = self._table(job)
+        most = job.policy.suppress
+        if most is not None and found.suppressed_rows > most * found.rows:
+            raise RequirementBreached(
+                f"{job.owner} would leave out {many(found.suppressed_rows, 'row')} of {found.rows:,}, and the policy "
+                f"says SUPPRESS AT MOST {decimal(most * 100)} %: allow more, or ask for a smaller k"
+            )
+        return found
+
+    def _table(self, job: Job) -> TablePlan:
         if self.plan_cells is None:
             assert self.plan_table is not None
             return self.plan_table(job)

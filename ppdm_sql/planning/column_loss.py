@@ -13,7 +13,7 @@ from columns: distinct values and their counts leave the database, never rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -57,7 +57,10 @@ class ColumnMeasure:
         was, now, new = self._distinct(before.name)
         return ColumnLoss(before.name, 0, Fraction(0), was, now, bool(new))
 
-    def loss(self, before: ColumnInfo, after: ColumnInfo, hierarchy: Hierarchy | None) -> ColumnLoss:
+    def loss(
+        self, before: ColumnInfo, after: ColumnInfo, hierarchy: Hierarchy | None, order: Sequence[str] = ()
+    ) -> ColumnLoss:
+        """What was lost of a quasi-identifier; order: the one its policy declares for texts."""
         was, now, new = self._distinct(before.name)
         if not new:  # every released value was there at least as often
             return ColumnLoss(before.name, 0, Fraction(0), was, now, False)
@@ -66,9 +69,8 @@ class ColumnMeasure:
         nulls = _suppressing_nulls(held, shown)
         if after.kind is not Kind.TEXT and before.kind.is_ordered:
             return self._numbers(before, held, shown, nulls, (was, now))
-        values = Values.of(
-            before, (value for value in held if value is not None), has_null=None in held, hierarchy=hierarchy
-        )
+        known = (value for value in held if value is not None)
+        values = Values.of(before, known, has_null=None in held, hierarchy=hierarchy, order=order)
         return self._labels(values, shown, nulls, (was, now))
 
     def _labels(self, values: Values, shown: Mapping[object, int], nulls: int, distinct: tuple[int, int]) -> ColumnLoss:

@@ -4,7 +4,7 @@
     < 30  [30, 45)  [30, 45]  >= 65   an interval        {a .. k}     one from a to k, in the order of the bytes
     a label of the hierarchy          its leaves         {a, ...}     one of these, or one that is never named
     ** stars, unless that is a value  any of all values  {a, NULL}    one of these, or none
-    (known)  (missing)                any but NULL; NULL
+    (known)  (missing)                any but NULL; NULL  {other}     any but NULL
 
 Read from the text alone, so that every method's release is measured by the same rule.  Only distinct values and labels
 come to Python, never rows.
@@ -56,10 +56,17 @@ class Values:
     texts: tuple[str, ...]
     has_null: bool
     hierarchy: Hierarchy | None = None
+    declared: bool = False  # the texts stand in the order that the policy declares
 
     @classmethod
     def of(
-        cls, info: ColumnInfo, values: Iterable[object], *, has_null: bool, hierarchy: Hierarchy | None = None
+        cls,
+        info: ColumnInfo,
+        values: Iterable[object],
+        *,
+        has_null: bool,
+        hierarchy: Hierarchy | None = None,
+        order: Sequence[str] = (),
     ) -> Values:
         """From the values as the engine hands them over; moments as text."""
         texts = list(dict.fromkeys(label_of(value, info) for value in values))  # 0.0 and -0.0 are one
@@ -68,6 +75,8 @@ class Values:
             return cls(info, (*known, *sorted(set(texts) - set(known))), has_null, hierarchy.only(known))
         if info.kind.is_ordered:
             return cls(info, tuple(sorted(texts, key=lambda text: place_of(text, info))), has_null)
+        if order:
+            return cls(info, tuple(sorted(texts, key=list(order).index)), has_null, declared=True)
         return cls(info, tuple(sorted(texts)), has_null)
 
     @property
@@ -145,6 +154,8 @@ class Values:
         braces = len(label) - len(label.lstrip("{"))
         if not 0 < braces <= self._braces or not label.endswith("}" * braces):
             return None
+        if label[braces:-braces] == "other" and "other" not in self._place:
+            return Coverage(range(len(self.texts)))
         places: set[int] = set()
         null = hidden = False
         for piece in _pieces(label[braces:-braces]):
@@ -153,14 +164,18 @@ class Values:
             elif piece == "NULL" and piece not in self._place:
                 null = True
             elif " .. " in piece:
-                first, _, last = piece.partition(" .. ")
-                low, high = bisect_left(self.texts, _plain(first)), bisect_right(self.texts, _plain(last))
-                places.update(range(low, high))
+                places.update(self._between(*map(_plain, piece.split(" .. ", 1))))
             elif _plain(piece) in self._place:
                 places.add(self._place[_plain(piece)])
             else:
                 return None
         return Coverage(frozenset(places), null, hidden)
+
+    def _between(self, first: str, last: str) -> range:
+        """The values from one to another, in the order that was declared, or else in that of the bytes."""
+        if self.declared:
+            return range(self._place.get(first, 0), self._place.get(last, -1) + 1)
+        return range(bisect_left(self.texts, first), bisect_right(self.texts, last))
 
 
 def _pieces(inside: str) -> list[str]:

@@ -12,8 +12,8 @@ from sqlglot import exp, parse_one
 
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import EngineError, PolicyError, SchemaDrifted, UnknownColumn
+from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.planning import residual_risks
@@ -23,9 +23,11 @@ from ppdm_sql.planning.staging import private_columns
 from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy.words import many
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
+from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
@@ -100,10 +102,12 @@ class Planner:
 
     def hierarchies(self, statement: Publish, source: Source) -> dict[str, Hierarchy]:
         """Every hierarchy the policy names, checked against the values that are there."""
+        for name in source.tunings:
+            self.check_order(statement, source, name)
         return {name: self.hierarchy(statement, source, name) for name in source.hierarchies or {}}
 
     def hierarchy(self, statement: Publish, source: Source, name: str) -> Hierarchy:
-        return load_hierarchy(
+        found = load_hierarchy(
             (source.hierarchies or {})[name],
             column=name,
             kind=source.info(name).kind,
@@ -112,6 +116,24 @@ class Planner:
             folder=folder_of(statement),
             show_values=self.show_values,
         )
+        most = source.tunings[name].most_level if name in source.tunings else None
+        if most is not None and most > found.height:
+            raise _wrong_column(
+                statement, name, f"the hierarchy has no level {most}: its highest one is {found.height}"
+            )
+        return found
+
+    def check_order(self, statement: Publish, source: Source, name: str) -> None:
+        """Refuses an ORDER that lacks a value of its column, or that stands behind a column that is no text."""
+        order = source.tunings[name].order
+        if not order:
+            return
+        if source.info(name).kind is not Kind.TEXT:
+            raise _wrong_column(statement, name, "ORDER is for texts, and the column has an order of its own")
+        missing = {leaf_text(value) for value in self._distinct(source, name)} - set(order)
+        if missing:
+            shown = f": {', '.join(map(repr, sorted(missing)[:5]))}" if self.show_values else ""
+            raise _wrong_column(statement, name, f"ORDER lacks {many(len(missing), 'value')} of the column{shown}")
 
     def _distinct(self, source: Source, name: str) -> list[Any]:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
@@ -123,6 +145,14 @@ class Planner:
             return ""
         # Without the salt of the link tables a plan would find nobody in them, and everything would hold.
         return (releases.known_salt(self.engine) or "") if self.engine.read_only else releases.salt(self.engine)
+
+
+def _wrong_column(statement: Publish, name: str, message: str) -> PolicyError:
+    """A mistake in what a policy says about a column, with its place."""
+    places = {word.text.casefold(): place for word, place in statement.policy.roles.places.items()}
+    place = places.get(name.casefold(), statement.place)
+    told = Mistake(f'column "{name}": {message}', place.line, place.column)
+    return PolicyError(told, file=place.file or statement.place.file)
 
 
 @contextmanager

@@ -97,7 +97,8 @@ def utility_of(
     measure = ColumnMeasure(engine, source.relation, released)
     columns = []
     for name in source.quasi:
-        columns.append(measure.loss(before[name], after[name], hierarchies.get(name)))
+        order = source.tunings[name].order if name in source.tunings else ()
+        columns.append(measure.loss(before[name], after[name], hierarchies.get(name), order))
     return utility_from(columns, rows=rows, published=published, classes=classes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.policy import Inducer, Place, Policy, Supersedes
@@ -11,7 +12,7 @@ from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, rea
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
-from ppdm_sql.policy.values import OptionReading, read_options, read_whole
+from ppdm_sql.policy.values import OptionReading, read_number, read_options, read_whole
 from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
 from ppdm_sql.requirements import About, Requirement, requirements_about
 from ppdm_sql.requirements.loss import WORD, LossLimit
@@ -20,6 +21,7 @@ from ppdm_sql.statements.names import Word, is_same_word
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
 
 _BY_FIRST_WORD = {words[0]: name for name, words in CLAUSES.items()}
+_ALL = 100  # percent
 _ONE_COLUMN = ("TARGET", "ENTITY")
 
 
@@ -38,6 +40,7 @@ class _Draft:
     supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
+    suppress: Fraction | None = None
     readers: tuple[Word, ...] = ()
 
 
@@ -64,6 +67,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
         supersedes=draft.supersedes,
         accepted_risks=draft.accepted_risks,
         seed=draft.seed,
+        suppress=draft.suppress,
         readers=draft.readers,
     )
 
@@ -190,6 +194,14 @@ def _seed(reader: Reader, draft: _Draft) -> None:
             raise
 
 
+def _suppress(reader: Reader, draft: _Draft) -> None:
+    """SUPPRESS AT MOST p %."""
+    allowed = "SUPPRESS AT MOST takes a percentage from 0 to 100, such as 1 %"
+    share = read_number(reader, allowed, lambda number: 0 <= number <= _ALL)
+    reader.expect_sign("%", "after the number of SUPPRESS AT MOST")
+    draft.suppress = share / _ALL
+
+
 def _readers(reader: Reader, draft: _Draft) -> None:
     roles: list[Word] = []
     while not roles or reader.accept_sign(","):
@@ -206,6 +218,7 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
     "SUPERSEDES": _supersedes,
     "ACCEPT RISK": _accept_risk,
     "SEED": _seed,
+    "SUPPRESS AT MOST": _suppress,
     "GRANT SELECT TO": _readers,
 }
 

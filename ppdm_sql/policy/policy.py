@@ -26,16 +26,18 @@ class Place:
 
 @dataclass(frozen=True)
 class HierarchyFile:
-    """HIERARCHY 'file.csv': ARX-style, one line per leaf, value;level1;...;*."""
+    """HIERARCHY 'file.csv' [ELSE '*']: ARX-style, one line per leaf, value;level1;...;*."""
 
     path: str
+    otherwise: str | None = None  # the label of values that are not listed
 
 
 @dataclass(frozen=True)
 class HierarchyTable:
-    """HIERARCHY table: first column the value, then one column per level."""
+    """HIERARCHY table [ELSE '*']: first column the value, then one column per level."""
 
     name: tuple[Word, ...]
+    otherwise: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,23 @@ class PrefixLadder:
     lengths: tuple[int, ...]
 
 
-HierarchySource = HierarchyFile | HierarchyTable | IntervalLadder | PrefixLadder
+@dataclass(frozen=True)
+class CalendarLadder:
+    """HIERARCHY CALENDAR (month, quarter, year, decade): the periods a date lies in."""
+
+    periods: tuple[str, ...]
+
+
+HierarchySource = HierarchyFile | HierarchyTable | IntervalLadder | PrefixLadder | CalendarLadder
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What is said about a quasi-identifier besides its hierarchy."""
+
+    order: tuple[str, ...] = ()  # ORDER ('a', 'b', ...): its texts from the first to the last
+    weight: Fraction = Fraction(1)  # WEIGHT 2: how much its loss counts
+    most_level: int | None = None  # AT MOST LEVEL 2: the coarsest level that may be published
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,7 @@ class Roles:
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
     forms: Mapping[Word, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
+    tunings: Mapping[Word, Tuning] = field(default_factory=dict)
     places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
 
 
@@ -108,6 +127,7 @@ class Policy:
     supersedes: Supersedes | None = None
     accepted_risks: tuple[str, ...] = ()
     seed: int = 0
+    suppress: Fraction | None = None  # SUPPRESS AT MOST p %: the share of the rows that may be left out
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from ppdm_sql.policy.policy import (
+    CalendarLadder,
     HierarchyFile,
     HierarchySource,
     HierarchyTable,
@@ -23,6 +24,7 @@ from ppdm_sql.policy.policy import (
     PrefixLadder,
     Publish,
     Supersedes,
+    Tuning,
 )
 from ppdm_sql.requirements import decimal
 from ppdm_sql.requirements.loss import LossLimit
@@ -72,6 +74,8 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
         columns = [_column(word, roles.hierarchies.get(word) if laddered else None, dialect) for word in words]
         if role == "QUASI IDENTIFIER":
+            tunings = [_tuning(roles.tunings.get(word), dialect) for word in words]
+            columns = [column + tuning for column, tuning in zip(columns, tunings, strict=True)]
             forms = [f" AS {roles.forms[word].value}" if word in roles.forms else "" for word in words]
             columns = [column + form for column, form in zip(columns, forms, strict=True)]
         if role == "SENSITIVE":
@@ -85,6 +89,8 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         yield f"SUPERSEDES{_superseded(policy.supersedes, dialect)}"
     if policy.accepted_risks:
         yield f"ACCEPT RISK ({', '.join(policy.accepted_risks)})"
+    if policy.suppress is not None:
+        yield f"SUPPRESS AT MOST {decimal(policy.suppress * 100)} %"
     if policy.seed:
         yield f"SEED {policy.seed}"
     if policy.readers:
@@ -108,15 +114,29 @@ def _column(word: Word, hierarchy: HierarchySource | None, dialect: str) -> str:
 
 def _hierarchy(found: HierarchySource, dialect: str) -> str:
     match found:
-        case HierarchyFile(path):
-            return _text(path, dialect)
-        case HierarchyTable(name):
-            return _name(name, dialect)
+        case HierarchyFile(path, otherwise):
+            return _text(path, dialect) + _otherwise(otherwise, dialect)
+        case HierarchyTable(name, otherwise):
+            return _name(name, dialect) + _otherwise(otherwise, dialect)
+        case CalendarLadder(periods):
+            return f"CALENDAR ({', '.join(periods)})"
         case IntervalLadder(widths, anchor):
             start = f" FROM {decimal(anchor)}" if anchor else ""
             return f"INTERVALS ({', '.join(map(decimal, widths))}){start}"
         case PrefixLadder(lengths):
             return f"PREFIX ({', '.join(map(str, lengths))})"
+
+
+def _otherwise(label: str | None, dialect: str) -> str:
+    return "" if label is None else f" ELSE {_text(label, dialect)}"
+
+
+def _tuning(found: Tuning | None, dialect: str) -> str:
+    if found is None:
+        return ""
+    order = f" ORDER ({', '.join(_text(text, dialect) for text in found.order)})" if found.order else ""
+    weight = f" WEIGHT {decimal(found.weight)}" if found.weight != 1 else ""
+    return order + weight + (f" AT MOST LEVEL {found.most_level}" if found.most_level is not None else "")
 
 
 def _inducer(found: Inducer, dialect: str) -> str:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.policy import (
+    CalendarLadder,
     HierarchyFile,
     HierarchySource,
     HierarchyTable,
@@ -16,14 +17,17 @@ from ppdm_sql.policy.policy import (
     Place,
     PrefixLadder,
     Roles,
+    Tuning,
 )
 from ppdm_sql.policy.reader import Reader, Report, read_name, read_word
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
+from ppdm_sql.policy.tunings import at_tuning, read_tuning
 from ppdm_sql.policy.values import read_number, read_string, read_whole
-from ppdm_sql.policy.words import nearest, printable
+from ppdm_sql.policy.words import did_you_mean, nearest, printable
 from ppdm_sql.statements.names import Word
 
 LONGEST_PREFIX = 10_000
+PERIODS = ("day", "month", "quarter", "year", "decade", "century")
 
 # The only double roles: a class that is also to be protected, or that is also known to the attacker.
 _TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"})
@@ -37,10 +41,11 @@ class RoleColumn(NamedTuple):
     hierarchy: HierarchySource | None = None
     nulls_as_value: bool = False
     form: Form | None = None
+    tuning: Tuning | None = None
 
 
 def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
-    """( column [HIERARCHY ...] [AS RANGE] [NULLS AS VALUE], ... ) after a role word."""
+    """( column [HIERARCHY ...] [ORDER ...] [WEIGHT ...] [AT MOST LEVEL ...] [AS RANGE] [NULLS AS VALUE], ... )."""
 
     def read(group: Reader) -> RoleColumn:
         token = group.peek()
@@ -50,10 +55,13 @@ def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
         if group.sign("."):
             group.fail("write a column as the query returns it, without its table")
         hierarchy = None
-        if group.peek().kind is TokenKind.WORD and not _at_nulls(group) and not _at_form(group):
+        bare = _at_nulls(group) or _at_form(group) or at_tuning(group)
+        if group.peek().kind is TokenKind.WORD and not bare:
             hierarchy = _role_hierarchy(group, role, token)
         form = _read_form(group, role)
-        return RoleColumn(word, token, hierarchy, _read_nulls(group, role), form)
+        tuning = read_tuning(group, role, hierarchy)
+        form = form or _read_form(group, role)  # before or behind the tuning
+        return RoleColumn(word, token, hierarchy, _read_nulls(group, role), form, tuning)
 
     return reader.items(f"after {role}", read)
 
@@ -111,16 +119,46 @@ def read_hierarchy(reader: Reader) -> HierarchySource:
         path = read_string(reader, "the hierarchy's file")
         if not path:
             reader.fail("the hierarchy's file has no name", token)
-        return HierarchyFile(path)
+        return HierarchyFile(path, _otherwise(reader))
     if reader.accept("INTERVALS"):
         return _intervals(reader)
     if reader.accept("PREFIX"):
         return _prefix(reader)
-    name = read_name(reader, "a 'file.csv', a table, INTERVALS (...) or PREFIX (...)")
+    if reader.accept("CALENDAR"):
+        return _calendar(reader)
+    name = read_name(reader, "a 'file.csv', a table, INTERVALS (...), PREFIX (...) or CALENDAR (...)")
     if reader.sign("("):
-        near = nearest(token.word, ("INTERVALS", "PREFIX"))
-        reader.fail(f"unknown hierarchy {printable(token.text)}: did you mean {near or 'INTERVALS or PREFIX'}?", token)
-    return HierarchyTable(name)
+        near = nearest(token.word, ("INTERVALS", "PREFIX", "CALENDAR")) or "INTERVALS, PREFIX or CALENDAR"
+        reader.fail(f"unknown hierarchy {printable(token.text)}: did you mean {near}?", token)
+    return HierarchyTable(name, _otherwise(reader))
+
+
+def _otherwise(reader: Reader) -> str | None:
+    """[ELSE '*']: the label of values that a file or table does not list."""
+    if not reader.accept("ELSE"):
+        return None
+    token = reader.peek()
+    label = read_string(reader, "the label of other values")
+    if not label.strip():
+        reader.fail("the label behind ELSE is empty", token)
+    return label
+
+
+def _calendar(reader: Reader) -> CalendarLadder:
+    first = reader.peek()
+
+    def read(group: Reader) -> str:
+        token = group.peek()
+        if token.word.lower() not in PERIODS:
+            near = did_you_mean(token.text, PERIODS)
+            group.fail(f"{describe_token(token)} is no period of CALENDAR: {near}", token)
+        return group.take().text.lower()
+
+    periods = reader.items("after CALENDAR (a table of that name is quoted)", read)
+    places = [PERIODS.index(period) for period in periods]
+    if any(later <= earlier for earlier, later in pairwise(places)):
+        reader.fail(f"the periods of CALENDAR become longer, as in ({', '.join(PERIODS[1:])})", first)
+    return CalendarLadder(tuple(periods))
 
 
 def _intervals(reader: Reader) -> IntervalLadder:
@@ -200,5 +238,6 @@ def roles_of(columns: Mapping[str, Sequence[RoleColumn]], place: Callable[[Token
         hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
         nulls_as_value=tuple(column.word for column in columns.get("SENSITIVE", ()) if column.nulls_as_value),
         forms={c.word: c.form for listed in columns.values() for c in listed if c.form is not None},
+        tunings={c.word: c.tuning for listed in columns.values() for c in listed if c.tuning is not None},
         places={c.word: place(c.token) for listed in columns.values() for c in listed},
     )

@@ -28,6 +28,7 @@ CLAUSES: Mapping[str, tuple[str, ...]] = {
     "SUPERSEDES": ("SUPERSEDES",),
     "ACCEPT RISK": ("ACCEPT", "RISK"),
     "SEED": ("SEED",),
+    "SUPPRESS AT MOST": ("SUPPRESS", "AT", "MOST"),
     "GRANT SELECT TO": ("GRANT", "SELECT", "TO"),
 }
 

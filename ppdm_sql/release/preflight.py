@@ -234,6 +234,9 @@ class Preflight:
             for name in source.hierarchies or {}:
                 with self._collect_mistakes(places.get(name.casefold(), statement.place)):
                     self.planner.hierarchy(statement, source, name)
+            for name in source.tunings:
+                with self._collect_mistakes(places.get(name.casefold(), statement.place)):
+                    self.planner.check_order(statement, source, name)
 
     def _superseded(self, statement: Publish) -> None:
         if not migrate.is_there(self.engine) or self._catalog_is_current():

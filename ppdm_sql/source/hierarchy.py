@@ -20,8 +20,16 @@ from numpy.typing import NDArray
 
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import Mistake, PolicyError
-from ppdm_sql.policy.policy import HierarchyFile, HierarchySource, HierarchyTable, IntervalLadder, PrefixLadder
-from ppdm_sql.source.hierarchy_check import Finding, Lines, UnreadableError, column_findings, line_findings
+from ppdm_sql.policy.policy import (
+    CalendarLadder,
+    HierarchyFile,
+    HierarchySource,
+    HierarchyTable,
+    IntervalLadder,
+    PrefixLadder,
+)
+from ppdm_sql.source.calendar import calendar_rows
+from ppdm_sql.source.hierarchy_check import ROOT, Finding, Lines, UnreadableError, column_findings, line_findings
 from ppdm_sql.source.hierarchy_read import file_lines, table_lines
 from ppdm_sql.source.ladders import interval_rows, prefix_rows
 from ppdm_sql.source.leaves import leaf_text, natural_order
@@ -228,6 +236,7 @@ def load_hierarchy(
         raise ValueError("NULL has no leaf: hand over the other values")
     try:
         lines, found = _lines(source, kind, values, engine, folder)
+        lines = _with_others(source, lines, [leaf_text(value) for value in values], found)
         found += column_findings((line[0] for line in lines), [leaf_text(value) for value in values], rows)
     except UnreadableError as unreadable:
         lines, found = [], unreadable.findings
@@ -253,10 +262,26 @@ def _lines(
             lines = interval_rows(source, kind, values)
         case PrefixLadder():
             lines = prefix_rows(source, kind, values)
-    by_rule = isinstance(source, IntervalLadder | PrefixLadder)
+        case CalendarLadder():
+            lines = calendar_rows(source, kind, values)
+    by_rule = isinstance(source, IntervalLadder | PrefixLadder | CalendarLadder)
     if by_rule and not lines:
         return lines, []  # nothing but NULLs: the rule stands, and has nothing to do
     return lines, [*line_findings(lines, by_rule=by_rule)]
+
+
+def _with_others(source: HierarchySource, lines: Lines, texts: Sequence[str], found: list[Finding]) -> Lines:
+    """The lines, and one for each value that ELSE speaks of: its label on every level up to the root."""
+    otherwise = source.otherwise if isinstance(source, HierarchyFile | HierarchyTable) else None
+    if otherwise is None or found:
+        return lines
+    levels = len(lines[0]) - 2
+    if any(otherwise in line[:-1] for line in lines):
+        found.append(
+            Finding("the label behind ELSE is one of its labels or values: a reader could not tell them apart")
+        )
+    listed = {line[0] for line in lines}
+    return [*lines, *([text, *([otherwise] * levels), ROOT] for text in texts if text not in listed)]
 
 
 def _rule_height(source: HierarchySource) -> int:
@@ -265,6 +290,8 @@ def _rule_height(source: HierarchySource) -> int:
             return len(source.widths) + 1
         case PrefixLadder():
             return len(source.lengths) + 1
+        case CalendarLadder():
+            return len(source.periods) + 1
     return 1
 
 
@@ -278,3 +305,5 @@ def _title(source: HierarchySource) -> str:
             return "HIERARCHY INTERVALS"
         case PrefixLadder():
             return "HIERARCHY PREFIX"
+        case CalendarLadder():
+            return "HIERARCHY CALENDAR"

@@ -16,7 +16,7 @@ from ppdm_sql.errors import EngineError, Mistake, PolicyError, UnknownColumn
 from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.options import at
 from ppdm_sql.policy.places import place_of
-from ppdm_sql.policy.policy import HierarchySource, Place, Policy
+from ppdm_sql.policy.policy import HierarchySource, Place, Policy, Tuning
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.faults import explain_text, no_column
 from ppdm_sql.source.form_roles import form_mistakes, refuse_native_ranges, renamed
@@ -41,6 +41,7 @@ class Source:
     entity: str | None = None
     hierarchies: Mapping[str, HierarchySource] | None = None
     nulls_as_value: frozenset[str] = frozenset()  # sensitive columns whose NULLs count as a value
+    tunings: Mapping[str, Tuning] = field(default_factory=dict)  # what is said about a column besides its hierarchy
     origins: Mapping[str, str] = field(default_factory=dict)  # column -> what the query computes it from
     made_of: Mapping[str, Origin] = field(default_factory=dict)  # column -> the columns of the tables in that
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # table -> all its columns
@@ -242,10 +243,11 @@ def resolve(
         raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
     if mistakes:
         raise PolicyError(*mistakes, file=place.file if place else None)
+    tunings = {name: one for word, one in roles.tunings.items() if (name := match(word, by_name)) is not None}
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
         relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
-        nulls_as_value, forms=forms,
+        nulls_as_value, forms=forms, tunings=tunings,
     )  # fmt: skip
 
 

@@ -19,14 +19,12 @@ between the intervals on its two sides.  "closed" lists leaves that were not to 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -34,15 +32,11 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.verify.intervals import RANGE, Span, nanoseconds, range_text, read_span
 
 _TIE = 1e-9
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 _SHORT_FLOATS = {"FLOAT", "REAL", "FLOAT4"}  # 32 bits, in the engines' own words
-_MOMENT = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?(?:([+-])(\d\d)(?::?(\d\d))?)?"
-)
-_INTERVAL = re.compile(r"\[(?P<low>[^\[,]+), (?P<high>[^,]+)\)")
-_RANGE = "ppdm range"  # in the place of a type: two columns that are the ends of an interval
 _MOST_SUBSETS = 12  # categories of which all subsets are tried
 
 Counts = tuple[int, ...]  # rows per class, or (rows, sum, sum of squares) of a response
@@ -74,7 +68,7 @@ def _differences(engine: Engine, relation: Name, pattern: Mapping[str, Any], use
     names = [item["name"] for item in pattern["attributes"]]
     for item in pattern["attributes"]:
         if "intervals" in item and item["name"] not in infos and f"{item['name']}_from" in infos:
-            infos[item["name"]] = ColumnInfo(item["name"], Kind.UNSUPPORTED, _RANGE)
+            infos[item["name"]] = ColumnInfo(item["name"], Kind.UNSUPPORTED, RANGE)
     missing = [name for name in (*names, pattern["target"]) if name not in infos]
     if missing:
         return [f'column "{missing[0]}" does not exist']
@@ -125,90 +119,30 @@ def _cells(
 
 
 def _as_read(info: ColumnInfo, item: Mapping[str, Any]) -> exp.Expr:
-    if info.declared == _RANGE:
-        return _range_text(info.name)
+    if info.declared == RANGE:
+        return range_text(info.name)
     if item["ordered"] and info.kind not in (*_MOMENTS, Kind.TEXT):
         return column(info.name)
     return exp.cast(column(info.name), "TEXT")
-
-
-def _range_text(name: str) -> exp.Expr:
-    """The two ends of a range, and its kind, as one text."""
-
-    def said(end: str) -> exp.Expr:
-        text = exp.cast(column(f"{name}_{end}"), "TEXT")
-        return exp.Coalesce(this=text, expressions=[exp.Literal.string("")])
-
-    ends = exp.DPipe(this=exp.DPipe(this=said("from"), expression=exp.Literal.string("|")), expression=said("to"))
-    return exp.DPipe(this=exp.DPipe(this=ends, expression=exp.Literal.string("|")), expression=said("kind"))
-
-
-class Span(NamedTuple):
-    """An interval: where it starts and where it ends; a single value has one place."""
-
-    start: Fraction | float
-    end: Fraction | float
-
-
-def _span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | str:
-    """The interval that a text tells; a text of stars tells none."""
-    read = _nanoseconds if item["intervals"] == "moments" else lambda number: Fraction(Decimal(number))
-    if info.declared == _RANGE:
-        low, high, kind = text.split("|")
-        if kind == "suppressed":
-            return kind
-        start = read(low) if low else -math.inf
-        if kind == "exact":
-            return Span(start, start)
-        return Span(start, read(high) if high else math.inf)
-    if not text.strip("*"):
-        return text
-    found = _INTERVAL.fullmatch(text)
-    if found is not None:
-        return Span(read(found["low"]), read(found["high"]))
-    if text.startswith("< "):
-        return Span(-math.inf, read(text[2:]))
-    if text.startswith(">= "):
-        return Span(read(text[3:]), math.inf)
-    return Span(read(text), read(text))
 
 
 def _value(value: Any, info: ColumnInfo, item: Mapping[str, Any]) -> Value:
     """Numbers exactly; a float counts as the decimal number it is printed as."""
     if not item["ordered"] or value is None:
         return value
-    if "intervals" in item and (info.declared == _RANGE or info.kind is Kind.TEXT):
-        return _span(value, info, item)
+    if "intervals" in item and (info.declared == RANGE or info.kind is Kind.TEXT):
+        return read_span(value, info, item)
     place = _place(value, info)
     return Span(place, place) if "intervals" in item else place
 
 
 def _place(value: Any, info: ColumnInfo) -> Fraction:
     if info.kind in _MOMENTS:
-        return _nanoseconds(value)
+        return nanoseconds(value)
     if isinstance(value, float):
         short = info.declared.upper() in _SHORT_FLOATS
         return Fraction(Decimal(str(np.float32(value)) if short else repr(value)))
     return Fraction(value)
-
-
-def _nanoseconds(text: str) -> Fraction:
-    """Since the first day there is; one without an offset is in UTC.
-
-    >>> int(_nanoseconds("2024-03-01") - _nanoseconds("2024-02-29 23:59:59.5"))
-    500000000
-    >>> int(_nanoseconds("2024-03-01 02:30:00+02:30") - _nanoseconds("2024-03-01 00:00:00.000000007"))
-    -7
-    """
-    found = _MOMENT.fullmatch(text)
-    if found is None:
-        raise PolicyError("a date or time has a form that cannot be read")  # the text is data: not told
-    year, month, day, hour, minute, second = (int(part or 0) for part in found.group(1, 2, 3, 4, 5, 6))
-    days = date(year, month, day).toordinal()
-    seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
-    away = int(found.group(9) or 0) * 3600 + int(found.group(10) or 0) * 60
-    seconds -= -away if found.group(8) == "-" else away
-    return Fraction(seconds * 10**9 + int((found.group(7) or "").ljust(9, "0")))
 
 
 def _sums(engine: Engine, relation: Name, target: ColumnInfo) -> list[exp.Expr]:
@@ -453,13 +387,13 @@ def _same_split(split: _Split, promised: Mapping[str, Any], info: ColumnInfo) ->
     low, high = split.between
     if isinstance(low, Span):
         moments = info.kind in _MOMENTS or ":" in promised["at"] or "-" in promised["at"][1:]
-        border = _nanoseconds(promised["at"]) if moments else Fraction(promised["at"])
+        border = nanoseconds(promised["at"]) if moments else Fraction(promised["at"])
         # The ends of age_from and age_to are values of the type, which a border between two of them is not.
         least = low.start if info.kind is not Kind.TEXT else low.end
         return bool(least <= border <= high.start and low.end <= high.start)
     half = (low + high) / 2
     if info.kind not in _MOMENTS:
         return bool(Fraction(promised["at"]) == half)
-    at = _nanoseconds(promised["at"])
+    at = nanoseconds(promised["at"])
     unit = 86_400 * 10**9 if info.kind is Kind.DATE else 1000
     return bool(low < at <= high and 0 <= at - half < unit)

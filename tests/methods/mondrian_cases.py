@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import oracles
@@ -11,7 +11,7 @@ from naive_mondrian import Table
 
 from ppdm_sql.methods.mondrian.method import MONDRIAN
 from ppdm_sql.methods.plan import PART, TablePlan
-from ppdm_sql.policy.policy import Policy
+from ppdm_sql.policy.policy import Policy, Tuning
 from ppdm_sql.requirements import (
     Closeness,
     DistinctDiversity,
@@ -22,6 +22,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.source.hierarchy import Hierarchy, build
+from ppdm_sql.statements.names import Word
 from tests.random_cases import KINDS, NUMERIC, domain, hierarchy_lines, is_diverse, roles_of, run_method
 
 
@@ -39,6 +40,9 @@ class Case:
     entity: str | None = None
     options: dict = field(default_factory=dict)
     identity: str = "id"
+    seed: int = 0
+    suppress: Fraction = Fraction(0)
+    orders: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def k(self):
@@ -50,11 +54,18 @@ class Case:
 
     @property
     def policy(self) -> Policy:
-        roles = roles_of(self.columns, self.quasi, self.sensitive, self.target, self.entity)
-        return Policy("mondrian", self.requirements, roles, options=self.options)
+        roles = replace(
+            roles_of(self.columns, self.quasi, self.sensitive, self.target, self.entity),
+            tunings={Word(name, quoted=True): Tuning(order=tuple(order)) for name, order in self.orders.items()},
+        )
+        return Policy(
+            "mondrian", self.requirements, roles, options=self.options, seed=self.seed, suppress=self.suppress
+        )
 
     def naive(self) -> Table:
-        trees = {name: {leaf: tree.levels_of(leaf) for leaf in tree.order} for name, tree in self.trees.items()}
+        there = {name: {row[name] for row in self.rows} - {None} for name in self.hierarchies}
+        present = {name: tree.only(there[name]) for name, tree in self.trees.items()}
+        trees = {name: {leaf: tree.levels_of(leaf) for leaf in tree.order} for name, tree in present.items()}
         demanding = [r for r in self.requirements if not isinstance(r, KAnonymity)]
         values = {key for row in self.rows for key in [row[self.target]]} if self.target else set()
         numeric = self.target is not None and self.columns[self.target] in NUMERIC and len(values) > 20
@@ -66,6 +77,9 @@ class Case:
             self.target,
             numeric,
             self.entity,
+            orders=self.orders,
+            seed=self.seed,
+            budget=0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
             tie=[*([self.target] if self.target else []), *(self.sensitive if demanding else [])],
         )
@@ -103,14 +117,18 @@ def run(engine, case: Case) -> Outcome:
 # -- random tables ---------------------------------------------------------------------------------------
 
 
-def random_case(seed: int, *, demanding: bool = True) -> Case:
+def random_case(seed: int, *, demanding: bool = True, skewed: bool = False) -> Case:
+    """skewed: nearly all columns have a hierarchy, and some of their values are rare."""
     rng = random.Random(seed)
     columns, domains, trees = {"id": "integer"}, {}, {}
     for number in range(rng.choice([1, 2, 2, 3, 4])):
         kind = rng.choice(KINDS)
         name = f"q{number}"
         columns[name], domains[name] = kind, domain(kind, rng)
-        if rng.random() < 0.35 and kind in ("integer", "text") and "*" not in domains[name]:
+        if skewed and rng.random() < 0.9:
+            kind = columns[name] = rng.choice(["integer", "text"])
+            domains[name] = [value for value in domain(kind, rng) if value != "*"]
+        if rng.random() < (0.95 if skewed else 0.35) and kind in ("integer", "text") and "*" not in domains[name]:
             trees[name] = hierarchy_lines(domains[name], rng)
     quasi = list(domains)
     columns |= {"secret": "text", "second": "integer"}
@@ -123,7 +141,8 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
     for number in range(rng.choice([1, 5, 12, 25, 40, 60, 60])):
         row = {"id": number}
         for name, values in domains.items():
-            row[name] = None if rng.random() < nulls[name] else rng.choice(values)
+            place = int(len(values) * rng.random() ** 3) if skewed else rng.randrange(len(values))
+            row[name] = None if rng.random() < nulls[name] else values[place]
         if rng.random() < 0.5:  # some order in it, so that splits differ in worth
             row["label"] = domains["label"][number % len(domains["label"])]
             row["number"] = 2 * number
@@ -149,6 +168,8 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
         )
     if target in sensitive and target != "secret":
         target = None
+    words = [name for name in quasi if columns[name] == "text" and name not in trees and rng.random() < 0.3]
+    orders = {name: rng.sample(sorted(set(domains[name])), len(set(domains[name]))) for name in words}
     return Case(
         columns,
         rows,
@@ -159,4 +180,7 @@ def random_case(seed: int, *, demanding: bool = True) -> Case:
         target,
         "person" if entity else None,
         {"max_parts": Fraction(rng.randint(1, 8))} if rng.random() < 0.15 else {},
+        seed=rng.randrange(2**63),
+        orders=orders,
+        suppress=Fraction(rng.choice([0, 0, 0, 5, 10, 20]), 100),
     )

@@ -11,18 +11,25 @@ from fractions import Fraction
 from naive_mondrian import leaf_text, special
 
 
-def covers(label: str | None, value, marker: str = "*", levels: tuple[str, ...] | None = None) -> bool:
-    """Whether a printed label may stand for a value; levels: the value's labels in its hierarchy."""
+def covers(label: str | None, value, marker: str = "*", levels: tuple[str, ...] | None = None, order=None) -> bool:
+    """Whether a printed label may stand for a value; levels: the value's labels in its hierarchy; order: declared."""
     if label == marker:
         return True
     if label is None or value is None:
         return label is None and value is None
     if levels is not None:
         return label in levels
-    if label == leaf_text(value):
+    if label == leaf_text(value) or label.strip("{}") == "other":
         return True
     if special(value) or isinstance(value, bool):
         return isinstance(value, bool) and any(m in (..., leaf_text(value)) for m in members(label))
+    if isinstance(value, str) and order is not None:
+        return any(
+            member is ...
+            or member == value
+            or (isinstance(member, tuple) and value in order[order.index(member[0]) : order.index(member[1]) + 1])
+            for member in members(label)
+        )
     if isinstance(value, str):
         return any(
             member is ...
@@ -83,6 +90,7 @@ def members(label: str) -> list:
 
 
 def between(piece: str):
-    ends = re.split(r"(?<!\\) \.\. ", piece)
+    several = re.fullmatch(r"((?:\\.|[^\\])*?) \.\. ((?:\\.|[^\\])*)", piece, flags=re.DOTALL)
+    ends = several.groups() if several else [piece]
     plain = [re.sub(r"\\(.)", r"\1", end, flags=re.DOTALL) for end in ends]
     return plain[0] if len(plain) == 1 else tuple(plain)

@@ -32,6 +32,9 @@ class Table:
     target: str | None = None
     numeric: bool = False
     entity: str | None = None
+    orders: dict[str, list[str]] = field(default_factory=dict)
+    seed: int = 0
+    budget: int = 0  # rows that may be left out
     allowed: Callable[[list[dict]], bool] = lambda rows: True
 
     def __post_init__(self):
@@ -50,9 +53,32 @@ class Table:
         ordered = sorted(values, key=lambda v: place(values[v], tree))
         few = [v for v in ordered if is_word(values[v]) and not tree and held[v] < self.k]
         codes = [v for v in ordered if v not in few and values[v] is not None]
+        if codes and is_word(values[codes[0]]) and not tree and name in self.orders:
+            codes.sort(key=lambda v: self.orders[name].index(leaf_text(values[v])))
+        elif codes and is_word(values[codes[0]]) and not tree and self.target:
+            codes.sort(key=lambda v: self._of_target(name, v))
         code = {v: number for number, v in enumerate(codes)} | dict.fromkeys(few, len(codes))
         code.setdefault(key(None), len(codes) + (1 if few else 0))
         return [code[key(row[name])] for row in self.rows]
+
+    def _of_target(self, name, value):
+        """The share of the most frequent class among the rows that have a value, or the mean of a numeric target."""
+        here = [row[self.target] for row in self.rows if key(row[name]) == value]
+        if self.numeric:
+            known = [Fraction(one) for one in here if one is not None]
+            return sum(known, Fraction(0)) / max(len(known), 1)
+        counted = Counter(key(row[self.target]) for row in self.rows)
+        classes = {key(row[self.target]): row[self.target] for row in self.rows}
+        first = sorted(classes, key=lambda one: (-counted[one], place(classes[one], [])))[0]
+        return Fraction(sum(key(one) == first for one in here), len(here))
+
+    def stands_alone(self, name):
+        """Texts without hierarchy, declared order and target: a frequent one stands alone."""
+        words = any(is_word(row[name]) for row in self.rows)
+        return words and name not in self.hierarchies and name not in self.orders and not self.target
+
+    def branches(self, name):
+        return name in self.hierarchies or self.stands_alone(name)
 
     def _weights(self):
         """Each person counts in one row, the one with the first values; nobody (NULL) counts in none."""
@@ -67,6 +93,28 @@ class Table:
         return [int(number in chosen) for number in range(len(self.rows))]
 
     tie: Sequence[str] = ()  # the other columns that are counted: the target, then sensitive ones
+
+    def codes(self, number):
+        """All codes of a row that are counted, each column once."""
+        others = [name for name in dict.fromkeys(self.tie) if name not in self.quasi]
+        others = [name for name in others if not (self.numeric and name == self.target and name not in self.secret)]
+        found = [self.ranks[name][number] for name in self.quasi]
+        for name in others:
+            values = {key(row[name]): row[name] for row in self.rows}
+            ordered = sorted(values, key=lambda v: place(values[v], []))
+            found.append(ordered.index(key(self.rows[number][name])))
+        return tuple(found)
+
+    @property
+    def secret(self):
+        return self.tie[1:] if self.target else self.tie
+
+    def values(self, number):
+        """What makes a row's cell, in the order of cells."""
+        return tuple(place(self.rows[number][name], []) for name in (*self.quasi, *self.tie))
+
+    def persons(self, part):
+        return sum(self.weights[i] for i in part)
 
     def fine(self, part):
         return sum(self.weights[i] for i in part) >= self.k and self.allowed([self.rows[i] for i in part])
@@ -122,17 +170,18 @@ class Part:
     region: dict[str, tuple]  # attribute -> (least boundary, greatest boundary), None where there is none
     gain: float = 0.0
     children: list[Part] = field(default_factory=list)
+    lost: bool = False  # its rows are left out
+    behind: set[str] = field(default_factory=set)  # attributes in which it was left behind
 
 
 def partition(table: Table, max_parts: int | None = None) -> list[Part]:
     root = Part(list(range(len(table.rows))), dict.fromkeys(table.quasi, (None, None)))
     generation = [root]
     while generation:
-        following = []
         for part in generation:
             split(table, part)
-            following += part.children
-        generation = following
+        mend_level(table, [part for part in generation if not part.children])
+        generation = [child for part in generation for child in part.children if not child.lost]
     return leaves(root) if max_parts is None else best_first(root, max_parts)
 
 
@@ -160,22 +209,38 @@ def best_first(root, most):
 
 
 def split(table, part):
-    options = []
-    for order, name in enumerate(table.quasi):
-        found = best_of(table, part, name)
-        if found is not None:
-            groups, cost, gain, boundaries = found
-            options.append((cost if table.target else -share(table, part, name), order, name, groups, gain, boundaries))
-    if not options:
-        return
-    _, _, name, groups, gain, boundaries = min(options, key=lambda option: option[:2])
-    part.gain = gain
+    """By the largest gain, if it is worth telling; else the widest attribute that has an allowable split."""
+    found = {name: best_of(table, part, name) for name in table.quasi} if table.target else {}
+    options = [(found[name][1], order, name) for order, name in enumerate(table.quasi) if found.get(name)]
+    if options:
+        _, _, name = min(options)
+        groups, _, gain, _ = found[name]
+        price = 0 if table.numeric else (len(groups) - 1) * math.log2(len(part.rows))
+        if table.numeric or round(gain * 2**20) > round(price * 2**20):
+            divide(table, part, name, found[name])
+            return
+    for name in by_width(table, part, table.quasi):
+        even = best_of(table, part, name, even=True)
+        if even is not None:
+            divide(table, part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
+            return
+
+
+def by_width(table, part, names):
+    """Attributes that have several codes in a part, the widest first."""
+    return sorted((name for name in names if share(table, part, name)), key=lambda name: -share(table, part, name))
+
+
+def divide(table, part, name, found):
+    groups, _, part.gain, boundaries = found
     low, high = part.region[name]
     for number, group in enumerate(groups):
         region = dict(part.region)
         if boundaries is not None:
             region[name] = (low if number == 0 else boundaries, boundaries if number == 0 else high)
-        part.children.append(Part(group, region))
+        part.children.append(Part(group, region, behind=set(part.behind)))
+    if table.branches(name) and labels_of(table, part, name)[1]:
+        part.children[-1].behind.add(name)
 
 
 def share(table, part, name):
@@ -185,20 +250,20 @@ def share(table, part, name):
     return Fraction(max(codes) - min(codes), max(len(set(ranks)) - 1, 1))
 
 
-def best_of(table, part, name):
-    """(groups, cost, gain, boundary) of the attribute's best allowable split of a part, or None."""
+def best_of(table, part, name, even=False):
+    """(groups, cost, gain, boundary) of the attribute's best allowable split of a part, or None.
+
+    even: of the cuts the most even one, whatever the target.
+    """
     ranks = table.ranks[name]
     codes = sorted({ranks[i] for i in part.rows})
-    if name in table.hierarchies and not (table.rows[0] and codes and is_null(table, name, codes[-1])):
-        groups = by_labels(table, part, name)
-        if len(groups) < 2 or not all(table.fine(group) for group in groups):
+    if table.branches(name):
+        groups, behind = labels_of(table, part, name)
+        if not groups or (behind and not table.fine(behind)) or len(codes) < 2:
             return None
+        groups = [*groups, *([behind] if behind else [])]
         return groups, *worth(table, part.rows, groups), None
-    cuts = [
-        (below, above)
-        for below, above in pairwise(codes)
-        if name not in table.hierarchies or is_null(table, name, above)
-    ]
+    cuts = [*pairwise(codes)]
     found = []
     for below, above in cuts:
         groups = [[i for i in part.rows if ranks[i] <= below], [i for i in part.rows if ranks[i] > below]]
@@ -207,7 +272,7 @@ def best_of(table, part, name):
             cost, gain = worth(table, part.rows, groups)
             uneven = abs(len(groups[0]) - len(groups[1]))
             # Cuts where the class changes first, by cost; then the others, by evenness.
-            rank = (0, cost, below) if table.target and changes else (1, uneven, below)
+            rank = (0, cost, below) if table.target and changes and not even else (1, uneven, below)
             found.append((rank, groups, cost, gain, (below, above)))
     if not found:
         return None
@@ -215,23 +280,148 @@ def best_of(table, part, name):
     return groups, cost, gain, boundary(table, name, gap)
 
 
-def is_null(table, name, rank):
-    return any(row[name] is None and table.ranks[name][i] == rank for i, row in enumerate(table.rows))
+def labels_of(table, part, name):
+    """The labels that may be parts, and all rows of the others together."""
+    groups = by_labels(table, part, name)
+    return [g for g in groups if table.fine(g)], sorted(i for g in groups if not table.fine(g) for i in g)
 
 
 def by_labels(table, part, name):
-    """Groups by the highest level on which the part has more than one label."""
-    tree = table.hierarchies[name]
-    ways = {i: tree[leaf_text(table.rows[i][name])] for i in part.rows if table.rows[i][name] is not None}
-    if not ways:
-        return [part.rows]
-    for level in reversed(range(len(next(iter(ways.values()))))):
+    """Groups by the highest level on which the values of the part have more than one label, and NULL."""
+    tree, ranks = table.hierarchies.get(name), table.ranks[name]
+    known = sorted((i for i in part.rows if table.rows[i][name] is not None), key=lambda i: (ranks[i], i))
+    null = [i for i in part.rows if table.rows[i][name] is None]
+    ways = {i: tree[leaf_text(table.rows[i][name])] if tree else (ranks[i], "*") for i in known}
+    found = [known] if known else []
+    for level in range(len(next(iter(ways.values()))) if ways else 0):
         labels = {}
-        for i in sorted(ways, key=lambda i: table.ranks[name][i]):
+        for i in known:
             labels.setdefault(ways[i][level], []).append(i)
         if len(labels) > 1:
-            return [sorted(group) for group in labels.values()]
-    return [part.rows]
+            found = [sorted(group) for group in labels.values()]
+    return [*found, *([null] if null else [])]
+
+
+# -- labels that stay behind and are too few ---------------------------------------------------------------
+
+
+def mend_level(table, parts):
+    """Parts without an allowable split: each along its widest hierarchy where something can be done about it."""
+    for rank in range(len(table.quasi)):
+        for name in table.quasi:
+            for part in parts:
+                ways = by_width(table, part, [name for name in table.quasi if table.branches(name)])
+                hopeful = [
+                    name for name in ways if any(table.persons(g) >= table.k for g in by_labels(table, part, name))
+                ]
+                if not part.children and rank < len(hopeful) and hopeful[rank] == name:
+                    mend(table, part, name)
+
+
+def mend(table, part, name):
+    groups, behind = labels_of(table, part, name)
+    if not groups or not behind:
+        return
+    pulled, merged = pull_up(table, groups, behind), merge(table, groups, behind)
+    if pulled is not None and (merged is None or len(pulled) <= sum(map(len, merged))):
+        widened = [(pulled, largest(table, groups))]
+        kept = [[i for i in group if i not in pulled] for group in groups]
+        rest = [*behind, *pulled]
+    elif merged is not None:
+        widened = [(group, group) for group in merged]
+        kept, rest = [group for group in groups if group not in merged], [*behind, *(i for g in merged for i in g)]
+    else:
+        widened, kept = [(group, group) for group in groups], None
+    saved = sum(len(rows) * (covered(table, part.rows, name) - covered(table, g, name, part)) for rows, g in widened)
+    values = len({key(row[name]) for row in table.rows})
+    lost = len(behind) <= table.budget and len(behind) * len(table.quasi) * max(values - 1, 1) < saved
+    if lost:
+        table.budget -= len(behind)
+        kept, rest = groups, behind
+    if kept is not None:
+        part.children = [Part(sorted(group), dict(part.region), behind=set(part.behind)) for group in (*kept, rest)]
+        part.children[-1].lost = lost
+        part.children[-1].behind.add(name)
+        part.gain = 0.0 if table.target else float(len(part.rows))
+
+
+def covered(table, rows, name, part=None):
+    """How many values of the column the label covers that rows get; part: of the label they have as a group of it."""
+    values = {leaf_text(row[name]) for row in table.rows if row[name] is not None}
+    some_null = any(row[name] is None for row in table.rows)
+    here = [table.rows[i][name] for i in rows]
+    if part is not None and here[0] is None:
+        return 1
+    if None in here:
+        return len(values) + some_null
+    if name not in table.hierarchies:
+        ranks = {table.ranks[name][i] for i in rows}
+        return (
+            1
+            if len(ranks) == 1
+            else len(
+                {*table.ranks[name]} - ({table.ranks[name][i] for i, row in enumerate(table.rows) if row[name] is None})
+            )
+        )
+    tree = table.hierarchies[name]
+    ways = [tree[leaf_text(value)] for value in here]
+    whole = ways if part is None else [tree[leaf_text(table.rows[i][name])] for i in part.rows
+                                       if table.rows[i][name] is not None]  # fmt: skip
+    level = len(ways[0]) - 1
+    while part is None and level and len({way[level - 1] for way in whole}) == 1:
+        level -= 1
+    if part is not None:  # the highest level on which the part has several labels; the root where it has one only
+        level = max((n for n in range(len(ways[0])) if len({way[n] for way in whole}) > 1), default=len(ways[0]) - 1)
+    return sum(1 for value in values if tree[value][level] == ways[0][level])
+
+
+def largest(table, groups):
+    return max(groups, key=table.persons)  # of equal ones the first
+
+
+def pull_up(table, groups, behind):
+    """Rows of the largest label that go with those behind: as many as are missing, or 2, 4, ... times as many."""
+    giving = largest(table, groups)
+    lacking = max(table.k - table.persons(behind), 0)
+    wanted = max(lacking, 1)
+    if table.persons(giving) - wanted < table.k:
+        return None
+    cells = {}
+    for i in sorted(giving, key=lambda i: (-table.weights[i], i)):
+        cells.setdefault(table.values(i), []).append(i)
+    ways = {values: hashed(table.seed, table.codes(rows[0])) for values, rows in cells.items()}
+    turns = [cells[values] for values in sorted(cells, key=lambda values: (ways[values], values))]
+    in_turn = [rows[n] for n in range(max(map(len, turns))) for rows in turns if n < len(rows)]
+    while wanted < len(giving):
+        taken = in_turn[:wanted]
+        left = [i for i in giving if i not in taken]
+        if table.persons(left) < table.k:
+            return None
+        if table.persons(taken) >= lacking and table.fine([*behind, *taken]) and table.fine(left):
+            return taken
+        wanted *= 2
+    return None
+
+
+def merge(table, groups, behind):
+    """The smallest labels, as few as are needed, so that one at least is not among them."""
+    smallest = sorted(groups, key=table.persons)
+    for number in range(1, len(groups)):
+        merged = smallest[:number]
+        if table.fine([*behind, *(i for group in merged for i in group)]):
+            return merged
+    return None
+
+
+def hashed(seed, codes):
+    """64 bits from a seed and codes, code by code (splitmix64)."""
+    most, value = 2**64 - 1, seed
+    for code in codes:
+        value = ((value ^ code) + 0x9E3779B97F4A7C15) & most
+        value = ((value ^ value >> 30) * 0xBF58476D1CE4E5B9) & most
+        value = ((value ^ value >> 27) * 0x94D049BB133111EB) & most
+        value ^= value >> 31
+    return value
 
 
 def classes(table, rows):
@@ -366,6 +556,10 @@ def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | Non
     if name in table.hierarchies:
         ways = [table.hierarchies[name][leaf_text(value)] for value in values]
         return next(labels[0] for labels in zip(*ways, strict=True) if len(set(labels)) == 1)
+    if table.stands_alone(name):
+        texts = [leaf_text(value) for value in column if value is not FEW]
+        braces = 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
+        return "{" * braces + "other" + "}" * braces if texts and (name in part.behind or len(ranks) == 1) else marker
     if len(ranks) == 1:
         return listed(column, min(ranks), min(ranks) + 1) if len(column) > 1 else marker
     first, stop = (end[1] if end is not None else None for end in part.region[name])
@@ -373,7 +567,7 @@ def printed(table: Table, part: Part, name: str, marker: str = "*") -> str | Non
     if first == 0 and stop == len(column):
         return marker
     if column[0] is FEW or is_word(column[0]):
-        return listed(column, first, stop)
+        return listed(column, first, stop, by_target=bool(table.target) and name not in table.orders)
     held = table.held[name]
     low, high = (number_text(table, name, column, rank, held) for rank in (first, stop))
     if first == 0:
@@ -390,13 +584,17 @@ def holders(table, name):
     return {value: len(who - {None}) for value, who in held.items()}
 
 
-def listed(column, first, stop):
+def listed(column, first, stop, by_target=False):
     texts = [leaf_text(value) for value in column if value is not FEW]
     named = [escape(leaf_text(value)) for value in column[first:stop] if value is not FEW]
-    if len(named) > 12:
+    further = FEW in column[first:stop]
+    if by_target:
+        values = sorted(leaf_text(value) for value in column[first:stop] if value is not FEW)
+        named, further = [escape(value) for value in values[:5]], further or len(values) > 5
+    elif len(named) > 5:
         named = [f"{named[0]} .. {named[-1]}"]
     braces = 1 + max((len(text) - len(text.lstrip("{")) for text in texts), default=0)
-    return "{" * braces + ", ".join([*named, *(["..."] if FEW in column[first:stop] else [])]) + "}" * braces
+    return "{" * braces + ", ".join([*named, *(["..."] if further else [])]) + "}" * braces
 
 
 def escape(text):

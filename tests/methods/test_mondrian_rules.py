@@ -111,16 +111,69 @@ def test_a_hierarchy_is_split_into_the_labels_that_occur(duckdb_engine):
     assert found == ["A", "A", "B", "B", "B"]  # nobody is in C, and B1 alone is too few
 
 
-def test_a_label_held_by_too_few_forbids_the_split(duckdb_engine):
+def test_labels_held_by_too_few_stay_behind_together(duckdb_engine):
+    wards = [*WARDS, ["D1", "D", "*"]]
+    found = printed(duckdb_engine, case_of(2, ward=["A1", "A2", "B1", "D1", "C1"], trees={"ward": wards}))
+    assert found == ["A", "A", "*", "*", "*"]
+
+
+def test_a_label_held_by_too_few_takes_the_smallest_with_it_where_none_can_spare_rows(duckdb_engine):
     found = printed(duckdb_engine, case_of(2, ward=["A1", "A2", "B1", "B2", "C1"], trees={"ward": WARDS}))
-    assert found == ["*"] * 5
+    assert found == ["*", "*", "B", "B", "*"]
+
+
+AGES = [*(50 + number % 20 for number in range(999)), 100]
+FIVES = [[str(a), f"5:{a // 5}", f"10:{a // 10}", f"20:{a // 20}", "*"] for a in dict.fromkeys(AGES)]
+
+
+def test_one_outlier_costs_as_many_rows_as_it_lacks(duckdb_engine):
+    """999 people of 50 to 69 and one of 100: four rows go with it, all others keep their age."""
+    found = printed(duckdb_engine, case_of(5, age=AGES, trees={"age": FIVES}))
+    assert len(found) == 1000
+    assert found.count("*") == 5
+    assert all(label == str(age) for label, age in zip(found, AGES, strict=True) if label != "*")
+
+
+def test_one_outlier_is_left_out_where_that_loses_less(duckdb_engine):
+    case = case_of(5, age=AGES, trees={"age": FIVES})
+    case.suppress = Fraction(1, 100)
+    outcome = run(duckdb_engine, case)
+    assert outcome.plan.suppressed_rows == 1
+    assert len(outcome.rows) == 999
+    assert {row["age"] for row in outcome.rows} == {str(age) for age in range(50, 70)}
+
+
+def test_rows_pulled_up_depend_on_the_seed_and_on_no_order(duckdb_engine):
+    case = case_of(5, age=AGES, trees={"age": FIVES})
+
+    def pulled():
+        return {row["id"] for row in run(duckdb_engine, case).rows if row["age"] == "*"}
+
+    first = pulled()
+    case.rows.reverse()
+    assert pulled() == first
+    case.seed = 1
+    assert pulled() != first
+
+
+def test_rows_are_not_left_out_where_classes_are_compared_with_the_whole(duckdb_engine):
+    case = case_of(5, age=AGES, s=["a", "b"] * 500, sensitive=["s"], trees={"age": FIVES},
+                   requirements=[Closeness(Fraction(1, 2))])  # fmt: skip
+    case.suppress = Fraction(1, 100)
+    assert run(duckdb_engine, case).plan.suppressed_rows == 0
+
+
+def test_the_policy_bounds_the_rows_that_are_left_out(duckdb_engine):
+    case = case_of(5, age=AGES, trees={"age": FIVES})
+    case.suppress = Fraction(0)
+    assert run(duckdb_engine, case).plan.suppressed_rows == 0
 
 
 def test_null_is_cut_off_first_and_never_mixed_into_a_label(duckdb_engine):
     found = printed(duckdb_engine, case_of(2, ward=["A1", "A2", None, None, "B1", "B2"], trees={"ward": WARDS}))
     assert found == ["A", "A", None, None, "B", "B"]
     found = printed(duckdb_engine, case_of(2, ward=["A1", "A2", None, "B1", "B2"], trees={"ward": WARDS}))
-    assert found == ["*"] * 5
+    assert found == ["*", "*", "*", "B", "B"]
     found = printed(duckdb_engine, case_of(2, a=[1, 1, 2, 2, 3, 3, None]))
     assert found == ["1", "1", "2", "2", "*", "*", "*"]
 
@@ -142,7 +195,7 @@ def test_words_that_few_hold_are_never_printed(duckdb_engine):
     duckdb_engine.on_statement = statements.append
     words = ["ash"] * 4 + ["oak"] * 4 + ["canary", "bird", "crow", "duck"]
     found = printed(duckdb_engine, case_of(3, a=words))
-    assert Counter(found) == {"ash": 4, "oak": 4, "{...}": 4}
+    assert Counter(found) == {"ash": 4, "oak": 4, "{other}": 4}
     found = printed(duckdb_engine, case_of(5, a=["ash"] * 6 + ["oak"] * 3 + ["canary"], b=[1, 2] * 5))
     assert {label[0] for label in found} == {"*"}
     assert not any("canary" in statement or "ash" in statement for statement in statements)
@@ -156,10 +209,29 @@ def test_an_outlier_is_not_printed(duckdb_engine):
 
 def test_long_lists_name_the_first_and_the_last(duckdb_engine):
     words = [f"w{number:02d}" for number in range(40) for _ in range(2)]
-    found = printed(duckdb_engine, case_of(2, a=words, options={"max_parts": Fraction(2)}))
-    assert Counter(found) == {"{w00 .. w19}": 40, "{w20 .. w39}": 40}
-    found = printed(duckdb_engine, case_of(2, a=words, options={"max_parts": Fraction(4)}))
-    assert found[0] == "{w00, w01, w02, w03, w04, w05, w06, w07, w08, w09}"
+    case = case_of(2, a=words, options={"max_parts": Fraction(2)})
+    case.orders = {"a": [f"w{number:02d}" for number in reversed(range(40))]}
+    assert Counter(printed(duckdb_engine, case)) == {"{w39 .. w20}": 40, "{w19 .. w00}": 40}
+    case.options = {"max_parts": Fraction(8)}
+    assert printed(duckdb_engine, case)[0] == "{w04, w03, w02, w01, w00}"
+
+
+def test_without_order_a_frequent_text_stands_alone(duckdb_engine):
+    words = ["ash"] * 4 + ["oak"] * 4 + ["elm", "elm", "fir", "fir"]
+    assert Counter(printed(duckdb_engine, case_of(3, a=words))) == {"ash": 4, "oak": 4, "{other}": 4}
+    assert set(printed(duckdb_engine, case_of(12, a=words))) == {"*"}
+
+
+def test_with_a_target_texts_are_cut_in_the_order_of_its_shares(duckdb_engine):
+    """b, d, f, h are mostly x, the others mostly y: no cut in the order of bytes tells them apart."""
+    words = [word for word in "abcdefgh" for _ in range(8)]
+    classes = [one for word in "abcdefgh" for one in ("xxxxxxxy" if word in "bdfh" else "yyyyyyyx")]
+    case = case_of(4, a=words, y=classes, target="y", options={"max_parts": Fraction(2)})
+    assert Counter(printed(duckdb_engine, case)) == {"{a, c, e, g}": 32, "{b, d, f, h}": 32}
+    words = [word for word in "abcdefghijklmn" for _ in range(8)]
+    classes = [one for word in "abcdefghijklmn" for one in ("xxxxxxxy" if word in "bdfhjln" else "yyyyyyyx")]
+    case = case_of(4, a=words, y=classes, target="y", options={"max_parts": Fraction(2)})
+    assert Counter(printed(duckdb_engine, case)) == {"{a, c, e, g, i, ...}": 56, "{b, d, f, h, j, ...}": 56}
 
 
 def test_a_value_like_a_marker_or_a_list_is_not_taken_for_one(duckdb_engine):
@@ -167,7 +239,9 @@ def test_a_value_like_a_marker_or_a_list_is_not_taken_for_one(duckdb_engine):
     words = ["*"] * 2 + ["**"] * 2 + ["{a}"] * 2 + ["b"] * 2
     assert printed(duckdb_engine, case_of(2, a=words)) == words
     assert set(printed(duckdb_engine, case_of(8, a=words))) == {"***"}  # more stars than any value has
-    found = printed(duckdb_engine, case_of(2, a=words, options={"max_parts": Fraction(2)}))
+    case = case_of(2, a=words, options={"max_parts": Fraction(2)})
+    case.orders = {"a": ["*", "**", "b", "{a}"]}
+    found = printed(duckdb_engine, case)
     assert found == ["{{*, **}}"] * 4 + [r"{{b, \{a\}}}"] * 4  # more braces, and escapes within
 
 

@@ -9,6 +9,7 @@ import pytest
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import (
+    CalendarLadder,
     HierarchyFile,
     HierarchyTable,
     Inducer,
@@ -18,6 +19,7 @@ from ppdm_sql.policy.policy import (
     Publish,
     Roles,
     Supersedes,
+    Tuning,
 )
 from ppdm_sql.requirements import (
     Closeness,
@@ -245,6 +247,32 @@ def test_a_column_has_its_hierarchy(role, text, expected):
     assert listed == (Word("b"), Word("C", quoted=True), Word("d"))
 
 
+def test_what_is_said_behind_a_quasi_identifier():
+    policy = policy_of(
+        "ALGORITHM mondrian REQUIRE k = 5 SUPPRESS AT MOST 2.5 % QUASI IDENTIFIER (a ORDER ('lo', 'hi') WEIGHT 1.5, "
+        "b HIERARCHY calendar (month, YEAR) AT MOST LEVEL 1, c HIERARCHY t ELSE '*' WEIGHT 2, d)"
+    )
+    roles = policy.roles
+    assert policy.suppress == Fraction(1, 40)
+    assert roles.tunings == {
+        Word("a"): Tuning(order=("lo", "hi"), weight=Fraction(3, 2)),
+        Word("b"): Tuning(most_level=1),
+        Word("c"): Tuning(weight=Fraction(2)),
+    }
+    assert roles.hierarchies == {
+        Word("b"): CalendarLadder(("month", "year")),
+        Word("c"): HierarchyTable((Word("t"),), "*"),
+    }
+
+
+@pytest.mark.parametrize("bound", ["«101 %", "«-1 %", "«x %"])
+def test_a_bound_of_rows_left_out_is_a_percentage(bound):
+    assert_refused(
+        f"ALGORITHM mondrian REQUIRE k = 5 SUPPRESS AT MOST {bound} QUASI IDENTIFIER (a)",
+        "SUPPRESS AT MOST takes a percentage from 0 to 100",
+    )
+
+
 def test_a_sensitive_column_says_that_its_nulls_are_values():
     text = (
         "ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (q) SENSITIVE (a nulls as value, b, nulls NULLS AS VALUE, "
@@ -260,9 +288,24 @@ def test_a_sensitive_column_says_that_its_nulls_are_values():
     ("text", "message"),
     [
         ("a HIERARCHY «''", "the hierarchy's file has no name"),
-        ("a HIERARCHY«", "expected a 'file.csv', a table, INTERVALS (...) or PREFIX (...), not the closing bracket"),
-        ("a HIERARCHY «5", "expected a 'file.csv', a table, INTERVALS (...) or PREFIX (...), not 5"),
-        ("a HIERARCHY «x.y.z", "a 'file.csv', a table, INTERVALS (...) or PREFIX (...) must be table or schema.table"),
+        ("a HIERARCHY 'f.csv' ELSE «' '", "the label behind ELSE is empty"),
+        ("a HIERARCHY CALENDAR (month, «yeer)", "yeer is no period of CALENDAR: did you mean year?"),
+        ("a HIERARCHY CALENDAR «(year, month)", "the periods of CALENDAR become longer"),
+        ("a WEIGHT «0", "WEIGHT is a number above 0 and at most 1000"),
+        ("a WEIGHT 2 «WEIGHT 3", "WEIGHT is written twice behind one column"),
+        ("a ORDER «('x', 'y', 'x')", "ORDER names a value twice"),
+        ("a HIERARCHY PREFIX (2) ORDER «('x')", "a column with a HIERARCHY takes no ORDER"),
+        ("a «AT MOST LEVEL 1", "AT MOST LEVEL needs a HIERARCHY behind the column"),
+        ("a HIERARCHY INTERVALS (5, 10) AT MOST LEVEL «4", "the hierarchy has no level 4: its highest one is 3"),
+        (
+            "a HIERARCHY«",
+            "expected a 'file.csv', a table, INTERVALS (...), PREFIX (...) or CALENDAR (...), not the closing bracket",
+        ),
+        ("a HIERARCHY «5", "expected a 'file.csv', a table, INTERVALS (...), PREFIX (...) or CALENDAR (...), not 5"),
+        (
+            "a HIERARCHY «x.y.z",
+            "a 'file.csv', a table, INTERVALS (...), PREFIX (...) or CALENDAR (...) must be table or schema.table",
+        ),
         ("a HIERARCHY «INTERVAL (5)", "unknown hierarchy INTERVAL: did you mean INTERVALS?"),
         ("a HIERARCHY INTERVALS«", "expected ( after INTERVALS (quote a table of that name)"),
         ("a HIERARCHY INTERVALS («0)", "the width of an interval must be a number above 0"),

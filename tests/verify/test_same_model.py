@@ -12,7 +12,8 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import own
-from ppdm_sql.verify.same_model import _Grower, _nanoseconds, _same_split, _Split, _sums, tree_differences
+from ppdm_sql.verify.intervals import nanoseconds
+from ppdm_sql.verify.same_model import _Grower, _same_split, _Split, _sums, tree_differences
 
 # age < 6.5 first, then the ward of those above: a tree worked out by hand, see test_a_tree_by_hand.
 TYPES = {"age": "INTEGER", "ward": "TEXT", "note": "TEXT", "y": "TEXT"}
@@ -246,7 +247,7 @@ def test_a_response_is_put_on_the_finest_grid_whose_squares_add_up(duckdb_engine
 
 def test_a_day_in_the_middle_is_the_threshold_itself():
     days = ColumnInfo("t", Kind.DATE, "DATE")
-    low, middle, high = (_nanoseconds(str(date(2024, 2, day))) for day in (27, 28, 29))
+    low, middle, high = (nanoseconds(str(date(2024, 2, day))) for day in (27, 28, 29))
     split = _Split(0, 1.0, (frozenset({low}), frozenset({high})), (low, high))
     assert middle == (low + high) / 2
     promised = {"2024-02-27": False, "2024-02-28": True, "2024-02-29": False}

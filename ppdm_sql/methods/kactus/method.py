@@ -90,7 +90,7 @@ def plan_kactus2(job: CellJob) -> CellPlan:
 
 KACTUS = Method(
     "kactus", ROWS, KactusOptions, OF_COUNTS,
-    needs_target=True, takes_hierarchies=False, labels_new_rows=True, plan_cells=plan_kactus,
+    needs_target=True, takes_hierarchies=False, labels_new_rows=True, leaves_rows_out=True, plan_cells=plan_kactus,
 )  # fmt: skip
 KACTUS2 = replace(KACTUS, name="kactus2", options=Kactus2Options, plan_cells=plan_kactus2)
 

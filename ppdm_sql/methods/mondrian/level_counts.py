@@ -49,6 +49,12 @@ class Histogram:
         inside = kept[self.cell]
         return Histogram(number[self.cell[inside]], self.value[inside], self.rows[inside], self.width)
 
+    def renumbered(self, number: Ints) -> Histogram:
+        """The same with other numbers of the cells; entries stay in the order of their cells."""
+        cell = number[self.cell]
+        order = np.argsort(cell, kind="stable")
+        return Histogram(cell[order], self.value[order], self.rows[order], self.width)
+
 
 @dataclass(frozen=True)
 class LevelCounts:
@@ -127,6 +133,21 @@ class LevelCounts:
             classes=self.classes.only(kept, number) if self.classes is not None else None,
             numbers=(self.numbers[0][kept], self.numbers[1][kept], self.numbers[2][kept]) if self.numbers else None,
             secrets=tuple(histogram.only(kept, number) for histogram in self.secrets),
+        )
+
+    def reordered(self, order: Ints) -> LevelCounts:
+        """The same cells in another order, each still in its segment."""
+        number = np.empty_like(order)
+        number[order] = np.arange(len(order))
+        return replace(
+            self,
+            part=self.part[order],
+            code=self.code[order],
+            rows=self.rows[order],
+            persons=self.persons[order],
+            classes=self.classes.renumbered(number) if self.classes is not None else None,
+            numbers=(self.numbers[0][order], self.numbers[1][order], self.numbers[2][order]) if self.numbers else None,
+            secrets=tuple(histogram.renumbered(number) for histogram in self.secrets),
         )
 
 

@@ -14,25 +14,29 @@ which become labels.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
 
 from ppdm_sql.cells.cells import Codes
-from ppdm_sql.cells.parts import Parts
+from ppdm_sql.cells.parts import DIVIDED, DROPPED, Parts, Shares
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
+from ppdm_sql.methods.mondrian.left_behind import Budget, Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
+from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
-from ppdm_sql.methods.shared.columns import Axis, cell_axis, quasi_axis
+from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
+from ppdm_sql.policy.policy import Tuning
+from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.lines import Ints
 
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
@@ -69,8 +73,12 @@ def plan_mondrian(job: CellJob) -> CellPlan:
         raise PolicyError("ALGORITHM mondrian partitions by quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     table = _read(job)
     table.demands.check_whole(job.cells.total, job.cells.units, job.counts_persons)
-    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, job.progress)
+    mender = _mender(job, table)
+    grower = Grower(table.cells, table.axes, table.demands, table.response, table.columns, job.progress, mender)
     tree = grower.grow(job.cells.total, None if options.max_parts is None else options.max_parts - 1)
+    forced = tree.forced_parts
+    if options.max_parts is not None and forced > options.max_parts:
+        raise PolicyError(f"max_parts = {options.max_parts} is less than the {forced} parts that AT MOST LEVEL makes")
     job.progress("labelling", 0, None)
     published = _publish(job, table, tree, table.cells.finish(), options)
     return CellPlan(
@@ -82,7 +90,10 @@ def plan_mondrian(job: CellJob) -> CellPlan:
     )
 
 
-MONDRIAN = Method("mondrian", ROWS, MondrianOptions, OF_COUNTS, plan_cells=plan_mondrian)
+MONDRIAN = Method(
+    "mondrian", ROWS, MondrianOptions, OF_COUNTS,
+    takes_tunings=True, leaves_rows_out=True, plan_cells=plan_mondrian,
+)  # fmt: skip
 
 
 # -- reading ---------------------------------------------------------------------------------------------
@@ -102,14 +113,49 @@ class _Table:
 def _read(job: CellJob) -> _Table:
     source, cells, secret = job.source, job.cells, job.sensitive
     axes = {name: cell_axis(cells, name) for name in cells.columns}
+    target = axes[source.target] if source.target is not None else None
     for name in source.quasi:
-        axes[name] = quasi_axis(axes[name], cells[name].held, job.k, job.hierarchies.get(name))
+        axes[name] = _quasi_axis(job, name, axes[name], target)
     numeric = source.target is not None and _is_numeric(axes[source.target])
     columns = Columns(classes=source.target if not numeric else None, numeric=numeric, secrets=secret)
     secrets = tuple(secret_of(job, axes[name], cells.total) for name in secret)
     response: Response = SquaredError() if numeric else ClassEntropy() if columns.classes else Evenness()
     quasi = tuple(axes[name] for name in source.quasi)
     return _Table(quasi, _cells(job, axes, columns), columns, Demands(job.k, secrets), response)
+
+
+def _quasi_axis(job: CellJob, name: str, plain: Axis, target: Axis | None) -> Axis:
+    """The axis of a quasi-identifier; texts without a hierarchy in the order that is declared or the target's."""
+    tuning = job.source.tunings.get(name, Tuning())
+    axis = quasi_axis(plain, job.cells[name].held, job.k, job.hierarchies.get(name))
+    axis = replace(axis, weight=tuning.weight, most_level=tuning.most_level)
+    if axis.hierarchy is not None or axis.line is not None or not axis.ordinary:
+        return axis
+    if tuning.order:
+        place = {text: number for number, text in enumerate(tuning.order)}
+        return in_order(axis, np.argsort([place[text] for text in axis.texts], kind="stable"))
+    if target is None:
+        return alone(axis)
+    ordered = in_order(axis, _by_target(_codes(axis), len(axis.texts), target, job.cells.rows))
+    return replace(ordered, by_target=True)
+
+
+def _by_target(code: Codes, size: int, target: Axis, rows: Ints) -> Ints:
+    """The codes of a text column by the share of the target's most frequent class, or by the mean of a numeric one.
+
+    So CART orders categories: of two classes no other order has a better cut.  Equal shares stay in the order of bytes.
+    """
+    if _is_numeric(target):
+        measured = _response(target, rows)
+        above, below = measured[SUM], measured[KNOWN]
+    else:
+        classes = _codes(target)
+        common = int(np.bincount(classes, weights=rows).argmax())
+        above, below = np.where(classes == common, rows, 0), rows
+    tops = np.bincount(code, weights=above, minlength=size)[:size].astype(np.int64).tolist()
+    bottoms = np.bincount(code, weights=below, minlength=size)[:size].astype(np.int64).tolist()
+    shares = [Fraction(top, max(bottom, 1)) for top, bottom in zip(tops, bottoms, strict=True)]
+    return np.array(sorted(range(size), key=lambda one: (shares[one], one)), dtype=np.int64)
 
 
 def _is_numeric(axis: Axis) -> bool:
@@ -146,6 +192,20 @@ def _response(axis: Axis, rows: Ints) -> dict[str, Ints]:
     return {KNOWN: known[code] * rows, SUM: value[code] * rows, SQUARES: (value * value)[code] * rows}
 
 
+def _mender(job: CellJob, table: _Table) -> Mender:
+    """What may be done where a split leaves too little behind.
+
+    Rows are not left out where classes are compared with the whole table (t): without them it would be another one.
+    """
+    compared = any(isinstance(item, Closeness) for item in job.value_requirements)
+    budget = 0 if compared else int((job.policy.suppress or 0) * job.cells.total)
+
+    def fetch(parts: Ints, attribute: int, first: Ints, last: Ints) -> Pieces:
+        return table.cells.pieces(parts, attribute, first, last, table.columns.secrets)
+
+    return Mender(table.axes, table.demands, fetch, job.policy.seed, Budget(budget))
+
+
 # -- labels ----------------------------------------------------------------------------------------------
 
 
@@ -159,26 +219,46 @@ class _PublishedParts:
 
 def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, options: MondrianOptions) -> _PublishedParts:
     """The label of every part; parts that print the same are one class."""
-    shown, place = np.unique(tree.emitted(options.max_parts)[node], return_inverse=True)
+    emitted = tree.emitted(options.max_parts)[node]
+    kept = np.flatnonzero(~(tree.lost[emitted] & (emitted == node)))
+    shown, place = np.unique(emitted[kept], return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(shown)))
     suppressed = marker(table.axes)
     labels = []
     for number, axis in enumerate(table.axes):
-        code = _codes(axis)[order]
+        code = table.cells.codes[axis.info.name][kept[order]]
         low, high = (each.reduceat(code, starts).astype(np.int64) for each in (np.minimum, np.maximum))
-        regions = Regions(tree.first[shown, number], tree.stop[shown, number], low, high)
+        regions = Regions(tree.first[shown, number], tree.stop[shown, number], low, high, tree.behind[shown, number])
         labels.append(labels_of(axis, regions, suppressed, extent=options.extent))
     classes = same_rows(np.column_stack([one.number for one in labels]))
-    rows = np.bincount(place, weights=job.cells.rows).astype(np.int64)
+    rows = np.bincount(place, weights=table.cells.measures[N][kept]).astype(np.int64)
     sizes = np.bincount(classes, weights=rows).astype(np.int64)
     first = np.unique(classes, return_index=True)[1]  # a part of every class
     texts = {
         name: [one.texts[number] for number in one.number[first].tolist()]
         for name, one in zip(job.source.quasi, labels, strict=True)
     }
-    parts = Parts(classes[place], len(sizes))
+    target = np.full(len(node), DROPPED)
+    target[kept] = classes[place]
+    parts = _parts(table.cells, target, len(sizes), len(job.cells))
     return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed)
+
+
+def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Parts:
+    """The class of every cell; a cell whose pieces go to several classes is a bag of its own."""
+    if len(cells.cell) == number:
+        return Parts(target, classes)
+    divided = np.bincount(cells.cell, minlength=number) > 1
+    part = np.full(number, DIVIDED)
+    whole = ~divided[cells.cell]
+    part[cells.cell[whole]] = target[whole]
+    bag = np.full(number, -1)
+    bag[divided] = np.arange(int(divided.sum()))
+    pieces = np.flatnonzero(~whole)
+    start, rows = cells.start[pieces], cells.measures[N][pieces]
+    shares = Shares(bag[cells.cell[pieces]], start + 1, start + rows, target[pieces])
+    return Parts(part, classes, bag, shares)
 
 
 def _figures(tree: PartitionTree, rows: Ints, sizes: Ints) -> dict[str, int | Fraction | str]:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.cells.cells import Codes
+from ppdm_sql.methods.mondrian.pieces import Pieces, Pulls
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.source.lines import Flags, Ints
 
@@ -36,7 +37,9 @@ class PartRoutes:
     cut: Ints
     low: Ints
     high: Ints
-    branches: Mapping[str, Ints]  # PART, ppdm_first, ppdm_last, ppdm_child
+    branches: Mapping[str, Ints]  # PART, ppdm_first, ppdm_last, ppdm_child; what is in none of them goes to high
+    pulls: Pulls  # rows that go elsewhere than the others of their cell
+    pulled_to: Ints
 
 
 @dataclass
@@ -47,15 +50,20 @@ class PartitionCells:
     codes: Mapping[str, Codes]  # per column that is looked at, the codes of all cells
     sizes: Mapping[str, int]
     measures: Mapping[str, Ints]  # N, WEIGHT and those of a numeric target: per cell
-    _open: NDArray[np.int64] = field(init=False)  # the open cells, sorted by part
+    cell: Ints = field(
+        init=False
+    )  # per piece, the cell it is of: a cell is one piece, until some of its rows go elsewhere
+    start: Ints = field(init=False)  # per piece, how many rows of its cell come before it
+    _open: NDArray[np.int64] = field(init=False)  # the open pieces, sorted by part
     _part: NDArray[np.int64] = field(init=False)  # of each of them
-    _node: Ints = field(init=False)  # of every cell, once its part is finished
+    _node: Ints = field(init=False)  # of every piece, once its part is finished
     _chosen: tuple[Ints, Ints] | None = None
 
     def __post_init__(self) -> None:
         cells = len(self.measures[N])
         self._open, self._part = np.arange(cells), np.zeros(cells, dtype=np.int64)
         self._node = np.full(cells, -1, dtype=np.int64)
+        self.cell, self.start = np.arange(cells), np.zeros(cells, dtype=np.int64)
 
     @property
     def has_entity(self) -> bool:
@@ -113,6 +121,20 @@ class PartitionCells:
             value[mine] = self.codes[name][cells[mine]]
         return value
 
+    def pieces(self, part: Ints, attribute: int, first: Ints, last: Ints, secrets: Sequence[str]) -> Pieces:
+        """What there is in parts whose attribute has one of the codes first .. last."""
+        parts = int(self._part[-1]) + 1
+        low, high = np.full(parts, 1), np.full(parts, 0)
+        low[part], high[part] = first, last
+        value = self.codes[self.attributes[attribute]][self._open]
+        here = np.flatnonzero((low[self._part] <= value) & (value <= high[self._part]))
+        entry = self._open[here]
+        codes = {name: column[entry].astype(np.int64) for name, column in self.codes.items()}
+        persons = self.measures[WEIGHT if self.has_entity else N][entry]
+        told = tuple(codes[name] for name in secrets)
+        rows = self.measures[N][entry]
+        return Pieces(self._part[here], entry, self.cell[entry], rows, persons, tuple(codes.values()), told)
+
     # -- routing -----------------------------------------------------------------------------------
 
     def route(self, routes: PartRoutes) -> None:
@@ -121,6 +143,8 @@ class PartitionCells:
         target = np.where(value < routes.cut[self._part], routes.low[self._part], routes.high[self._part])
         if len(routes.branches[PART]):
             self._branch(routes.branches, value, target)
+        if len(routes.pulls.part):
+            target = self._pull(routes.pulls, routes.pulled_to, target)
         finished = target < 0
         self._node[self._open[finished]] = -1 - target[finished]
         going = np.flatnonzero(~finished)
@@ -128,18 +152,49 @@ class PartitionCells:
         self._open, self._part = self._open[order], target[order]
 
     def _branch(self, branches: Mapping[str, Ints], value: Ints, target: Ints) -> None:
-        """The cells of parts with more than two children."""
+        """The pieces of parts that are split into branches; what is in none of them stays where it goes."""
         span = max(self.sizes[name] for name in self.attributes) + 1
         first = branches[PART] * span + branches["ppdm_first"]
         order = np.argsort(first)
         split = np.zeros(int(self._part[-1]) + 1, dtype=bool)
         split[branches[PART]] = True
         here = np.flatnonzero(split[self._part])
-        place = np.searchsorted(first[order], self._part[here] * span + value[here], side="right") - 1
-        target[here] = branches["ppdm_child"][order][place]
+        key = self._part[here] * span + value[here]
+        place = order[np.maximum(np.searchsorted(first[order], key, side="right") - 1, 0)]
+        last = branches[PART] * span + branches["ppdm_last"]
+        inside = (first[place] <= key) & (key <= last[place])
+        target[here[inside]] = branches["ppdm_child"][place[inside]]
+
+    def _pull(self, pulls: Pulls, child: Ints, target: Ints) -> Ints:
+        """Targets of the open pieces when some rows go elsewhere; where these are not all of a piece, it is divided."""
+        where = np.argsort(self._open)
+        place = where[np.searchsorted(self._open[where], pulls.entry)]
+        whole = pulls.rows == self.measures[N][pulls.entry]
+        target[place[whole]] = child[whole]
+        if whole.all():
+            return target
+        entry, rows, moved = pulls.entry[~whole], pulls.rows[~whole], child[~whole]
+        new = np.arange(len(self.cell), len(self.cell) + len(entry))
+        self.codes = {name: np.append(codes, codes[entry]) for name, codes in self.codes.items()}
+        self.measures = self._divided_measures(entry, rows)
+        self.cell, self.start = np.append(self.cell, self.cell[entry]), np.append(self.start, self.start[entry])
+        self.start[entry] += rows
+        self._node = np.append(self._node, np.full(len(entry), -1))
+        self._open, self._part = np.append(self._open, new), np.append(self._part, self._part[place[~whole]])
+        return np.append(target, moved)
+
+    def _divided_measures(self, entry: Ints, rows: Ints) -> dict[str, Ints]:
+        """The measures with the first rows of some pieces apart; rows that weigh come first."""
+        found = {}
+        for name, amounts in self.measures.items():
+            each = amounts[entry] // self.measures[N][entry]
+            taken = np.minimum(rows, amounts[entry]) if name == WEIGHT else each * rows
+            found[name] = np.append(amounts, taken)
+            found[name][entry] -= taken
+        return found
 
     def finish(self) -> Ints:
-        """The node of every cell."""
+        """The node of every piece."""
         assert not len(self._open)
         return self._node
 

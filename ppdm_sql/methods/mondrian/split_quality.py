@@ -18,6 +18,7 @@ from ppdm_sql.source.lines import Flags, Ints
 
 Floats = NDArray[np.float64]
 _UNITS = 1 << 30
+_FRACTIONS = 1 << 20  # of a bit: finer differences are those of the machine
 
 
 class Response(Protocol):
@@ -33,6 +34,12 @@ class Response(Protocol):
 
     def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         """Cost and gain per segment of splitting it into its groups of cells (group: per cell, rising)."""
+
+    def per_row(self, gain: Floats, tally: LevelCounts) -> Ints:
+        """Gains of segments in the unit of costs."""
+
+    def worth_telling(self, gain: Floats, children: Ints, rows: Ints) -> Flags:
+        """Per part, whether its split gains more than it costs to tell: log2(rows) bits for each further part."""
 
 
 class Evenness:
@@ -50,6 +57,12 @@ class Evenness:
     def of_groups(self, tally: LevelCounts, group: Ints, number: int) -> tuple[Ints, Floats]:
         total = tally.totals(tally.rows)
         return np.zeros_like(total), total.astype(np.float64)
+
+    def per_row(self, gain: Floats, tally: LevelCounts) -> Ints:
+        return np.zeros(len(gain), dtype=np.int64)
+
+    def worth_telling(self, gain: Floats, children: Ints, rows: Ints) -> Flags:
+        return np.ones(len(gain), dtype=bool)
 
 
 class ClassEntropy:
@@ -87,6 +100,13 @@ class ClassEntropy:
             whole[here] = _bits(counts)
         return _per_row(left, tally.totals(tally.rows)), whole - left
 
+    def per_row(self, gain: Floats, tally: LevelCounts) -> Ints:
+        return _per_row(gain, tally.totals(tally.rows))
+
+    def worth_telling(self, gain: Floats, children: Ints, rows: Ints) -> Flags:
+        price = (children - 1) * np.log2(rows)
+        return np.asarray(np.rint(gain * _FRACTIONS) > np.rint(price * _FRACTIONS))
+
 
 def _bits(counts: Ints) -> Floats:
     """Entropy times size, per histogram."""
@@ -123,6 +143,13 @@ class SquaredError:
         errors = _error(*(np.add.reduceat(amount, opening) for amount in _centred(tally, tally.segment)))
         left = np.add.reduceat(errors, group[tally.starts])
         return _share(left, _error(*_centred(tally, None)))
+
+    def per_row(self, gain: Floats, tally: LevelCounts) -> Ints:
+        whole = _error(*_centred(tally, None))
+        return _share(gain, whole)[0]
+
+    def worth_telling(self, gain: Floats, children: Ints, rows: Ints) -> Flags:
+        return np.ones(len(gain), dtype=bool)
 
 
 def _centred(tally: LevelCounts, segment: Ints | None) -> tuple[Ints, Ints, Ints]:

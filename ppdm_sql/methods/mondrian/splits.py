@@ -1,8 +1,8 @@
 """The best allowable split of every part of a level, found on arrays of counts.
 
     cut        codes below / from one code on; equal values are never separated
-    branches   one child per label of the hierarchy's next level that occurs in the part
-    NULL       in a column with a hierarchy NULL is cut off before the labels are used
+    branches   one child per label of the hierarchy's next level that occurs in the part, and one of NULL; labels
+               that do not meet the requirements stay behind together (branches.py)
 
 A split is allowable when every part it makes meets every requirement.
 """
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdm_sql.methods.mondrian.branches import weigh_branches
+from ppdm_sql.methods.mondrian.children import Children, branch_children
 from ppdm_sql.methods.mondrian.level_counts import LevelCounts
 from ppdm_sql.methods.mondrian.split_quality import Evenness, Response
 from ppdm_sql.methods.shared.columns import Axis
@@ -26,44 +28,23 @@ Costs = Callable[[LevelCounts, Ints], Ints]
 
 
 @dataclass(frozen=True)
-class Children:
-    """Parts that splits make, sorted by part and code: the codes first .. stop - 1 of the attribute."""
-
-    part: Ints
-    attribute: Ints
-    first: Ints
-    stop: Ints
-    rows: Ints
-    persons: Ints
-
-    def only(self, wanted: Flags) -> Children:
-        return Children(*(getattr(self, name)[wanted] for name in Children.__dataclass_fields__))
-
-    @staticmethod
-    def joined(several: Sequence[Children]) -> Children:
-        parts, attributes, firsts, stops, rows, persons = (
-            np.concatenate([getattr(one, name) for one in several]) if several else np.zeros(0, np.int64)
-            for name in Children.__dataclass_fields__
-        )
-        order = np.lexsort([firsts, parts])
-        return Children(*(values[order] for values in (parts, attributes, firsts, stops, rows, persons)))
-
-
-@dataclass(frozen=True)
 class SplitChoice:
-    """Per segment of a tally its best split: by a cut after a cell, or along a hierarchy level."""
+    """Per segment of a tally its best split: by a cut after a cell, or along its hierarchy."""
 
     tally: LevelCounts
     attribute: Ints
     cut: Ints  # -1: no cut
-    level: Ints  # -1: no level
+    branched: Flags  # along the hierarchy
+    level: Ints  # whose labels the children have
+    left: Flags  # per cell: its label stays behind
+    short: Flags  # a split along the hierarchy leaves too little behind
     cost: Ints
     gain: NDArray[np.float64]
-    hopeless: Flags  # no cut leaves k on both sides, here and in every part of this part
+    hopeless: Flags  # no split leaves k on both sides, here and in every part of this part
 
     @property
     def ok(self) -> Flags:
-        return np.asarray((self.cut >= 0) | (self.level >= 0))
+        return np.asarray((self.cut >= 0) | self.branched)
 
     def children(self, axes: Sequence[Axis], wanted: Flags) -> Children:
         """The parts of the segments that are wanted; each must have a split."""
@@ -72,8 +53,8 @@ class SplitChoice:
             here = wanted & (self.attribute == number)
             if (here & (self.cut >= 0)).any():
                 several.append(self._halves(axis, number, np.flatnonzero(here & (self.cut >= 0))))
-            if (here & (self.level >= 0)).any():
-                several.append(self._branches(axis, number, here & (self.level >= 0)))
+            if (here & self.branched).any():
+                several.append(self._branches(axis, number, here & self.branched))
         return Children.joined(several)
 
     def _halves(self, axis: Axis, number: int, segments: Ints) -> Children:
@@ -87,21 +68,14 @@ class SplitChoice:
             "persons": (persons, tally.totals(tally.persons)[segments] - persons),
         }
         both = {name: np.column_stack(pair).ravel() for name, pair in pairs.items()}
-        return Children(np.repeat(tally.parts[segments], 2), np.full(2 * len(cut), number), **both)
+        rest = np.zeros(2 * len(cut), dtype=bool)
+        return Children(
+            np.repeat(tally.parts[segments], 2), np.full(2 * len(cut), number), **both, rest=rest, lost=rest
+        )
 
     def _branches(self, axis: Axis, number: int, wanted: Flags) -> Children:
-        tally, level = self.tally.only(wanted), self.level[wanted]
-        _, opening = _branch_groups(tally, axis, level)
-        at, code = level[tally.segment[opening]], tally.code[opening]
-        first, stop = axis.branch_ranges(at, code)
-        return Children(
-            part=tally.part[opening],
-            attribute=np.full(len(opening), number),
-            first=first,
-            stop=stop,
-            rows=np.add.reduceat(tally.rows, opening),
-            persons=np.add.reduceat(tally.persons, opening),
-        )
+        left = self.left[wanted[self.tally.segment]]
+        return branch_children(self.tally.only(wanted), axis, number, self.level[wanted], left)
 
 
 def best_splits(
@@ -113,52 +87,31 @@ def best_splits(
         tally,
         attribute,
         cut=np.full(number, -1, dtype=np.int64),
+        branched=np.zeros(number, dtype=bool),
         level=np.full(number, -1, dtype=np.int64),
+        left=np.zeros(len(tally.code), dtype=bool),
+        short=np.zeros(number, dtype=bool),
         cost=np.full(number, _NONE, dtype=np.int64),
         gain=np.zeros(number),
         hopeless=np.zeros(number, dtype=bool),
     )
-    whole, halves = _kinds(tally, attribute, axes)
-    for axis_number in np.unique(attribute[whole]):
-        _split_by_branches(found, whole & (attribute == axis_number), axes[axis_number], demands, response)
-    by_cuts_only = np.array([axis.hierarchy is None for axis in axes])[attribute]
-    _split_by_cuts(found, halves, by_cuts_only, demands, response)
+    has_tree = np.array([axis.hierarchy is not None for axis in axes])[attribute]
+    several = tally.stops - tally.starts > 1
+    for axis_number in np.unique(attribute[has_tree & several]):
+        wanted = has_tree & several & (attribute == axis_number)
+        _split_by_branches(found, wanted, axes[axis_number], demands, response)
+    _split_by_cuts(found, np.repeat(~has_tree, tally.stops - tally.starts), ~has_tree, demands, response)
     return found
 
 
-def _kinds(tally: LevelCounts, attribute: Ints, axes: Sequence[Axis]) -> tuple[Flags, Flags]:
-    """Per segment whether it is split along its hierarchy; per cell whether a cut after it is a candidate."""
-    has_tree = np.array([axis.hierarchy is not None for axis in axes])[attribute]
-    null = np.array([axis.size if axis.null_code is None else axis.null_code for axis in axes])[attribute]
-    last = tally.code[tally.stops - 1]
-    several = tally.stops - tally.starts > 1
-    halves = np.repeat(~has_tree, tally.stops - tally.starts)
-    cuts_null = has_tree & several & (last == null)
-    halves[tally.stops[cuts_null] - 2] = True
-    return has_tree & several & (last < null), halves
-
-
-# -- along a hierarchy -----------------------------------------------------------------------------------
-
-
 def _split_by_branches(found: SplitChoice, wanted: Flags, axis: Axis, demands: Demands, response: Response) -> None:
-    tally = found.tally.only(wanted)
-    level = axis.splitting_level(tally.code[tally.starts], tally.code[tally.stops - 1])
-    group, opening = _branch_groups(tally, axis, level)
-    fine = np.logical_and.reduceat(demands.groups(tally, group, len(opening)), group[tally.starts])
-    if not fine.any():
-        return
-    cost, gain = response.of_groups(tally, group, len(opening))
-    place = np.flatnonzero(wanted)[fine]
-    found.level[place], found.cost[place], found.gain[place] = level[fine], cost[fine], gain[fine]
-
-
-def _branch_groups(tally: LevelCounts, axis: Axis, level: Ints) -> tuple[Ints, Ints]:
-    """Cells grouped by the label they have on their segment's level; and the first cell of each group."""
-    label = axis.branches[level[tally.segment], tally.code]
-    new = np.ones(len(label), dtype=bool)
-    new[1:] = (label[1:] != label[:-1]) | (tally.segment[1:] != tally.segment[:-1])
-    return np.cumsum(new) - 1, np.flatnonzero(new)
+    weighed = weigh_branches(found.tally.only(wanted), axis, demands, response)
+    place = np.flatnonzero(wanted)
+    worth = weighed.stays | weighed.short
+    found.cost[place[worth]], found.gain[place[worth]] = weighed.cost[worth], weighed.gain[worth]
+    found.branched[place], found.level[place] = weighed.stays, weighed.groups.level
+    found.left[wanted[found.tally.segment]] = weighed.groups.left
+    found.short[place], found.hopeless[place] = weighed.short, weighed.hopeless
 
 
 # -- by cuts ---------------------------------------------------------------------------------------------
@@ -171,7 +124,7 @@ def _split_by_cuts(
     candidates = candidates & demands.cuts(found.tally)
     segments = np.zeros(len(found.tally.starts), dtype=bool)
     segments[found.tally.segment[candidates]] = True
-    found.hopeless[:] = ~segments & by_cuts_only
+    found.hopeless[:] |= ~segments & by_cuts_only
     if not segments.any():
         return
     kept = segments[found.tally.segment]

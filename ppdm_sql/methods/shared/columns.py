@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +21,7 @@ from sqlglot import exp
 from ppdm_sql.cells.cells import Cells, Codes, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup
-from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.hierarchy import Hierarchy, Node
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
 from ppdm_sql.source.relation import Source
@@ -47,6 +48,10 @@ class Axis:
     few_values: int = 1  # and how many they are
     rare: Flags | None = None  # of a line: per code, whether fewer than k people hold the value
     stars: int = 0  # the length of the longest value that consists of stars
+    weight: Fraction = Fraction(1)  # how much the loss of the column counts
+    most_level: int | None = None  # the coarsest level of its hierarchy that may be published
+    by_target: bool = False  # texts in the order of the target, which no reader knows
+    stands_alone: bool = False  # texts without an order: a frequent one stands alone, and the others are {other}
     codes: Codes | None = None  # per cell, where the axis is one of cells
     in_engine: Lookup | None = None  # value -> code, where the axis was read in the engine
 
@@ -157,6 +162,24 @@ def _along(plain: Axis, hierarchy: Hierarchy) -> Axis:
     return replace(
         moved, texts=texts, rows=plain.rows[order], ordinary=len(values), line=None, hierarchy=present, stars=0
     )
+
+
+def in_order(axis: Axis, order: Ints) -> Axis:
+    """A text column with its codes in another order: order[new code] is the old one; the few and NULL stay last."""
+    many = len(axis.texts)
+    moved = np.arange(axis.size - (axis.null_code is not None))
+    moved[order] = np.arange(many)
+    rows = np.append(axis.rows[order], axis.rows[many:])
+    texts = tuple(axis.texts[code] for code in order.tolist())
+    return replace(_recode(axis, moved, axis.size, axis.null_code), texts=texts, rows=rows)
+
+
+def alone(axis: Axis) -> Axis:
+    """A text column whose values have no order: each is a label of its own below everything."""
+    leaves = [*axis.texts, *(["{other}"] if axis.few is not None else [])]  # the few are never printed
+    nodes = tuple(Node(leaf, place, place + 1) for place, leaf in enumerate(leaves))
+    tree = Hierarchy(axis.info.name, tuple(leaves), (nodes, (Node("*", 0, len(leaves)),)))
+    return replace(axis, hierarchy=tree, stands_alone=True)
 
 
 def _without_the_few(plain: Axis, common: Flags) -> Axis:

@@ -2,8 +2,9 @@
 
 one value in the part      the value itself, which at least k people then share
 numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
-text without a hierarchy   {a, b, c}, or {a .. z} for many; values that fewer than k people hold are never
-                           named, {a, ...} says that there are some
+text in an order           {a, b, c}, or {a .. z} for many; values that fewer than k people hold are never
+                           named, {a, ...} says that there are further values
+text without an order      {other}: not one of the values that stand alone
 a hierarchy                the smallest label that covers the part
 uncut, or values mixed with NULL or NaN: the marker, *
 """
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ppdm_sql.methods.shared.columns import Axis
-from ppdm_sql.source.lines import Ints
+from ppdm_sql.source.lines import Flags, Ints
 
 MARKER = "*"
-_LONGEST_LIST = 12
+_LONGEST_LIST = 5
 _SPECIAL = re.compile(r"[\\,{}]|\.\.+")
 
 
@@ -32,6 +33,7 @@ class Regions:
     stop: Ints
     low: Ints
     high: Ints
+    behind: Flags | None = None  # the part is what was left behind when others got labels of their own
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def marker(axes: Sequence[Axis]) -> str:
 
 def labels_of(axis: Axis, regions: Regions, suppressed: str, *, extent: bool = False) -> Labels:
     """The labels of one attribute; extent: of numbers print the least and greatest value there is."""
-    keys = np.column_stack([regions.first, regions.stop, regions.low, regions.high])
+    behind = np.zeros(len(regions.low), dtype=bool) if regions.behind is None else regions.behind
+    keys = np.column_stack([regions.first, regions.stop, regions.low, regions.high, behind])
     if axis.hierarchy is None and not extent:
         # Who is in the part counts only in so far as everybody has the same, or some have NULL or NaN.
         single = regions.low == regions.high
@@ -96,13 +99,16 @@ class _Writer:
     boundary: dict[int, str]
     braces: int  # of a list
 
-    def __call__(self, first: int, stop: int, low: int, high: int) -> tuple[str | None, int]:
+    def __call__(self, first: int, stop: int, low: int, high: int, behind: int) -> tuple[str | None, int]:
         """The label, and how many values it covers."""
         axis = self.axis
         if low == high and low != axis.few:
             return (None if low == axis.null_code else axis.texts[low]), 1
         if high >= axis.ordinary:
             return self.suppressed, axis.values
+        if axis.stands_alone:
+            other = "{" * self.braces + "other" + "}" * self.braces
+            return (other if axis.texts and (behind or low == high) else self.suppressed), axis.values
         if axis.hierarchy is not None:
             node = axis.hierarchy.covering(low, high + 1)
             return node.label, node.stop - node.start
@@ -126,7 +132,10 @@ class _Writer:
 
     def _list(self, first: int, stop: int, hides: bool) -> str:
         """The values of a region."""
-        return list_text(self.axis.texts, range(first, min(stop, len(self.axis.texts))), hides, self.braces)
+        codes = range(first, min(stop, len(self.axis.texts)))
+        if self.axis.by_target:
+            return some_text(self.axis.texts, codes, hides, self.braces)
+        return list_text(self.axis.texts, codes, hides, self.braces)
 
 
 def interval_text(low: str | None, high: str | None) -> str:
@@ -150,6 +159,18 @@ def list_text(texts: Sequence[str], codes: Sequence[int], hides: bool, braces: i
     if len(named) > _LONGEST_LIST:
         named = [piece for run in _runs(codes) for piece in _run_text([escaped(texts[code]) for code in run])]
     return "{" * braces + ", ".join([*named, *(["..."] if hides else [])]) + "}" * braces
+
+
+def some_text(texts: Sequence[str], codes: Sequence[int], hides: bool, braces: int) -> str:
+    """Values whose order says nothing, in the order of their bytes; of many, some.
+
+    >>> some_text("cba", [0, 2], False, 1), some_text("hgfedcba", range(8), False, 1)
+    ('{a, c}', '{a, b, c, d, e, ...}')
+    """
+    named = sorted(texts[code] for code in codes)
+    shown = [escaped(text) for text in named[:_LONGEST_LIST]]
+    rest = ["..."] if hides or len(named) > _LONGEST_LIST else []
+    return "{" * braces + ", ".join([*shown, *rest]) + "}" * braces
 
 
 def _runs(codes: Sequence[int]) -> Iterator[list[int]]:

@@ -1,0 +1,101 @@
+"""One outlier must not cost a column: whole publications, and mistakes in what stands behind a column."""
+
+from __future__ import annotations
+
+import pytest
+
+from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.session import connect
+
+pytestmark = pytest.mark.duckdb
+
+# Like flchain: ages with a thin tail, years, a decimal that is missing in one row of six.
+LAB = """
+CREATE TABLE lab AS
+SELECT CAST(50 + 50 * pow((i * 7919 % 7874) / 7874.0, 2) AS INTEGER) AS age,
+       CASE WHEN i * 31 % 100 < 55 THEN 'F' ELSE 'M' END AS sex,
+       1995 + CAST(8 * pow((i * 4241 % 7874) / 7874.0, 3) AS INTEGER) AS year,
+       CASE WHEN i % 6 = 0 THEN NULL ELSE CAST(0.4 + 10 * pow((i * 6007 % 7874) / 7874.0, 6) AS DECIMAL(5, 1)) END AS creatinine
+FROM range(7874) AS numbers (i)
+"""
+
+
+def publish(session, quasi, clause="", k=5, table="lab"):
+    columns = ", ".join(column.split()[0] for column in quasi)
+    text = f"CREATE OR REPLACE TABLE open AS SELECT {columns} FROM {table}\nWITH ANONYMIZATION (\n    ALGORITHM mondrian REQUIRE k = {k} {clause}\n    QUASI IDENTIFIER ({', '.join(quasi)}))"
+    return session.execute(text, file="policy.sql")[0]
+
+
+@pytest.fixture(scope="module")
+def lab():
+    with connect(":memory:") as session:
+        session.execute(LAB)
+        yield session
+
+
+def test_hierarchies_lose_little_more_than_cuts(lab):
+    plain = publish(lab, ["age", "sex", "year", "creatinine"]).as_json()["loss"]
+    along = ["age HIERARCHY INTERVALS (5, 10, 20)", "sex", "year HIERARCHY INTERVALS (2, 4)",
+             "creatinine HIERARCHY INTERVALS (0.5, 1, 2)"]  # fmt: skip
+    assert publish(lab, along).as_json()["loss"] <= 1.3 * plain
+
+
+def test_rows_left_out_are_bounded_and_counted(lab):
+    """Three people of 140: each would cost others their age."""
+    lab.execute("CREATE OR REPLACE TABLE old AS SELECT age FROM lab WHERE age < 95 UNION ALL SELECT 140 FROM range(3)")
+    rows = lab.execute("SELECT COUNT(*) FROM old")[0].table.rows[0][0]
+    told = publish(lab, ["age HIERARCHY INTERVALS (5, 10, 20)"], "SUPPRESS AT MOST 1 %", k=20, table="old").as_json()
+    assert told["suppressed_rows"] == 3
+    assert lab.execute("SELECT COUNT(*), COUNT(*) FILTER (age = '*') FROM open")[0].table.rows[0] == (rows - 3, 0)
+    told = publish(lab, ["age HIERARCHY INTERVALS (5, 10, 20)"], "SUPPRESS AT MOST 0 %", k=20, table="old").as_json()
+    assert told["suppressed_rows"] == 0
+    assert lab.execute("SELECT COUNT(*), COUNT(*) FILTER (age = '*') FROM open")[0].table.rows[0] == (rows, 20)
+
+
+def test_at_most_level_is_the_coarsest_that_is_published(lab):
+    publish(lab, ["age HIERARCHY INTERVALS (5, 10, 20) AT MOST LEVEL 2", "sex"], k=20, clause="SUPPRESS AT MOST 5 %")
+    labels = [row[0] for row in lab.execute("SELECT DISTINCT age FROM open")[0].table.rows]
+    widths = [eval(label.strip("[)").replace(",", "-")) for label in labels if label.startswith("[")]
+    assert "*" not in labels
+    assert all(-width <= 10 for width in widths)
+    with pytest.raises(RequirementBreached, match="AT MOST LEVEL 0 cannot be kept"):
+        publish(lab, ["age HIERARCHY INTERVALS (5, 10, 20) AT MOST LEVEL 0", "sex"], k=100)
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("sex ORDER ('F')", r"policy.sql:4:\d+: column \"sex\": ORDER lacks 1 value of the column"),
+        ("age ORDER ('1')", r"policy.sql:4:\d+: column \"age\": ORDER is for texts"),
+        ("age HIERARCHY CALENDAR (year)", r"policy.sql:4:\d+: .*CALENDAR needs dates or timestamps"),
+        ("age WEIGHT 0", r"policy.sql:4:\d+: WEIGHT is a number above 0"),
+        ("age HIERARCHY INTERVALS (5) AT MOST LEVEL 3", r"policy.sql:4:\d+: the hierarchy has no level 3"),
+    ],
+)
+def test_mistakes_behind_a_column_have_their_place(lab, column, message):
+    with pytest.raises(PolicyError, match=message):
+        publish(lab, [column])
+
+
+def test_dates_by_the_calendar(lab):
+    lab.execute(
+        "CREATE OR REPLACE TABLE stays AS SELECT DATE '2020-01-01' + CAST(i * 7 % 1000 AS INTEGER) AS day FROM range(3000) AS t (i)"
+    )
+    publish(lab, ["day HIERARCHY CALENDAR (month, quarter, year)"], k=20, table="stays")
+    assert {row[0] for row in lab.execute("SELECT DISTINCT length(day) FROM open")[0].table.rows} == {7}
+
+
+def test_values_that_a_table_lacks(lab):
+    lab.execute(
+        "CREATE OR REPLACE TABLE sexes AS SELECT v AS value, 'known' AS label, '*' AS root FROM (VALUES ('F'), ('X')) AS t (v)"
+    )
+    with pytest.raises(PolicyError, match="have no leaf"):
+        publish(lab, ["sex HIERARCHY sexes", "age"])
+    publish(lab, ["sex HIERARCHY sexes ELSE 'other'", "age"])
+    assert {row[0] for row in lab.execute("SELECT DISTINCT sex FROM open")[0].table.rows} <= {
+        "F",
+        "M",
+        "known",
+        "other",
+        "*",
+    }
