@@ -209,9 +209,11 @@ def test_what_is_carried_between_values(totals, drawn, kind):
 
 
 def test_what_is_carried_is_added_up_in_wide_numbers_where_64_bits_end():
-    """A class of 4 * 10^9 rows with the outer two of three values of 10^9 rows each: 1/6 at each of two places."""
-    half, each = 2 * 10**9, 10**9
-    cells = np.array([[2 * half, 2 * half], [0, 2], [half, half]])
-    reference = Reference(np.array([each] * 3), np.arange(3)[np.newaxis], steps=2)
+    """90 of 100 rows of a class have the first two of four values that are equally frequent in the table."""
+    each, rows = 10**9, [126 * 10**7, 126 * 10**7, 0, 28 * 10**7]
+    size = sum(rows)
+    assert 90 * size // 100 * 4 * each > 2**63
+    cells = np.array([[size] * 3, [0, 1, 3], [count for count in rows if count]])
+    reference = Reference(np.array([each] * 4), np.arange(4)[np.newaxis], steps=3)
     (found,) = _carried_by(cells, np.array([0]), reference)
-    assert found.far.tolist() == [2 * half * 3 * each // 3]
+    assert found.far.tolist() == [sum(abs(sum(rows[: n + 1]) * 4 * each - (n + 1) * each * size) for n in range(4))]
