@@ -128,7 +128,7 @@ def test_names_that_a_pivot_makes_are_counted_and_not_told(ward_session, query):
 
 
 def test_a_name_that_a_pivot_makes_is_not_guessed_at(ward_session):
-    with pytest.raises(PolicyError, match='no column "CANARY An"$'):
+    with pytest.raises(PolicyError, match='column "CANARY An" does not exist$'):
         ward_session().publish(POLICY.format(query="SELECT * FROM wide", quasi='"CANARY An"'))
     doubled = "SELECT a.*, b.* EXCLUDE (id, n, ill) FROM wide AS a JOIN wide AS b ON a.id = b.id"
     with pytest.raises(PpdmError) as error:

@@ -149,7 +149,7 @@ def test_what_is_left_below_k_is_dropped_and_only_the_total_is_told(memory):
 
 
 def check_leftovers(memory, rest):
-    left = ["left0", "left1", "left0", "left0"][:rest]
+    left = ["rest0", "rest1", "rest0", "rest0"][:rest]
     words = ["u"] * 9 + ["v"] * 8 + left
     labels = ["Y"] * 9 + ["N"] * 8 + ["M"] * rest
     memory.engine.load(Name("t"), pa.table({"w": words, "c": labels}), temporary=True)
@@ -158,7 +158,7 @@ def check_leftovers(memory, rest):
     rows = memory.engine.fetch(release.query)
     assert Counter(row[0] for row in rows) == {"u": 9, "v": 8}
     assert release.manifest["suppressed_rows"] == rest
-    assert "left" not in json.dumps(release.manifest)
+    assert "rest" not in json.dumps(release.manifest)
     assert "M" not in {row[1] for row in rows}
 
 

@@ -290,6 +290,10 @@ class PostgresEngine(PostgresExpressions):
         oid = self._oid(name)
         return None if oid is None else self._looked_up("catalog/comment_postgres", relation=oid)[0][0]
 
+    def comment_columns(self, name: Name, kind: str, texts: Mapping[str, str]) -> None:
+        schema = name.schema or self._places({name.last}).get(name.last)
+        super().comment_columns(Name(schema, name.last) if schema else name, kind, texts)
+
     def qualified_name(self, name: Name) -> str:
         rows = self._list_relations(name.schema, [name.last])
         return f"{rows[0][2] or 'pg_temp'}.{rows[0][0]}" if rows else str(name)
