@@ -90,7 +90,11 @@ def say_the_same(engine: Engine, one: ReleaseRecord, other: ReleaseRecord) -> bo
     links = [link_name(record.release_id) for record in (one, other)]
     if one.key_columns != other.key_columns or any(engine.relation_kind(link) is None for link in links):
         return False
-    relations = {"left_link": links[0].table(), "right_link": links[1].table()}
+    return _have_same_classes(engine, *links)
+
+
+def _have_same_classes(engine: Engine, one: Name, other: Name) -> bool:
+    relations = {"left_link": one.table(), "right_link": other.table()}
     return not any(engine.fetch_one(statement("release/link_differences", relations)))
 
 
@@ -152,6 +156,10 @@ def _join_in_turn(
             return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered, other.is_stranger)]
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
+        # The same rows of the same people in the same classes tell nothing new, whichever of equal rows is where.
+        if other.how == "row" and _have_same_classes(engine, staged, link_name(other.record.release_id)):
+            outcomes.append(JointOutcome(tuple(names), asked, 0, 0, "", other.answered, other.is_stranger))
+            continue
         theirs = engine.work.table("joint_other", _side(link_name(other.record.release_id)))
         joined = _join(engine, current, theirs, by_row=other.how == "row", known=bool(keys.person), unknown=known)
         classes, rows = _small(engine, joined, asked, known)
