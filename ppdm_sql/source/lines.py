@@ -176,7 +176,8 @@ def moment_line(texts: Sequence[str], info: ColumnInfo) -> Line:
         tick if tick is not None else (first - beyond if text.startswith("-") else last + beyond)
         for tick, text in zip(ticks, texts, strict=True)
     ]
-    zone = "+00" if any(match and match.group(8) for match in map(_MOMENT.fullmatch, texts[:1])) else ""
+    finite = map(_MOMENT.fullmatch, texts[:2])  # two, because the first can be -infinity, which has no zone
+    zone = "+00" if any(match and match.group(8) for match in finite) else ""
     ladder = (*_calendar(unit), *_clock(unit))
     return Line(_rising(np.array(whole, dtype=np.int64), info), ladder, _moment_writer(unit, zone))
 

@@ -22,7 +22,7 @@ ABSENT = {"n": 90000001, "ward": "'ABSENT ward'", "pay": 777.75, "illness": "'AB
 
 def policy(kind: str = "LIVE", source: str = "people", more: str = "") -> str:
     return f"""CREATE OR REPLACE {KINDS[kind]} AS SELECT id, n, ward, pay, illness, back FROM {source}
-    WITH ANONYMIZATION (ALGORITHM tpp REQUIRE k = 4, distinct_l = 2
+    WITH ANONYMIZATION (ALGORITHM tpp (numbers = shifted) REQUIRE k = 4, distinct_l = 2
         IDENTIFIER (id) QUASI IDENTIFIER (n, ward) SENSITIVE (illness) INSENSITIVE (pay) TARGET (back)
         PRESERVE (cart (min_leaf = 1, max_leaves = 5)) GRANT SELECT TO {READER} {more}
         ACCEPT RISK ({"live, " if kind == "LIVE" else ""}boundaries))"""

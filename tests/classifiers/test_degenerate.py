@@ -186,7 +186,7 @@ def test_wrong_calls_are_refused_in_one_sentence(duckdb_engine, make_table, lear
     refused("is the target", [a, y], y)
     refused("twice", [a, a], y)
     refused('"f" is DOUBLE: a class must be', [a], f)
-    refused('"s" is TIMESTAMP: a class is', [a], s)
+    refused('"s" is TIMESTAMP: a class must be', [a], s)
     refused("cannot be learned from", [odd], y)
     refused("a class must be", [a], odd)
     refused(r"bins of \w+ must be a whole number from 1 to", [a], y, bins=0)

@@ -204,7 +204,7 @@ def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
     session.publish(mondrian(60, "others", quasi="age"))
     found = session.advise(mondrian(30))
     assert (found.best.k, found.beside.holds, found.beside.left_out) == (30, False, ())
-    refused = "refuse what is advised, and all else that was tried: it comes from the same table as others, and they"
+    refused = "refuse the advised statement and all others tried: it comes from the same table as others, and they"
     assert refused in found.beside.in_words
     assert "use SUPERSEDES" in found.beside.in_words
     with pytest.raises(RequirementBreached, match="comes from the same table as others"):

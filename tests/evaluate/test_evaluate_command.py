@@ -162,7 +162,12 @@ def test_advice_prints_the_statement_and_why(ppdm):
     code, out, _ = ppdm("run", "advised.sql", "--json")
     assert code == 0
     assert json.loads(out)["holds"]
-    code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--insensitive", "paid", "--k", "20")
+    again = ("advise", "--table", "people", "--quasi", "age,town", "--insensitive", "paid", "--k", "20")
+    code, out, _ = ppdm(*again)
+    assert code == 0
+    assert "Current releases" not in out  # nobody was given it, so it does not count against its successor
+    assert ppdm("export", "people_open", "open.csv")[0] == 0
+    code, out, _ = ppdm(*again)
     assert code == 0
     assert (
         "Current releases of the same tables: people_open. The advised statement can be published together with them."
@@ -184,6 +189,7 @@ def test_advice_for_machines(ppdm):
     assert found["sample"] is None
     assert found["beside"] is None
     assert ppdm("run", "policy.sql")[0] == 0
+    assert ppdm("export", "people_open", "open.csv")[0] == 0  # from now on it counts
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "town", "--json")
     beside = json.loads(out)["beside"]
     assert (code, beside["holds"], beside["left_out"]) == (0, False, [])

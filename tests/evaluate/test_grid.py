@@ -237,7 +237,8 @@ def test_a_method_does_not_see_the_targets_it_is_tested_on(duckdb_engine, make_t
 
 
 def test_a_point_that_cannot_be_published_is_a_result(clinic):
-    found = grid(clinic, methods=("mondrian", "tpp"), grid=("k=5,400",), learner="none")
+    text = SIMPLE.replace("ALGORITHM mondrian", "ALGORITHM tpp (numbers = shifted)")
+    found = grid(clinic, text, methods=("mondrian", "tpp"), grid=("k=5,400",), learner="none")
     assert [point.status for point in found.points] == ["measured", "refused", "refused", "refused"]
     assert "400" in found.points[1].reason
     assert "ACCEPT RISK (boundaries)" in found.points[2].reason

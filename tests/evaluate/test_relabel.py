@@ -62,10 +62,13 @@ def test_every_published_row_is_told_as_it_was_published(engine, make_table):
         engine, [*COLUMNS, TARGET], f'ALGORITHM kactus REQUIRE k = 5 QUASI IDENTIFIER ({quasi}) TARGET ("{TARGET}")'
     )
     relabel_rows(engine, made.raw, made.relation, TOLD, columns=[*COLUMNS, TARGET])
+    used = 0
     for name in COLUMNS:
-        known = exp.Not(this=exp.Is(this=column(name), expression=exp.Null()))
-        query = exp.Select(expressions=[column(name)]).from_(made.relation.table()).where(known).distinct()
-        assert {row[0] for row in engine.fetch(query)} <= {row[0] for row in fetched(engine, [name])}, name
+        query = exp.Select(expressions=[column(name)]).from_(made.relation.table()).distinct()
+        published = {row[0] for row in engine.fetch(query)} - {"*"}  # suppressed
+        assert published <= {row[0] for row in fetched(engine, [name])}, name
+        used += bool(published)
+    assert used >= 2
     score = learn_and_test(
         engine, train=made.relation, test=TOLD, target=TARGET, attributes=list(COLUMNS), learner="c45_spread"
     )

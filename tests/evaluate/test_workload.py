@@ -194,7 +194,7 @@ def test_messages_tell_no_values_and_too_long_answers_are_refused(duckdb_engine,
         asked(duckdb_engine, "SELECT CAST(town || 'secret' AS INTEGER) FROM data")
     assert "secret" not in str(caught.value)
     monkeypatch.setattr("ppdm_sql.evaluate.workload.MOST_LINES", 3)
-    with pytest.raises(PolicyError, match="more than 3 lines"):
+    with pytest.raises(PolicyError, match="more than 3 rows"):
         asked(duckdb_engine, "SELECT age FROM data")
     (found,) = asked(duckdb_engine, "SELECT age FROM data WHERE TRY_CAST(age AS INTEGER) IS NULL OR age < '3'")
     assert found.answered

@@ -612,8 +612,7 @@ def number_text(table, name, column, rank, held):
     low, high = column[rank - 1], column[rank]
     x = roundest(low, high, open_end=held[key(high)] < table.k)
     if isinstance(low, datetime):
-        moment = EPOCH + timedelta(microseconds=int(x))
-        return moment.date().isoformat() if moment.time().isoformat() == "00:00:00" else leaf_text(moment)
+        return leaf_text(EPOCH + timedelta(microseconds=int(x)))
     if isinstance(low, date):
         return date.fromordinal(int(x)).isoformat()
     return format(Decimal(x.numerator) / Decimal(x.denominator), "f") if x.denominator > 1 else str(int(x))

@@ -81,7 +81,7 @@ def test_a_boundary_lies_in_its_gap_and_is_the_roundest_there(data, values):
         ([date(2003, 2, 1), date(2003, 2, 27)], "2003-02-11"),
         ([date(2003, 2, 27), date(2003, 2, 28)], "2003-02-28"),
         ([datetime(2024, 1, 1, 8, 15), datetime(2024, 1, 1, 10, 40)], "2024-01-01 09:00:00"),
-        ([datetime(2024, 1, 1, 8, 15), datetime(2024, 1, 2, 8, 15)], "2024-01-02"),
+        ([datetime(2024, 1, 1, 8, 15), datetime(2024, 1, 2, 8, 15)], "2024-01-02 00:00:00"),
         ([datetime(2024, 1, 1, 0, 0, 0, 1), datetime(2024, 1, 1, 0, 0, 0, 7)], "2024-01-01 00:00:00.000005"),
     ],
 )
@@ -102,6 +102,8 @@ def test_infinity_is_further_than_every_number():
     assert line.boundaries(np.array([1, 2, 3]), np.zeros(3, dtype=bool)) == ["0", "50", "100"]
     days = moment_line(["-infinity", "2001-02-03", "infinity"], DATE)
     assert days.boundaries(np.array([1, 2]), np.zeros(2, dtype=bool)) == ["2000-01-01", "2010-01-01"]
+    zoned = moment_line(["-infinity", "2001-02-03 04:05:06+00", "infinity"], MOMENT)
+    assert zoned.boundaries(np.array([1]), np.zeros(1, dtype=bool)) == ["2000-01-01 00:00:00+00"]
 
 
 def test_moments_outside_of_python_s_calendar():
@@ -109,7 +111,7 @@ def test_moments_outside_of_python_s_calendar():
     assert line.boundaries(np.array([1, 2]), np.zeros(2, dtype=bool)) == ["0000-01-01", "1000-01-01"]
     shifted = moment_line(["2024-01-01 01:30:00+02", "2024-01-01 01:30:00-05:30"], MOMENT)
     assert (shifted.ticks[1] - shifted.ticks[0]) == 7.5 * 3600 * 10**6
-    assert shifted.boundaries(np.array([1]), np.array([False])) == ["2024-01-01"]
+    assert shifted.boundaries(np.array([1]), np.array([False])) == ["2024-01-01 00:00:00+00"]
 
 
 def test_numbers_beyond_64_bits_stay_exact():

@@ -382,7 +382,7 @@ def test_only_models_are_handed_over_and_the_folder_is_made(tmp_path):
         assert is_pseudo(db.engine, Name("p"))
         db.export("p", "p.duckdb")
     code, said = told(tmp_path, "share", "publish", "p", "--out", str(tmp_path / "out"))
-    assert (code, "p is no model" in said) == (2, True), said
+    assert (code, "p is not a model" in said) == (2, True), said
     assert not (tmp_path / "out").exists()
     code, said = told(tmp_path, "share", "publish", "m", "--out", str(tmp_path / "out" / "side"))
     assert (code, (tmp_path / "out" / "side" / "m.json").exists()) == (0, True), said

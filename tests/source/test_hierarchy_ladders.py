@@ -163,7 +163,11 @@ def test_timestamps_by_parts_of_a_day() -> None:
 def test_a_time_zone_is_told_in_utc() -> None:
     moment = datetime(2024, 1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     tree = load(intervals(1), Kind.TIMESTAMP, [moment])
-    assert tree.levels_of(moment) == ("2023-12-31 23:00:00+00", "[2023-12-31, 2024-01-01)", "*")
+    assert tree.levels_of(moment) == (
+        "2023-12-31 23:00:00+00",
+        "[2023-12-31 00:00:00+00, 2024-01-01 00:00:00+00)",
+        "*",
+    )
 
 
 # -- intervals that are refused ------------------------------------------------------------------------
