@@ -31,11 +31,13 @@ def judge_jointly(
     *,
     name: Name,
     former: ReleaseRecord | None = None,
+    content: str | None = None,
 ) -> list[joint.JointOutcome]:
     """The stage together with every release that is still out and speaks of the same people.
 
     What the statement supersedes does not count, nor does its own former state if nobody was ever given that.
     raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
+    content: the hash of the published rows, where it is known: a release of exactly these rows adds nothing.
     """
     if not migrate.is_there(engine):
         return []
@@ -51,7 +53,13 @@ def judge_jointly(
     _refuse_edited_links(engine, (*others, *strangers))
     keys = people.keys_of(source, raw)
     return joint.judge_jointly(
-        engine, others, keys, residual_risks.asked_k(policy), persons=source.entity is not None, strangers=strangers
+        engine,
+        others,
+        keys,
+        residual_risks.asked_k(policy),
+        persons=source.entity is not None,
+        strangers=strangers,
+        content=content,
     )
 
 

@@ -61,7 +61,9 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     columns = {info.name: info.declared for info in engine.columns(stored) if info.name in published}
     return Measured(
         judgement,
-        tuple(composition.judge_jointly(engine, policy, source, name=request.name, former=request.former)),
+        tuple(
+            composition.judge_jointly(engine, policy, source, name=request.name, former=request.former, content=content)
+        ),
         content,
         columns,
         null_matches_all_k(engine, stored, source.release_quasi),

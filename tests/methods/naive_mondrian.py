@@ -257,6 +257,7 @@ def best_of(table, part, name, even=False):
     """
     ranks = table.ranks[name]
     codes = sorted({ranks[i] for i in part.rows})
+    missing = {ranks[i] for i in part.rows if special(table.rows[i][name])}
     if table.branches(name):
         groups, behind = labels_of(table, part, name)
         if not groups or (behind and not table.fine(behind)) or len(codes) < 2:
@@ -271,8 +272,11 @@ def best_of(table, part, name, even=False):
             changes = class_changes(table, part, name, below, above)
             cost, gain = worth(table, part.rows, groups)
             uneven = abs(len(groups[0]) - len(groups[1]))
-            # Cuts where the class changes first, by cost; then the others, by evenness.
+            # Cuts where the class changes first, by cost; then the others, by evenness.  Where only evenness
+            # counts, the cut between the values and NULL or NaN goes before all others.
+            parts_missing = (even or not table.target) and below not in missing and above in missing
             rank = (0, cost, below) if table.target and changes and not even else (1, uneven, below)
+            rank = (0, 0, below) if parts_missing else rank
             found.append((rank, groups, cost, gain, (below, above)))
     if not found:
         return None

@@ -42,7 +42,7 @@ def db(engine, tmp_path):
 
 AHEAD = [
     (f"CREATE TABLE two AS SELECT agee, zip, illness FROM people {CLAUSE}", "p.sql:3:28", 'column "agee" does not exist: did you mean "age"?'),
-    (f"CREATE TABLE two AS SELECT age,\nzip, illness FROM peopel {CLAUSE}", "p.sql:4:19", "no table peopel: did you mean people?"),
+    (f"CREATE TABLE two AS SELECT age,\nzip, illness FROM peopel {CLAUSE}", "p.sql:4:19", "table peopel does not exist: did you mean people?"),
     (f"CREATE TABLE two AS SELECT age, zip, illness FROM people p WHERE p.agee > 1 {CLAUSE}", "p.sql:3:66", 'column "agee" does not exist'),
     (f"CREATE TABLE two AS SELECT nofun(age) AS age, zip, illness FROM people {CLAUSE}", "p.sql:3:28", "nofun"),
     ("SELECT agee\nFROM people;", "p.sql:3:8", 'column "agee" does not exist: did you mean "age"?'),

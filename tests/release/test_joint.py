@@ -290,3 +290,20 @@ def test_the_first_breach_ends_the_joining(duckdb_engine, make_table):
         )
     found = joint.judge_jointly(duckdb_engine, others, Keys(("who", "rest"), ("who",)), 3, persons=True)
     assert [(outcome.releases, outcome.holds) for outcome in found] == [(("first",), False)]
+
+
+@pytest.mark.parametrize(("content", "holds"), [("same", True), ("other", False), (None, False)])
+def test_a_release_of_exactly_these_rows_adds_nothing(duckdb_engine, make_table, content, holds):
+    """Two equal rows of nobody are in two classes: which of them is where cannot be seen in the links."""
+    migrate.ensure(duckdb_engine)
+    rows = [(n, n, n, n, n % 2) for n in range(1, 9)] + [(0, 0, 0, 0, 0), (0, 0, 0, 0, 1)]
+    make_table(duckdb_engine, STAGE, LINK, rows, temporary=True)
+    make_table(duckdb_engine, link_name("0"), {**LINK, joint.ROWS: "BIGINT"}, [(*row, 1) for row in rows])
+    record = SimpleNamespace(
+        release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
+        roles=roles_record(entity="who", person_columns=("who",)), content_hash=content,
+    )  # fmt: skip
+    (found,) = joint.judge_jointly(
+        duckdb_engine, [record], Keys(("who", "rest"), ("who",)), 3, persons=True, content="same"
+    )
+    assert found.holds is holds

@@ -106,7 +106,7 @@ def test_a_change_of_the_source_is_shown_measured_and_told_as_a_note(session, tm
     verified = session.verify("beds")
     assert verified.holds
     assert len(rows(session)) == verified.rows < 120
-    assert verified.notes[0].startswith(f"its source changed: {verified.rows} rows are shown, 120 were")
+    assert verified.notes[0].startswith(f"its source changed: {verified.rows} rows are shown now, 120 when it was published")
     assert any(note.startswith("tree 1: ") for note in verified.notes)
     assert min(Counter(row[:3] for row in rows(session)).values()) >= 5
 
@@ -223,7 +223,7 @@ def test_what_cannot_be_kept_at_query_time_is_refused(duck, text, message):
 
 def test_an_engine_without_transactions_is_told_so(duck, monkeypatch):
     monkeypatch.setattr(type(duck.engine), "has_transactions", False)
-    with pytest.raises(PolicyError, match="LIVE needs transactions, which DuckDB has not"):
+    with pytest.raises(PolicyError, match="LIVE needs transactions, which DuckDB does not have"):
         duck.publish(live())
     assert duck.releases() == []
 

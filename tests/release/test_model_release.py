@@ -69,7 +69,7 @@ def test_a_name_that_is_taken_is_not_overwritten(session):
     with pytest.raises(PolicyError, match="table or view"):
         session.publish(statement(name="mortgages"))
     session.train("mine", "SELECT marital, sports, risk FROM mortgages", "risk", rare=1)
-    with pytest.raises(PolicyError, match="no release"):
+    with pytest.raises(PolicyError, match="already exists and is not a release"):
         session.publish(statement(name="mine"))
     session.publish(statement())
     with pytest.raises(PolicyError, match="CREATE OR REPLACE"):
@@ -150,7 +150,7 @@ def test_a_changed_model_is_found_out(session, engine):
     engine.execute(parse_one("UPDATE ppdm.model_count SET rows = rows + 1 WHERE node = 0"))
     outcome = session.verify("loans")
     assert not outcome.holds
-    assert "not the one" in outcome.problems[0]
+    assert "differs from the published one" in outcome.problems[0]
     with pytest.raises(Tampered):
         session.export("loans", "loans.json")
 

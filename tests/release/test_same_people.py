@@ -55,7 +55,7 @@ def test_a_copy_is_the_same_people(engine, opened, second, key):
     session.publish(table("one", "(age)", key=key))
     session.execute("CREATE TABLE twin AS SELECT * FROM people WHERE id <> 7")
     with pytest.raises(
-        RequirementBreached, match=f"together with one .{ANOTHER}. has .* write SUPERSEDES with its name"
+        RequirementBreached, match=f"together with one .{ANOTHER}. has .* use SUPERSEDES with its name"
     ):
         session.publish(table("two", second, of="twin", key=key))
     accepted = session.publish(table("two", second, of="twin", key=key, more="ACCEPT RISK (joint)"))

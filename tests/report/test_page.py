@@ -128,7 +128,7 @@ def _pseudo_data_is_called_what_it_is(session):
     for readers in READERS:
         page = report_of(session, "ills_pseudo", readers=readers)
         assert "pseudo-data, describes nobody" in page.all("header")[0].text
-        assert "made from the model ills, they describe nobody" in page.by_id("guarantees").text
+        assert "made from the model ills and describe nobody" in page.by_id("guarantees").text
         assert page.by_id("guarantees").all("table")[0].rows()[1][0] == "k = 6"
         assert not page.has("sizes")
         assert not page.has("risk")
@@ -301,7 +301,7 @@ def test_only_an_earlier_report_of_the_same_is_overwritten(duck, tmp_path):
     duck.report("people_open", "page.html")
     first = (tmp_path / "page.html").read_text(encoding="utf-8")
     duck.report("people_open", "page.html")
-    with pytest.raises(PolicyError, match="no public report of this release"):
+    with pytest.raises(PolicyError, match="is not a report of this release for public readers"):
         duck.report("people_open", "page.html", readers="public")
     duck.publish(MODEL)
     with pytest.raises(PolicyError, match="no internal report of this release"):

@@ -32,7 +32,7 @@ def test_the_command_writes_the_page_and_says_how_the_release_stands(tmp_path, m
         con.execute("DELETE FROM people_open WHERE sex = 'f'")
     assert _run(["--db", "clinic.duckdb", "report", "people_open", "--audience", "public"]) == 0
     shown = capsys.readouterr().out
-    assert "people_open does NOT hold, and the page says so" in shown
+    assert "people_open does NOT hold, and the report says so" in shown
     assert "report.html" in shown
     Path("mine.html").write_text("mine")
     assert _run(["--db", "clinic.duckdb", "report", "people_open", "--out", "mine.html"]) == 2

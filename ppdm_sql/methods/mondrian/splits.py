@@ -100,8 +100,18 @@ def best_splits(
     for axis_number in np.unique(attribute[has_tree & several]):
         wanted = has_tree & several & (attribute == axis_number)
         _split_by_branches(found, wanted, axes[axis_number], demands, response)
-    _split_by_cuts(found, np.repeat(~has_tree, tally.stops - tally.starts), ~has_tree, demands, response)
+    apart = _cuts_missing_off(tally, attribute, axes)
+    _split_by_cuts(found, np.repeat(~has_tree, tally.stops - tally.starts), ~has_tree, apart, demands, response)
     return found
+
+
+def _cuts_missing_off(tally: LevelCounts, attribute: Ints, axes: Sequence[Axis]) -> Flags:
+    """Per cell, whether a cut after it has all values on one side and NULL or NaN alone on the other."""
+    ordinary = np.array([axis.ordinary for axis in axes], dtype=np.int64)[attribute]
+    value = tally.code < ordinary[tally.segment]
+    apart = np.zeros(len(value), dtype=bool)
+    apart[:-1] = value[:-1] & ~value[1:] & (tally.segment[:-1] == tally.segment[1:])
+    return apart
 
 
 def _split_by_branches(found: SplitChoice, wanted: Flags, axis: Axis, demands: Demands, response: Response) -> None:
@@ -118,9 +128,12 @@ def _split_by_branches(found: SplitChoice, wanted: Flags, axis: Axis, demands: D
 
 
 def _split_by_cuts(
-    found: SplitChoice, candidates: Flags, by_cuts_only: Flags, demands: Demands, response: Response
+    found: SplitChoice, candidates: Flags, by_cuts_only: Flags, apart: Flags, demands: Demands, response: Response
 ) -> None:
-    """The response's best among the allowable cuts it prefers; where there is none, the most even one."""
+    """The response's best among the allowable cuts it prefers; where there is none, the most even one.
+
+    Where only evenness counts, the cut that parts values from NULL goes first: mixed, they have no label but *.
+    """
     candidates = candidates & demands.cuts(found.tally)
     segments = np.zeros(len(found.tally.starts), dtype=bool)
     segments[found.tally.segment[candidates]] = True
@@ -130,7 +143,7 @@ def _split_by_cuts(
     kept = segments[found.tally.segment]
     tally, candidates = found.tally.only(segments), candidates[kept]
     cell = np.flatnonzero(kept)  # numbers before the narrowing
-    preferred = response.preferred(tally)
+    preferred = response.preferred(tally) if response.chooses_attribute else apart[kept]
     cut = _first_allowed(tally, candidates & preferred, lambda t, after: response.of_cuts(t, after)[0], demands)
     missing = cut < 0
     if missing.any() and not preferred.all():
