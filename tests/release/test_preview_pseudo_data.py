@@ -114,7 +114,7 @@ def test_plan_tells_pseudo_data_also_of_a_model_that_the_file_publishes(make_tab
     planned = CliRunner().invoke(cli, ["--db", str(database), "plan", str(file)])
     assert planned.exit_code == 0, planned.output
     assert "plan for e" in planned.output
-    assert "make 250 rows from model ills, once the statement before has published it" in planned.output
+    assert "make 250 rows from model ills, after the earlier statement has published it" in planned.output
     listed = MADE.replace("(age, 0, 120)", "(age, 0, 120, sex, ('f', 'm', 'x'))").replace(
         "seed = 7", "numbers = midpoint"
     )

@@ -304,7 +304,7 @@ def test_only_an_earlier_report_of_the_same_is_overwritten(duck, tmp_path):
     with pytest.raises(PolicyError, match="is not a report of this release for public readers"):
         duck.report("people_open", "page.html", readers="public")
     duck.publish(MODEL)
-    with pytest.raises(PolicyError, match="no internal report of this release"):
+    with pytest.raises(PolicyError, match="is not a report of this release for internal readers"):
         duck.report("ills", "page.html")
     (tmp_path / "mine.html").write_text("<title>mine</title>")
     with pytest.raises(PolicyError, match="mine.html already exists"):
