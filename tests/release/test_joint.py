@@ -307,3 +307,18 @@ def test_a_release_of_exactly_these_rows_adds_nothing(duckdb_engine, make_table,
         duckdb_engine, [record], Keys(("who", "rest"), ("who",)), 3, persons=True, content="same"
     )
     assert found.holds is holds
+
+
+def test_the_same_rows_of_another_person_are_told_by_the_difference(duckdb_engine, make_table):
+    """Person 9 has come in the place of person 1, and every printed row is as before."""
+    migrate.ensure(duckdb_engine)
+    rows = [(n, n, n, n, n % 2) for n in range(1, 9)]
+    make_table(duckdb_engine, STAGE, LINK, [(9, 9, 9, 9, 1), *rows[1:]], temporary=True)
+    make_table(duckdb_engine, link_name("0"), {**LINK, joint.ROWS: "BIGINT"}, [(*row, 1) for row in rows])
+    record = SimpleNamespace(
+        release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
+        roles=roles_record(entity="who", person_columns=("who",)), content_hash="same",
+    )  # fmt: skip
+    keys = Keys(("who", "rest"), ("who",))
+    (found,) = joint.judge_jointly(duckdb_engine, [record], keys, 3, persons=True, content="same")
+    assert not found.holds

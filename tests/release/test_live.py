@@ -106,7 +106,9 @@ def test_a_change_of_the_source_is_shown_measured_and_told_as_a_note(session, tm
     verified = session.verify("beds")
     assert verified.holds
     assert len(rows(session)) == verified.rows < 120
-    assert verified.notes[0].startswith(f"its source changed: {verified.rows} rows are shown now, 120 when it was published")
+    assert verified.notes[0].startswith(
+        f"its source changed: {verified.rows} rows are shown now, 120 when it was published"
+    )
     assert any(note.startswith("tree 1: ") for note in verified.notes)
     assert min(Counter(row[:3] for row in rows(session)).values()) >= 5
 

@@ -54,9 +54,7 @@ def test_a_copy_is_the_same_people(engine, opened, second, key):
     session = opened(engine)
     session.publish(table("one", "(age)", key=key))
     session.execute("CREATE TABLE twin AS SELECT * FROM people WHERE id <> 7")
-    with pytest.raises(
-        RequirementBreached, match=f"together with one .{ANOTHER}. has .* use SUPERSEDES with its name"
-    ):
+    with pytest.raises(RequirementBreached, match=f"together with one .{ANOTHER}. has .* use SUPERSEDES with its name"):
         session.publish(table("two", second, of="twin", key=key))
     accepted = session.publish(table("two", second, of="twin", key=key, more="ACCEPT RISK (joint)"))
     assert not accepted.manifest["joint"][0]["holds"]
