@@ -59,6 +59,6 @@ def refuse_native_ranges(engine: Engine, policy: Policy, place: Place | None) ->
     """Refuses AS NATIVE RANGE where the engine has no such types."""
     native = [word for word, form in policy.roles.forms.items() if form is Form.NATIVE_RANGE]
     if native and not engine.has_ranges:
-        told = f"AS NATIVE RANGE needs range types, which {engine.title} does not have: write AS RANGE"
+        told = f"AS NATIVE RANGE is not available on {engine.title}: write AS RANGE"
         where = [policy.roles.places.get(word, place) for word in native]
         raise PolicyError(*(at(one, told) for one in where), file=place.file if place else None)

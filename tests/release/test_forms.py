@@ -161,7 +161,7 @@ def test_a_live_view_and_refresh_take_forms(duck):
         ("sex,", "sex AS RANGE,", '5:28: column "sex": AS RANGE is for numbers, dates and timestamps'),
         ("sex,", "sex AS MIDPOINT,", '5:28: column "sex": AS MIDPOINT is for numbers'),
         ("age,", "age AS RANG,", "5:30: RANGE, MIDPOINT, NATIVE RANGE is expected after AS"),
-        ("age,", "age AS NATIVE RANGE,", "AS NATIVE RANGE needs range types"),
+        ("age,", "age AS NATIVE RANGE,", "AS NATIVE RANGE is not available on DuckDB"),
         ("dead)", "dead AS RANGE)", "TARGET takes no AS RANGE"),
         ("age,", "age HIERARCHY PREFIX (1) AS RANGE,", "HIERARCHY PREFIX are no ranges"),
     ],
