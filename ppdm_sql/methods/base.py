@@ -179,6 +179,7 @@ class Method:
             figures=found.figures,
             risks=found.risks,
             labels=LabelTable(*labels),
+            recoding=found.recoding,
         )
 
     def model(self, job: Job) -> ModelPlan:

@@ -14,6 +14,7 @@ from ppdm_sql.cells.parts import PART as PART
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
@@ -63,6 +64,7 @@ class TablePlan:
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
+    recoding: Recoding | None = None  # what becomes of rows that were not there
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
@@ -87,6 +89,7 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
 
 
 @dataclass(frozen=True)
