@@ -30,12 +30,14 @@ from ppdm_sql.evaluate.grid import Point
 from ppdm_sql.evaluate.learners import REGRESSION, Score, majority_score
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.evaluate.model_points import judged_model, model_scores, risk_of_parts
+from ppdm_sql.evaluate.recode import recode_rows
 from ppdm_sql.evaluate.relabel import relabel_rows
 from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import ENTITY, Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
@@ -214,15 +216,31 @@ def _tested_outside(bench: EvaluationBench, point: Point) -> Iterator[tuple[Scor
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
         made = _make_release(bench, point, fold.train, bench.beside(fold), bench.learned)
-        how = RELABELLED
+        recoding = made.plan.recoding
+        how = RELABELLED if recoding is None else RECODED
 
-        def score(fold: Fold = fold, made: _Release = made) -> Score:
-            relabel_rows(
-                bench.engine, fold.test, bench.learned, bench.asked, columns=names, hierarchies=made.hierarchies
-            )
+        def score(fold: Fold = fold, made: _Release = made, recoding: Recoding | None = recoding) -> Score:
+            tell_test_rows(bench.engine, fold, made.table, recoding, made.hierarchies, bench.asked, names)
             return bench.score(bench.learned, bench.asked, fold)
 
         yield bench.once(bench.learned, names, how, fold.number, work=score), how
+
+
+def tell_test_rows(
+    engine: Engine,
+    fold: Fold,
+    released: Name,
+    recoding: Recoding | None,
+    hierarchies: Mapping[str, Hierarchy],
+    into: Name,
+    names: Sequence[str],
+) -> None:
+    """Stores the test rows in the words of a release of the training rows: by its rules, or value by value."""
+    if recoding is not None:
+        test = replace(fold.train, relation=fold.test)
+        recode_rows(engine, test, released, into, recoding=recoding, hierarchies=hierarchies)
+    else:
+        relabel_rows(engine, fold.test, released, into, columns=names, hierarchies=hierarchies)
 
 
 # -- figures -----------------------------------------------------------------------------------------------

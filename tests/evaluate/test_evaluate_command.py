@@ -70,7 +70,7 @@ def test_a_grid_for_people_then_at_once_for_machines(ppdm, tmp_path):
     firsts = [line.split()[0] for line in lines[:6]]
     assert firsts == ["majority", "raw", "mondrian", "mondrian", "kactus2", "kactus2"]
     assert "refused" in lines[3]
-    assert any(line.startswith("  tested relabelled (mondrian, kactus2): ") for line in lines)
+    assert any(line.startswith("  tested recoded (mondrian, kactus2): ") for line in lines)
     assert any(line.startswith("  mondrian (k = 400): ") for line in lines)
 
     code, out, _ = ppdm(*GRID, "--json")

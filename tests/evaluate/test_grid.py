@@ -227,7 +227,7 @@ def test_a_method_does_not_see_the_targets_it_is_tested_on(duckdb_engine, make_t
     make_table(duckdb_engine, "people", TYPES, rows)
     text = SIMPLE.replace(", simple_l = 1.1", "").replace("SENSITIVE", "INSENSITIVE")
     honest = grid(duckdb_engine, text, methods=("mondrian", "kactus2"), grid=("k=2",), learner="naive_bayes")
-    assert [point.tested for point in honest.points] == ["relabelled", "relabelled"]
+    assert [point.tested for point in honest.points] == ["recoded", "recoded"]
     assert all(point.accuracy < 0.6 for point in (honest.baseline, *honest.points))
     # The classes are protected as well here, so that the method must look at them: at those of the training rows alone.
     protected = text.replace("INSENSITIVE (illness)", "SENSITIVE (paid) INSENSITIVE (illness)")
@@ -402,7 +402,7 @@ def test_a_table_of_kadet_is_measured_as_a_table_and_taught_as_its_model(clinic)
     assert 0 < shown.information_loss <= 1
     assert shown.accuracy > 0.6
     assert shown.statement.startswith("CREATE OR REPLACE TABLE people_open AS")
-    assert other.tested == "relabelled"
+    assert other.tested == "recoded"
 
 
 def test_every_engine_measures_the_same(engine, make_table, duckdb_engine):
