@@ -178,6 +178,7 @@ class Method:
             steps=found.steps,
             figures=found.figures,
             risks=found.risks,
+            choices=found.choices,
             labels=LabelTable(*labels),
         )
 

@@ -33,6 +33,18 @@ class ResidualRisk:
 
 
 @dataclass(frozen=True)
+class PlanChoice:
+    """One of the recodings that a method chose from; the first is the one that is published."""
+
+    levels: Mapping[str, int]  # quasi-identifier -> level
+    quality: str
+    value: str
+    suppressed_rows: int
+    classes: int
+    smallest: int  # rows or persons of its smallest class
+
+
+@dataclass(frozen=True)
 class LabelTable:
     """What every class publishes of its quasi-identifiers: a small table with a row per class, joined on PART."""
 
@@ -61,6 +73,7 @@ class TablePlan:
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
     labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
 
@@ -87,6 +100,7 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
 
 
 @dataclass(frozen=True)
