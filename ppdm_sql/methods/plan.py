@@ -38,10 +38,40 @@ class PlanChoice:
 
     levels: Mapping[str, int]  # quasi-identifier -> level
     quality: str
-    value: str
+    value: int | Fraction | float
     suppressed_rows: int
+    rows: int  # of the source
     classes: int
     smallest: int  # rows or persons of its smallest class
+
+    @property
+    def risk(self) -> Fraction:
+        """How likely, on average, an attacker who knows a person's quasi-identifiers finds the row of that person."""
+        return Fraction(self.classes, max(self.rows - self.suppressed_rows, 1))
+
+    @property
+    def value_text(self) -> str:
+        """The quality to ten digits.
+
+        >>> PlanChoice({}, "loss", Fraction(1, 3), 0, 10, 1, 5).value_text
+        '0.3333333333'
+        """
+        return str(self.value) if isinstance(self.value, int) else f"{float(self.value):.10g}"
+
+    @property
+    def levels_text(self) -> str:
+        return ", ".join(f"{name} {level}" for name, level in self.levels.items())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "levels": dict(self.levels),
+            "quality": self.quality,
+            "value": self.value if isinstance(self.value, int) else float(self.value),
+            "suppressed_rows": self.suppressed_rows,
+            "classes": self.classes,
+            "smallest_class": self.smallest,
+            "risk": float(self.risk),
+        }
 
 
 @dataclass(frozen=True)
@@ -91,6 +121,17 @@ class TablePlan:
         return exp.Select(expressions=every).from_(source).join(self.labels.table.table("l"), on=same)
 
 
+@dataclass(frozen=True, repr=False)
+class ValueLabels:
+    """What every value of a column is published as, in every row alike."""
+
+    labels: Sequence[str | None]  # per code of the cells' column, NULL's last
+    of_any_value: bool = False  # the label stands for every value there can be
+
+    def __repr__(self) -> str:
+        return f"ValueLabels({len(self.labels)} codes)"  # the labels are data
+
+
 @dataclass(frozen=True)
 class CellPlan:
     """What a method makes of cells: which class each cell's rows are published in, and what a class publishes."""
@@ -101,6 +142,7 @@ class CellPlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
+    recoding: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
 
 
 @dataclass(frozen=True)

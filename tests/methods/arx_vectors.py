@@ -73,7 +73,9 @@ class ArxJobs:
 
     def __init__(self, engine, data: Path, hierarchies: Path) -> None:
         self.engine, self.table = engine, Name("adult")
-        rows = csv.read_csv(data / "adult_train.csv", convert_options=csv.ConvertOptions(null_values=[""], strings_can_be_null=True))
+        rows = csv.read_csv(
+            data / "adult_train.csv", convert_options=csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+        )
         rows = rows.select([*QUASI, "income"]).drop_null()
         engine.load(self.table, rows)
         self.infos = engine.columns(self.table)
@@ -82,7 +84,12 @@ class ArxJobs:
             if info.name in QUASI:
                 values = rows[info.name].unique().to_pylist()
                 self.hierarchies[info.name] = load_hierarchy(
-                    HierarchyFile(f"{info.name}.csv"), column=info.name, kind=info.kind, values=values, engine=engine, folder=hierarchies
+                    HierarchyFile(f"{info.name}.csv"),
+                    column=info.name,
+                    kind=info.kind,
+                    values=values,
+                    engine=engine,
+                    folder=hierarchies,
                 )
 
     def job(self, requirement: str, limit: str, **options) -> CellJob:
@@ -90,9 +97,15 @@ class ArxJobs:
         required = (KAnonymity(int(size.removeprefix("k="))), *((MORE[more],) if more else ()))
         quasi = QUASI[:-1] if more else QUASI
         target = options.pop("target", None)
-        passed = [name for name in ("occupation", "income") if name not in quasi and not (name == "occupation" and more) and name != target]
+        passed = [
+            name
+            for name in ("occupation", "income")
+            if name not in quasi and not (name == "occupation" and more) and name != target
+        ]
         roles = Roles(
-            quasi=tuple(map(Word, quasi)), sensitive=(Word("occupation"),) if more else (), insensitive=tuple(map(Word, passed)),
+            quasi=tuple(map(Word, quasi)),
+            sensitive=(Word("occupation"),) if more else (),
+            insensitive=tuple(map(Word, passed)),
             target=None if target is None else Word(target),
         )
         policy = Policy("incognito", required, roles, options=options, suppress=Fraction(limit))

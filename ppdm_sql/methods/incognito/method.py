@@ -24,7 +24,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.lattice.groupings import Levels
 from ppdm_sql.methods.lattice.lattice_table import LatticeTable, read_lattice
-from ppdm_sql.methods.lattice.qualities import QUALITIES, Value
+from ppdm_sql.methods.lattice.qualities import QUALITIES
 from ppdm_sql.methods.lattice.search import LatticeSearch, SearchLimits, Tested
 from ppdm_sql.methods.plan import CellPlan, PlanChoice, ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands
@@ -97,13 +97,14 @@ def plan_incognito(job: CellJob) -> CellPlan:
         steps=_steps(job, table, search, options),
         figures=_figures(table, search, options),
         risks=(MINIMALITY,),
+        recoding=table.recoding(best.levels),
         choices=tuple(_choice(table, one, options) for one in search.best),
     )
 
 
 INCOGNITO = Method(
     "incognito", ROWS, IncognitoOptions, OF_COUNTS,
-    takes_tunings=True, leaves_rows_out=True, labels_new_rows=True,
+    takes_tunings=True, leaves_rows_out=True, labels_new_rows=True, runs_live=True,
     plan_cells=plan_incognito, check_options=check_options,
 )  # fmt: skip
 
@@ -121,39 +122,38 @@ def _refusal(job: CellJob, table: LatticeTable, search: LatticeSearch) -> Requir
     limited = [column.name for column in table.columns if column.levels[-1].number < column.height]
     if not limited:
         table.demands.check_whole(job.cells.total, job.cells.units, job.counts_persons)
+    nodes = _count_text(search.nodes)
     if not search.proved:
         return RequirementBreached(
-            f"{job.owner} found no recoding that passes in {many(search.tested, 'node')} of {search.nodes:,}: allow more "
-            "with max_nodes or max_seconds, or publish fewer quasi-identifiers"
+            f"{job.owner} found no recoding that passes in {many(search.tested, 'node')} of {nodes}: allow more with "
+            "max_nodes or max_seconds, or publish fewer quasi-identifiers"
         )
     columns = ", ".join(f'"{name}"' for name in limited)
     advice = f"raise AT MOST LEVEL of {columns}, " if limited else ""
     return RequirementBreached(
-        f"none of the {many(search.nodes, 'recoding')} of {many(len(table.columns), 'column')} meets the policy with "
+        f"none of the {nodes} recodings of {many(len(table.columns), 'column')} meets the policy with "
         f"SUPPRESS AT MOST {decimal(most * 100)} %: even the coarsest one has "
         f"{many(int((~kept).sum()), 'class', 'classes')} with {many(gone, 'row')} of {job.cells.total:,} that fail; "
         f"{advice}allow more rows to be left out, or ask for less"
     )
 
 
-def levels_text(table: LatticeTable, levels: Levels) -> str:
-    """The levels of a node, column by column, as the hierarchies count them."""
-    return ", ".join(f"{name} {level}" for name, level in _numbers(table, levels).items())
+def _count_text(nodes: int) -> str:
+    """A number of nodes; of very many the magnitude.
+
+    >>> _count_text(6480), _count_text(2**300)
+    ('6,480', '2.0e+90')
+    """
+    return f"{nodes:,}" if nodes < 10**12 else f"{nodes:.1e}"
 
 
 def _numbers(table: LatticeTable, levels: Levels) -> dict[str, int]:
-    return {
-        column.name: column.levels[level].number for column, level in zip(table.columns, levels, strict=True)
-    }
+    """The levels of a node, as the hierarchies count them."""
+    return {column.name: column.levels[level].number for column, level in zip(table.columns, levels, strict=True)}
 
 
-def value_text(value: Value) -> str:
-    """A quality to ten digits.
-
-    >>> value_text(4807825), value_text(Fraction(1, 3))
-    ('4807825', '0.3333333333')
-    """
-    return str(value) if isinstance(value, int) else f"{float(value):.10g}"
+def _levels_text(table: LatticeTable, levels: Levels) -> str:
+    return ", ".join(f"{name} {level}" for name, level in _numbers(table, levels).items())
 
 
 def minimal_nodes(search: LatticeSearch) -> list[Levels]:
@@ -168,39 +168,45 @@ def minimal_nodes(search: LatticeSearch) -> list[Levels]:
 
 def _choice(table: LatticeTable, one: Tested, options: IncognitoOptions) -> PlanChoice:
     return PlanChoice(
-        _numbers(table, one.levels), options.quality, value_text(one.value), one.suppressed, one.classes, one.smallest
+        _numbers(table, one.levels),
+        options.quality,
+        one.value,
+        one.suppressed,
+        table.lattice.rows,
+        one.classes,
+        one.smallest,
     )
 
 
 def _steps(job: CellJob, table: LatticeTable, search: LatticeSearch, options: IncognitoOptions) -> tuple[str, ...]:
-    best = search.best[0]
+    best = _choice(table, search.best[0], options)
     proof = "no other node is better" if search.proved else "the search was stopped: a better node may exist"
     steps = [
         f"count {many(len(table.cache.base), 'combination')} of {many(len(table.columns), 'quasi-identifier')} in "
         f"{many(job.cells.total, 'row')}",
-        f"search the {search.nodes:,} combinations of levels for the least {options.quality}: {search.tested:,} tested, "
-        f"{proof}",
-        f"publish the levels {levels_text(table, best.levels)}: {options.quality} {value_text(best.value)}, "
-        f"{many(best.suppressed, 'row')} left out",
+        f"search the {_count_text(search.nodes)} combinations of levels for the least {options.quality}: "
+        f"{search.tested:,} tested, {proof}",
+        f"publish the levels {best.levels_text}: {options.quality} {best.value_text}, "
+        f"{many(best.suppressed_rows, 'row')} left out",
     ]
     if options.minimal == "all":
         minimal = minimal_nodes(search)
         steps.append(
             f"{many(len(minimal), 'minimal node')}{'' if search.proved else ' so far'}: "
-            + "; ".join(levels_text(table, one) for one in minimal[:_MOST_MINIMAL])
+            + "; ".join(_levels_text(table, one) for one in minimal[:_MOST_MINIMAL])
             + ("; ..." if len(minimal) > _MOST_MINIMAL else "")
         )
     return tuple(steps)
 
 
 def _figures(table: LatticeTable, search: LatticeSearch, options: IncognitoOptions) -> dict[str, int | Fraction | str]:
-    best = search.best[0]
+    best = _choice(table, search.best[0], options)
     figures: dict[str, int | Fraction | str] = {
         "quality": options.quality,
-        "value": value_text(best.value),
-        "levels": levels_text(table, best.levels),
-        "height": best.height,
-        "nodes": search.nodes,
+        "value": best.value_text,
+        "levels": best.levels_text,
+        "height": search.best[0].height,
+        "nodes": search.nodes if search.nodes < 10**12 else _count_text(search.nodes),
         "nodes tested": search.tested,
         "proved optimal": "yes" if search.proved else "no",
         "smallest class": best.smallest,

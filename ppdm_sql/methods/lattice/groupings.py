@@ -54,77 +54,74 @@ class GroupingCache:
     def __init__(self, cells: Cells, columns: Sequence[LevelColumn], told: Sequence[str]) -> None:
         self.columns = tuple(columns)
         self.fields = _fields(columns)
-        self.made = 0
-        base, self.base_of_cell = self._base(cells, told)
-        self._kept: dict[Levels, Grouping] = {base.levels: base}
-        self._levels = np.array([base.levels], dtype=np.int64)
-        self._sizes = np.array([len(base)])
-        self._total = 0
+        self.base, self.base_of_cell = self._base(cells, told)  # the finest node, and where each cell is in it
+        self._forget()
 
-    @property
-    def base(self) -> Grouping:
-        """The finest node."""
-        return self._kept[(0,) * len(self.columns)]
+    def _forget(self) -> None:
+        """Keeps the base alone."""
+        self._kept = [self.base]
+        self._place = {self.base.levels: 0}
+        self._levels = np.zeros((64, len(self.columns)), dtype=np.int64)  # per place of _kept
+        self._sizes = np.array([len(self.base)])
+        self._total = 0
 
     def grouping(self, levels: Levels) -> Grouping:
         """The groups of a node."""
-        found = self._kept.get(levels)
-        if found is None:
-            finer = (self._levels <= np.array(levels)).all(axis=1)
-            places = np.flatnonzero(finer)
-            nearest = int(places[self._sizes[places].argmin()])
-            found = self.rolled_up(list(self._kept.values())[nearest], levels)[0]
-            self.made += 1
-            self._keep(found)
+        place = self._place.get(levels)
+        if place is not None:
+            return self._kept[place]
+        finer = np.flatnonzero((self._levels[: len(self._kept)] <= levels).all(axis=1))
+        nearest = int(finer[self._sizes[finer].argmin()])
+        found = self.rolled_up(self._kept[nearest], levels)[0]
+        self._keep(found)
         return found
 
-    def rolled_up(self, finer: Grouping, levels: Levels) -> tuple[Grouping, Ints]:
-        """A coarser node, and per group of the finer one its group there."""
+    def rolled_up(self, finer: Grouping, levels: Levels, *, numbered: bool = False) -> tuple[Grouping, Ints | None]:
+        """A coarser node, and where it is asked for, per group of the finer one its group there."""
         words = list(finer.words)
         for column, field, before, after in zip(self.columns, self.fields, finer.levels, levels, strict=True):
             if before != after:
                 codes = (words[field.word] >> field.shift) & field.mask
                 kept = words[field.word] & ~(field.mask << field.shift)
                 words[field.word] = kept | (column.up(before, after)[codes] << field.shift)
-        order, starts, number = _same_keys(words)
-        return Grouping(
-            levels,
-            tuple(word[order[starts]] for word in words),
-            np.add.reduceat(finer.rows[order], starts),
-            np.add.reduceat(finer.units[order], starts),
-            tuple(_merged(one, number) for one in finer.histograms),
-        ), number
+        order, starts, number = _same_keys(words, numbered=numbered or bool(finer.histograms))
+        rows = np.add.reduceat(finer.rows[order], starts)
+        units = rows if finer.units is finer.rows else np.add.reduceat(finer.units[order], starts)
+        first = order[starts]
+        merged = () if number is None else tuple(_merged(one, number) for one in finer.histograms)
+        return Grouping(levels, tuple(word[first] for word in words), rows, units, merged), number
 
     def _keep(self, found: Grouping) -> None:
-        """Coarse nodes are kept as long as there is room; the base always."""
+        """Groupings are kept as long as there is room."""
         if self._total + len(found) > MOST_KEPT:
-            base = self.base
-            self._kept, self._total = {base.levels: base}, 0
-            self._levels, self._sizes = np.array([base.levels], dtype=np.int64), np.array([len(base)])
-        self._kept[found.levels] = found
+            self._forget()
+        place = len(self._kept)
+        if place == len(self._levels):
+            self._levels = np.vstack([self._levels, np.zeros_like(self._levels)])
+        if place >= len(self._sizes):
+            self._sizes = np.append(self._sizes, np.zeros(place, dtype=np.int64))
+        self._levels[place], self._sizes[place] = found.levels, len(found)
+        self._kept.append(found)
+        self._place[found.levels] = place
         self._total += len(found)
-        self._levels = np.vstack([self._levels, found.levels])
-        self._sizes = np.append(self._sizes, len(found))
 
     def _base(self, cells: Cells, told: Sequence[str]) -> tuple[Grouping, Ints]:
         """Cells that are alike in all quasi-identifiers, together; and per cell which of these it is."""
-        words = [np.zeros(len(cells), dtype=np.int64) for _ in range(1 + max((one.word for one in self.fields), default=0))]
+        words = [np.zeros(len(cells), dtype=np.int64) for _ in {one.word for one in self.fields}]
         for column, field in zip(self.columns, self.fields, strict=True):
             words[field.word] |= column.levels[0].codes[cells[column.name].codes] << field.shift
-        order, starts, number = _same_keys(words)
+        order, starts, number = _same_keys(words, numbered=True)
+        assert number is not None
         histograms = []
         for name in told:
             column_cells = cells[name]
             whole = Histogram(np.arange(len(cells)), column_cells.codes.astype(np.int64), cells.rows, column_cells.size)
             histograms.append(_merged(whole, number))
-        grouping = Grouping(
-            (0,) * len(self.columns),
-            tuple(word[order[starts]] for word in words),
-            np.add.reduceat(cells.rows[order], starts),
-            np.add.reduceat(cells.counted[order], starts),
-            tuple(histograms),
-        )
-        return grouping, number
+        rows = np.add.reduceat(cells.rows[order], starts)
+        units = rows if cells.weights is None else np.add.reduceat(cells.weights[order], starts)
+        first = order[starts]
+        levels = (0,) * len(self.columns)
+        return Grouping(levels, tuple(word[first] for word in words), rows, units, tuple(histograms)), number
 
 
 def _fields(columns: Sequence[LevelColumn]) -> tuple[Field, ...]:
@@ -139,16 +136,18 @@ def _fields(columns: Sequence[LevelColumn]) -> tuple[Field, ...]:
     return tuple(fields)
 
 
-def _same_keys(words: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+def _same_keys(words: Sequence[Ints], *, numbered: bool) -> tuple[Ints, Ints, Ints | None]:
     """An order of the entries by key, where each new key starts in it, and per entry the number of its key."""
-    order = np.argsort(words[0], kind="stable") if len(words) == 1 else np.lexsort(words)
+    order = np.argsort(words[0]) if len(words) == 1 else np.lexsort(words)
     new = np.zeros(len(order), dtype=bool)
     new[:1] = True
     for word in words:
         ordered = word[order]
         new[1:] |= ordered[1:] != ordered[:-1]
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.cumsum(new) - 1
+    number = None
+    if numbered:
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.cumsum(new) - 1
     return order, np.flatnonzero(new), number
 
 

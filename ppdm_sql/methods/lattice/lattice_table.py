@@ -13,6 +13,7 @@ from ppdm_sql.methods.base import CellJob
 from ppdm_sql.methods.lattice.groupings import GroupingCache, Levels
 from ppdm_sql.methods.lattice.levels import LevelColumn, level_columns
 from ppdm_sql.methods.lattice.qualities import Lattice
+from ppdm_sql.methods.plan import ValueLabels
 from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.source.lines import Flags
@@ -27,7 +28,8 @@ class LatticeTable:
 
     def parts(self, levels: Levels, kept: Flags) -> tuple[Parts, dict[str, list[str | None]]]:
         """The class of every cell of a node, and what every class prints; groups that are not kept are left out."""
-        node, number = self.cache.rolled_up(self.cache.base, levels)
+        node, number = self.cache.rolled_up(self.cache.base, levels, numbered=True)
+        assert number is not None
         classes = np.where(kept, np.cumsum(kept) - 1, DROPPED)
         part = classes[number[self.cache.base_of_cell]]
         labels = {}
@@ -35,6 +37,15 @@ class LatticeTable:
             codes = node.label_codes(field, np.flatnonzero(kept))
             labels[column.name] = [column.levels[level].labels[code] for code in codes.tolist()]
         return Parts(part, int(kept.sum())), labels
+
+    def recoding(self, levels: Levels) -> dict[str, ValueLabels]:
+        """What every value is published as."""
+        found = {}
+        for column, place in zip(self.columns, levels, strict=True):
+            level = column.levels[place]
+            texts = [level.labels[code] for code in level.codes.tolist()]
+            found[column.name] = ValueLabels(texts, of_any_value=level.number == column.height)
+        return found
 
 
 def read_lattice(job: CellJob, told: Sequence[str]) -> LatticeTable:

@@ -89,7 +89,8 @@ def _limited(made: LevelColumn, tuning: Tuning) -> LevelColumn:
     most = made.height if tuning.most_level is None else tuning.most_level
     if most > made.height:
         raise PolicyError(
-            f'AT MOST LEVEL {most} of column "{made.name}": its hierarchy has no such level, the highest is {made.height}'
+            f'AT MOST LEVEL {most} of column "{made.name}": its hierarchy has no such level, the highest one is '
+            f"{made.height}"
         )
     kept: list[ColumnLevel] = []
     for level in made.levels:
@@ -197,7 +198,9 @@ def _moment_rungs(kind: Kind, values: Sequence[object], texts: Sequence[str]) ->
             continue
     if not placed:
         return []
-    return _labels_by_code(calendar_rows(CalendarLadder(_PERIODS[kind]), kind, list(placed.values())), list(placed), texts)
+    return _labels_by_code(
+        calendar_rows(CalendarLadder(_PERIODS[kind]), kind, list(placed.values())), list(placed), texts
+    )
 
 
 def _labels_by_code(lines: Sequence[Sequence[str]], placed: Sequence[int], texts: Sequence[str]) -> list[list[str]]:

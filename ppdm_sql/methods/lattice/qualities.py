@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +47,7 @@ class Lattice:
     k: int
     label_rows: tuple[tuple[Ints, ...], ...]  # per column and level, the rows of every label
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return tuple(len(column.levels) for column in self.columns)
 

@@ -1,4 +1,4 @@
-"""The best nodes of a lattice: those that pass, by their quality, with a proof that no other one is better if there is time.
+"""The best nodes of a lattice that pass, with a proof that no other one is better if there is time.
 
 A node passes when the groups that fail a requirement have at most as many rows together as may be left out, and a
 group is kept.
@@ -11,8 +11,8 @@ The search takes the open node with the least bound, goes up from it as far as b
 Flash does (Kohlmayer et al. 2012): what it learns in the middle of the lattice closes most of it.  Nodes are open
 until they are looked at, known to fail, or known to be worse than the worst of those that are to be listed.
 
-A lattice of more nodes than MOST_DENSE is not searched but descended, from the coarsest node on, one level of one column at a
-time; what is found has no proof.
+A lattice of more nodes than MOST_DENSE is not searched but descended, from the coarsest node on, one level of one column
+at a time; what is found has no proof.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import time
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import inf, prod
 
 import numpy as np
 
 from ppdm_sql.methods.lattice.groupings import Grouping, GroupingCache, Levels
-from ppdm_sql.methods.lattice.qualities import Bounds, Quality, Value, height
+from ppdm_sql.methods.lattice.qualities import Quality, Value, height
 from ppdm_sql.methods.mondrian.level_counts import LevelCounts
 from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.source.lines import Flags
@@ -49,7 +50,7 @@ class Tested:
 
     @property
     def order(self) -> tuple[Value, int, int, Levels]:
-        """By quality; of equal ones the lower, then the one that leaves fewer rows out, then by the order of columns."""
+        """By quality; of equal ones the lower, then that which leaves fewer rows out, then by the order of columns."""
         return self.value, self.height, self.suppressed, self.levels
 
 
@@ -62,6 +63,66 @@ class SearchLimits:
     nodes: int
     seconds: float
     every_passing: bool = False  # looks at every node that passes, whatever its quality
+
+
+class OpenNodes:
+    """The nodes of a lattice that may still be among the best: neither looked at nor known to fail."""
+
+    def __init__(self, quality: Quality) -> None:
+        self.shape = quality.lattice.shape
+        self._known = quality.known_bounds()
+        self._bounds = self._known.copy()
+        self._open = np.ones(self.shape, dtype=bool)
+
+    def close(self, levels: Levels, *, with_finer: bool) -> None:
+        """One node was looked at; with_finer: those below it fail as it does."""
+        self._open[levels] = False
+        if with_finer:
+            self._open[_below(levels)] = False
+
+    def raise_bounds(self, levels: Levels, below: float, above: float) -> None:
+        """What the nodes below cost at least, over what is known of each, and what those above do."""
+        if below:
+            finer = self._bounds[_below(levels)]
+            np.maximum(finer, self._known[_below(levels)] + below, out=finer)
+        if above:
+            coarser = self._bounds[tuple(slice(level, None) for level in levels)]
+            np.maximum(coarser, above, out=coarser)
+
+    def may_be_listed(self, levels: Levels, worst: float) -> bool:
+        """Whether a node is open, and not known to be worse than this."""
+        return bool(self._open[levels]) and float(self._bounds[levels]) <= worst
+
+    def bound(self, levels: Levels) -> float:
+        return float(self._bounds[levels])
+
+    def most_promising(self, worst: float) -> Levels | None:
+        """The open node with the least bound."""
+        bounds = np.where(self._open, self._bounds, inf)
+        place = int(bounds.argmin())
+        least = bounds.flat[place]
+        if least == inf or least > worst:
+            return None
+        return tuple(int(level) for level in np.unravel_index(place, self.shape))
+
+    def chain(self, first: Levels, worst: float) -> list[Levels]:
+        """From a node up through open ones, each time to the next one with the least bound."""
+        chain = [first]
+        while True:
+            here, following, least = chain[-1], None, inf
+            for place, level in enumerate(here):
+                if level + 1 == self.shape[place]:
+                    continue
+                above = (*here[:place], level + 1, *here[place + 1 :])
+                if self.may_be_listed(above, worst) and self.bound(above) < least:
+                    following, least = above, self.bound(above)
+            if following is None:
+                return chain
+            chain.append(following)
+
+
+def _below(levels: Levels) -> tuple[slice, ...]:
+    return tuple(slice(None, level + 1) for level in levels)
 
 
 @dataclass
@@ -81,15 +142,13 @@ class LatticeSearch:
 
     def __post_init__(self) -> None:
         self._started = time.monotonic()
-        self._open: Flags | None = None
-        self._bounds: Bounds | None = None
-        self._known: Bounds | None = None
+        self._nodes: OpenNodes | None = None
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         return self.quality.lattice.shape
 
-    @property
+    @cached_property
     def nodes(self) -> int:
         """How many there are."""
         return prod(self.shape)
@@ -132,11 +191,14 @@ class LatticeSearch:
         kept = self.kept_groups(node)
         gone = int(node.rows[~kept].sum())
         falling = gone if self.is_monotone else int(node.rows[~large].sum())
-        if self._open is not None:
-            self._note_bounds(node, kept, kept if self.is_monotone else large, falling)
+        fails = falling > self.limits.suppressed
+        if self._nodes is not None:
+            self._nodes.close(levels, with_finer=fails)
+            below = 0.0 if fails else self.quality.bound_below(node, kept if self.is_monotone else large)
+            self._nodes.raise_bounds(levels, below, self.quality.bound_above(node, kept))
         if gone <= self.limits.suppressed and kept.any() and self._is_close(node, kept):
             self._note(node, kept, gone)
-        return falling <= self.limits.suppressed
+        return not fails
 
     def _is_close(self, node: Grouping, kept: Flags) -> bool:
         """Whether what is compared with the whole table (t) also holds compared with what would be stored of it."""
@@ -170,30 +232,27 @@ class LatticeSearch:
     # -- all nodes ---------------------------------------------------------------------------------
 
     def _search(self) -> None:
-        self._known = self.quality.known_bounds()
-        self._bounds = self._known.copy()
-        self._open = np.ones(self.shape, dtype=bool)
+        nodes = self._nodes = OpenNodes(self.quality)
         while not self._is_over():
-            first = self._most_promising()
+            first = nodes.most_promising(self._worst)
             if first is None:
                 self.proved = True
                 return
-            self._halve(self._chain(first))
+            self._halve(nodes, nodes.chain(first, self._worst))
 
-    def _note_bounds(self, node: Grouping, kept: Flags, large: Flags, falling: int) -> None:
-        assert self._open is not None and self._bounds is not None and self._known is not None
-        below = tuple(slice(None, level + 1) for level in node.levels)
-        above = tuple(slice(level, None) for level in node.levels)
-        self._open[node.levels] = False
-        if falling > self.limits.suppressed:
-            self._open[below] = False
-        else:
-            least = self.quality.bound_below(node, large)
-            if least:
-                np.maximum(self._bounds[below], self._known[below] + least, out=self._bounds[below])
-        least = self.quality.bound_above(node, kept)
-        if least:
-            np.maximum(self._bounds[above], least, out=self._bounds[above])
+    def _halve(self, nodes: OpenNodes, chain: Sequence[Levels]) -> None:
+        """Looks for the finest node of a chain that is good: finer ones fail, coarser ones cost more."""
+        first, last = 0, len(chain) - 1
+        while first <= last and not self._is_over():
+            middle = (first + last) // 2
+            worst = self._worst
+            if not nodes.may_be_listed(chain[middle], worst):
+                return
+            may_pass = self.look_at(chain[middle])
+            if may_pass and nodes.bound(chain[middle]) <= worst:
+                last = middle - 1
+            else:
+                first = middle + 1
 
     @property
     def _worst(self) -> float:
@@ -201,47 +260,6 @@ class LatticeSearch:
         if self.limits.every_passing or len(self.best) < self.limits.listed:
             return inf
         return float(self.best[-1].value) * (1 + _NEAR) + 1e-300
-
-    def _most_promising(self) -> Levels | None:
-        """The open node with the least bound."""
-        assert self._open is not None and self._bounds is not None
-        bounds = np.where(self._open, self._bounds, inf)
-        place = int(bounds.argmin())
-        least = bounds.flat[place]
-        if least == inf or least > self._worst:
-            return None
-        return tuple(int(level) for level in np.unravel_index(place, self.shape))
-
-    def _chain(self, first: Levels) -> list[Levels]:
-        """From a node up through open ones, each time to the next one with the least bound."""
-        assert self._open is not None and self._bounds is not None
-        chain, worst = [first], self._worst
-        while True:
-            here, following, least = chain[-1], None, inf
-            for place, level in enumerate(here):
-                if level + 1 == self.shape[place]:
-                    continue
-                above = (*here[:place], level + 1, *here[place + 1 :])
-                if self._open[above] and self._bounds[above] <= worst and self._bounds[above] < least:
-                    following, least = above, float(self._bounds[above])
-            if following is None:
-                return chain
-            chain.append(following)
-
-    def _halve(self, chain: Sequence[Levels]) -> None:
-        assert self._open is not None and self._bounds is not None
-        first, last = 0, len(chain) - 1
-        while first <= last and not self._is_over():
-            middle = (first + last) // 2
-            levels = chain[middle]
-            worst = self._worst
-            if not self._open[levels] or self._bounds[levels] > worst:
-                return
-            may_pass = self.look_at(levels)
-            if may_pass and self._bounds[levels] <= worst:
-                last = middle - 1
-            else:
-                first = middle + 1
 
     def _is_over(self) -> bool:
         return self.tested >= self.limits.nodes or time.monotonic() - self._started > self.limits.seconds
@@ -255,9 +273,7 @@ class LatticeSearch:
             self.proved = True  # nothing passes
             return
         while not self._is_over():
-            steps = [
-                (*here[:place], level - 1, *here[place + 1 :]) for place, level in enumerate(here) if level > 0
-            ]
+            steps = [(*here[:place], level - 1, *here[place + 1 :]) for place, level in enumerate(here) if level > 0]
             steps.sort(key=self.quality.known_bound)
             better = next((one for one in steps if one not in self._seen and self._improves(one)), None)
             if better is None:
