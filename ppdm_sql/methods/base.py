@@ -180,7 +180,7 @@ class Method:
             figures=found.figures,
             risks=found.risks,
             choices=found.choices,
-            live=None if found.recoding is None else live_values(engine, source, cells, found.recoding),
+            live=None if found.value_labels is None else live_values(engine, source, cells, found.value_labels),
             labels=LabelTable(*labels),
         )
 

@@ -142,7 +142,7 @@ class CellPlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
-    recoding: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
+    value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def plan_incognito(job: CellJob) -> CellPlan:
         steps=_steps(job, table, search, options),
         figures=_figures(table, search, options),
         risks=(MINIMALITY,),
-        recoding=table.recoding(best.levels),
+        value_labels=table.value_labels(best.levels),
         choices=tuple(_choice(table, one, options) for one in search.best),
     )
 

@@ -38,7 +38,7 @@ class LatticeTable:
             labels[column.name] = [column.levels[level].labels[code] for code in codes.tolist()]
         return Parts(part, int(kept.sum())), labels
 
-    def recoding(self, levels: Levels) -> dict[str, ValueLabels]:
+    def value_labels(self, levels: Levels) -> dict[str, ValueLabels]:
         """What every value is published as."""
         found = {}
         for column, place in zip(self.columns, levels, strict=True):

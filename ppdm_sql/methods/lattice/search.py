@@ -11,7 +11,7 @@ The search takes the open node with the least bound, goes up from it as far as b
 Flash does (Kohlmayer et al. 2012): what it learns in the middle of the lattice closes most of it.  Nodes are open
 until they are looked at, known to fail, or known to be worse than the worst of those that are to be listed.
 
-A lattice of more nodes than MOST_DENSE is not searched but descended, from the coarsest node on, one level of one column
+A lattice of more nodes than MOST_DENSE is not searched but descended, from the coarsest node on, one level of a column
 at a time; what is found has no proof.
 """
 
