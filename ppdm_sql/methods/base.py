@@ -182,6 +182,7 @@ class Method:
             choices=found.choices,
             live=None if found.value_labels is None else live_values(engine, source, cells, found.value_labels),
             labels=LabelTable(*labels),
+            recoding=found.recoding,
         )
 
     def model(self, job: Job) -> ModelPlan:

@@ -14,6 +14,7 @@ from ppdm_sql.cells.parts import PART as PART
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
@@ -106,6 +107,7 @@ class TablePlan:
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
+    recoding: Recoding | None = None  # what becomes of rows that were not there
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
@@ -143,6 +145,7 @@ class CellPlan:
     risks: tuple[ResidualRisk, ...] = ()
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
+    recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
 
 
 @dataclass(frozen=True)

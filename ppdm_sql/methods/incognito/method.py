@@ -24,6 +24,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.lattice.groupings import Levels
 from ppdm_sql.methods.lattice.lattice_table import LatticeTable, read_lattice
+from ppdm_sql.methods.lattice.level_recoding import recode_levels
 from ppdm_sql.methods.lattice.qualities import QUALITIES
 from ppdm_sql.methods.lattice.search import LatticeSearch, SearchLimits, Tested
 from ppdm_sql.methods.plan import CellPlan, PlanChoice, ResidualRisk
@@ -97,6 +98,7 @@ def plan_incognito(job: CellJob) -> CellPlan:
         steps=_steps(job, table, search, options),
         figures=_figures(table, search, options),
         risks=(MINIMALITY,),
+        recoding=recode_levels(table.columns, best.levels, labels, job.hierarchies),
         value_labels=table.value_labels(best.levels),
         choices=tuple(_choice(table, one, options) for one in search.best),
     )

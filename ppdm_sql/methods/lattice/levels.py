@@ -9,7 +9,7 @@ below the highest level; so is a number that lies in no interval (NaN, infinity)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -50,6 +50,7 @@ class LevelColumn:
     levels: tuple[ColumnLevel, ...]
     leaves: int  # below the highest level, whether they occur or not
     height: int  # the highest level, whether it may be published or not
+    everything: str  # its label
     weight: Fraction = Fraction(1)
 
     def __repr__(self) -> str:
@@ -96,7 +97,7 @@ def _limited(made: LevelColumn, tuning: Tuning) -> LevelColumn:
     for level in made.levels:
         if level.number <= most and not (kept and kept[-1].labels == level.labels):
             kept.append(level)
-    return LevelColumn(made.name, tuple(kept), made.leaves, made.height, tuning.weight)
+    return replace(made, levels=tuple(kept), weight=tuning.weight)
 
 
 # -- along a hierarchy -------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ def along_hierarchy(column: CellColumn, hierarchy: Hierarchy) -> LevelColumn:
         elif has_null:
             labels, covered, codes = [*labels, None], [*covered, 1], np.append(codes, len(labels))
         levels.append(ColumnLevel(number, codes.astype(np.int64), tuple(labels), np.array(covered, dtype=np.int64)))
-    return LevelColumn(column.column.name, tuple(levels), leaves, hierarchy.height)
+    return LevelColumn(column.column.name, tuple(levels), leaves, hierarchy.height, str(levels[-1].labels[0]))
 
 
 # -- the product's own -------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def along_ladder(column: CellColumn, axis: Axis, everything: str) -> LevelColumn
             codes, labels, covered = np.append(codes, len(labels)), [*labels, None], np.append(covered, 1)
         levels.append(ColumnLevel(number, codes.astype(np.int64), tuple(labels), covered.astype(np.int64)))
     top = ColumnLevel(len(levels), np.zeros(column.size, dtype=np.int64), (everything,), np.array([column.size]))
-    return LevelColumn(column.column.name, (*levels, top), column.size, top.number)
+    return LevelColumn(column.column.name, (*levels, top), column.size, top.number, everything)
 
 
 def _rungs(column: CellColumn, texts: Sequence[str]) -> list[list[str]]:
