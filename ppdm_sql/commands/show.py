@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
-    from ppdm_sql.methods.plan import PlanChoice
     from ppdm_sql.checks.size import Bucket
+    from ppdm_sql.methods.plan import PlanChoice
     from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
     from ppdm_sql.report.write import Reported
 
