@@ -120,8 +120,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     elif plan.utility is not None and not plan.holds:
         console.print("no rows are shown, because the release would be refused")
     for outcome in plan.joint:
-        state = "holds" if outcome.holds else "would be refused"
-        console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
+        console.print(f"together with {escape(', '.join(outcome.releases))}: {plan.joint_verdict(outcome)}")
     if plan.withdraws:
         console.print(f"SUPERSEDES would withdraw: {escape(', '.join(plan.withdraws))}", style="yellow")
     for name, message in plan.risks:
