@@ -150,15 +150,15 @@ class EvaluationBench:
 
     @property
     def private(self) -> Private:
-        """The marks travel beside the codes into a release, so that its training rows can be told from the others."""
+        """The marks travel with the codes into a release, so that its training rows can be told from the others."""
         return Private({name: column(name, "r") for name in self.marks})
 
     @property
     def withheld(self) -> Private:
-        """The marks and the true targets, beside a release that was made without those of the test rows."""
+        """The marks and the true targets, for a release that was made without those of the test rows."""
         return Private({**self.private.columns, TRUTH: column(TRUTH, "r")})
 
-    def beside(self, fold: Fold) -> Private:
+    def with_targets(self, fold: Fold) -> Private:
         """The mark of a fold, where a learner is to see a share of what is released."""
         return Private({fold.mark: column(fold.mark, "r")}) if self._shares > 1 else Private()
 

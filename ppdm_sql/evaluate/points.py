@@ -213,7 +213,7 @@ def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint, h
 def _scores_outside(bench: EvaluationBench, point: Point) -> Iterator[Score]:
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
-        made = _make_release(bench, point, fold.train, bench.beside(fold), bench.learned)
+        made = _make_release(bench, point, fold.train, bench.with_targets(fold), bench.learned)
 
         def score(fold: Fold = fold, made: _Release = made) -> Score:
             relabel_rows(
@@ -272,7 +272,7 @@ def _score_figures(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def _workload_figures(bench: EvaluationBench) -> dict[str, Any]:
-    """How far the analysts' queries are off, asked of the published columns of the release and nothing beside them."""
+    """How far the analysts' queries are off, asked of the published columns of the release and nothing else."""
     if not bench.queries:
         return {}
     names = {name: name for name in bench.opened.source.published}
