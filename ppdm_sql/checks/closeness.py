@@ -225,7 +225,7 @@ def _sizes(cells: Cells) -> list[str]:
 
 
 def _load_tree(engine: Engine, reference: Reference) -> Name:
-    """(code, node, total): every code beside its node on every level, nodes of all levels numbered apart."""
+    """(code, node, total): every code with its node on every level, nodes of all levels numbered apart."""
     levels, codes = reference.levels.shape
     first = np.concatenate([[0], np.cumsum(reference.levels.max(axis=1, initial=0) + 1)])[:-1]
     columns = {

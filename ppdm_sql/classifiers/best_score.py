@@ -89,7 +89,7 @@ def best_class_query(
 
 
 def computed_once(query: exp.Select, engine: Engine | None) -> exp.Select:
-    """Keeps an engine from working a layer's expressions out anew wherever the next layer refers to them.
+    """Keeps an engine from computing a layer's expressions again wherever the next layer refers to them.
 
     Without it the cost grows with the third power of the number of classes.
     """

@@ -92,9 +92,9 @@ def _show(found: Advice) -> None:
     many = f"{len(evaluation.points)} combinations tried on all {evaluation.rows:,} rows"
     show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
     points_table([*evaluation.references, *found.front], evaluation)
-    if found.beside is not None:
-        style = None if found.beside.holds else "red"
-        show.console.print(f"\n{escape(found.beside.in_words)}", style=style)
+    if found.others is not None:
+        style = None if found.others.holds else "red"
+        show.console.print(f"\n{escape(found.others.in_words)}", style=style)
     show.console.print(f"\n{escape(found.reason)}\n")
     show.console.print(found.best.statement or "", markup=False)
 
@@ -107,9 +107,9 @@ def _json(found: Advice) -> dict[str, Any]:
         "reason": found.reason,
         "best": output.point_json(found.best),
         "front": [output.point_json(point) for point in found.front],
-        "beside": None if found.beside is None else {
-            "releases": list(found.beside.releases), "holds": found.beside.holds, "told": found.beside.in_words,
-            "left_out": [output.point_json(point) for point in found.beside.left_out],
+        "other_releases": None if found.others is None else {
+            "releases": list(found.others.releases), "holds": found.others.holds, "told": found.others.in_words,
+            "left_out": [output.point_json(point) for point in found.others.left_out],
         },
         "evaluation": output.as_json(found.evaluation),
         "sample": None if found.sampled is None else {

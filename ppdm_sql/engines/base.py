@@ -50,7 +50,7 @@ class Engine(ABC):
     replaces_tables: ClassVar[bool] = False  # CREATE OR REPLACE TABLE in one statement
     has_macros: ClassVar[bool] = False  # CREATE MACRO f(x) AS an expression
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
-    repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
+    repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are computed again at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
@@ -346,7 +346,7 @@ class Engine(ABC):
         self.facts.note("kind", name, "table")
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
-        """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
+        """A view that shows its columns and nothing else, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
 
     @property

@@ -150,7 +150,7 @@ class CellPlan:
 
 @dataclass(frozen=True)
 class Private:
-    """Columns that travel beside the codes, from the source to the stage, and never further."""
+    """Columns that travel with the codes, from the source to the stage, and never further."""
 
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
 

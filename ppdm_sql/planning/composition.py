@@ -1,4 +1,4 @@
-"""What is out already beside a new release: what it is judged together with, and what becomes of that."""
+"""What is already out when a release is new: what it is judged together with, and what becomes of that."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcom
 
 
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
-    """Why a release is refused beside the others, and what can be done; None when it is not."""
+    """Why a release is refused together with the others, and what can be done; None when it is not."""
     broken = [outcome for outcome in outcomes if not outcome.holds]
     if not broken or residual_risks.JOINT.name in policy.accepted_risks:
         return _known_elsewhere_breach(policy, outcomes)

@@ -270,7 +270,7 @@ def _query(
 ) -> Made:
     """Every row's draws in an inner query, where each is computed once; around it the joins that turn them into values.
 
-    A draw written into the condition of a join would be computed anew wherever its expression repeats itself.
+    A draw written into the condition of a join would be computed again wherever its expression repeats itself.
     """
     row = column(_ROW, "n")
     draws: list[exp.Expr] = [column("ppdm_recipe", "n"), column(_PLACE, "n")]

@@ -1,6 +1,6 @@
 """The only door out.  Build privately, measure what was stored, swap in one transaction, or change nothing.
 
-stage      the plan's rows in a working table, with the private columns beside the public ones
+stage      the plan's rows in a working table, with private and public columns
 store      the public columns alone, in keyed-hash order, under the release's name; of a live view the rules alone
 judge      every requirement, and every tree to preserve, on what was stored, by verify/ (which shares no code with
            what made it)

@@ -380,7 +380,7 @@ def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was handed over, with what lies beside it."""
+    """A file that was handed over, with what lies next to it."""
 
     name: str
     path: str
@@ -393,7 +393,7 @@ class Exported:
     audit: str | None = None  # of a model: the query for whoever holds the source
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def companions(self) -> tuple[str, ...]:
         """Every file that was written, but for the release itself."""
         return tuple(file for file in (self.manifest, self.certificate, self.script, self.audit) if file is not None)
 

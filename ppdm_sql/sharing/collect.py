@@ -39,7 +39,7 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Shared:
-    """A model file, checked against the manifest beside it."""
+    """A model file, checked against its manifest."""
 
     file: str
     name: str
@@ -49,7 +49,7 @@ class Shared:
 
 
 def model_files(files: Sequence[str]) -> list[Path]:
-    """The model files among those that shared/*.json names: manifests lie beside them and are read with them."""
+    """The model files among those that shared/*.json names: manifests lie next to them and are read with them."""
     given = [Path(file) for file in files]
     kept = [path for path in given if not _is_manifest(path)]
     if not kept:

@@ -123,7 +123,7 @@ def joined_lookups(
 
 @dataclass(frozen=True)
 class Coded:
-    """The working table of an algorithm: one row per source row, codes beside what passes unchanged."""
+    """The working table of an algorithm: one row per source row, codes with what passes unchanged."""
 
     table: Name
     codes: Mapping[str, str]  # source column -> code column

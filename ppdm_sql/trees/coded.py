@@ -113,7 +113,7 @@ def make_training(
 ) -> Training:
     """Look-up tables, bins and packed codes: everything that is read from the source is read here.
 
-    aside: what histograms know of rows beside their class.  most_slots: numbers that slots may get, where a number is
+    aside: what histograms know of rows besides their class.  most_slots: numbers that slots may get, where a number is
     not given twice; else they are as many as there can be nodes that have rows.  pinned: rows that every border between
     values has around it, so that it can be published (borders.py).
     """

@@ -1,6 +1,6 @@
 """Rows of some slots to other slots, by the code of one attribute per slot; the other rows are not touched.
 
-Beside routing.py, which sends every row on: where few rows move, what a pass costs should follow from them and not
+Unlike routing.py, which sends every row on: where few rows move, what a pass costs should follow from them and not
 from the table.  A slot that is left has an attribute and a first place; a row's place is that and its code, or
 of an ordered attribute whether the code lies above the cut; the place has the new slot.  So both tables are joined by
 equality, whatever the splits are.

@@ -350,7 +350,7 @@ class PostgresEngine(PostgresExpressions):
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view with security_barrier: no condition of a reader is run on rows the view hides.
 
-        CREATE OR REPLACE insists on the old columns.  Where they changed the view is made anew, and
+        CREATE OR REPLACE insists on the old columns.  Where they changed the view is made again, and
         those who could read the old one can read the new one.
         """
         if replace and self.relation_kind(name) == "view":

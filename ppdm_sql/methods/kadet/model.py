@@ -5,7 +5,7 @@ sheet.  Rows stay in the database; what Python sees are counts per node, span an
 tree names.
 
     algorithm 1                              here
-    what is known of rows beside their class row_codes.Beside
+    what is known of rows besides their class row_codes.KnownOfRows
     Main: the queue                          split_queue.Growth
     Breach                                   class_limits.ClassDemands over the parts of every span
     what a candidate tells of the class      split_scores.Scores
@@ -23,7 +23,7 @@ from dataclasses import replace
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
-from ppdm_sql.methods.kadet.row_codes import Beside, beside
+from ppdm_sql.methods.kadet.row_codes import KnownOfRows, known_of_rows
 from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
 from ppdm_sql.methods.kadet.spans import Spans, class_counts
 from ppdm_sql.methods.kadet.split_queue import Growth
@@ -75,10 +75,10 @@ def plan_kadet_model(job: Job) -> ModelPlan:
     check_hierarchies(source, job.hierarchies)
     refuse_nulls(job)
     job.progress("reading the table", 0, None)
-    known = beside(engine, source, hidden_columns(source, demands))
+    known = known_of_rows(engine, source, hidden_columns(source, demands))
     demands = replace(demands, hidden=known.hidden)
     training = _training(engine, source, known, demands if form.borders == PINNED else None)
-    whole = class_counts(engine, training)  # with all that is known of rows beside their class
+    whole = class_counts(engine, training)  # with all that is known of rows besides their class
     public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
     spans = Spans(engine, training, whole, public)
     least = demands.k if form.categories == "common" else 1
@@ -100,7 +100,7 @@ def plan_kadet_model(job: Job) -> ModelPlan:
     return _plan(source, training, asked, growth, tree, found, demands, before)
 
 
-def _training(engine: Engine, source: Source, known: Beside, pinning: ClassDemands | None) -> Training:
+def _training(engine: Engine, source: Source, known: KnownOfRows, pinning: ClassDemands | None) -> Training:
     """The coded table; pinning: columns are cut where as many rows, or rows of as many persons, pin the border."""
     assert source.target is not None
     training = make_training(

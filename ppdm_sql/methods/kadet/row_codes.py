@@ -1,4 +1,4 @@
-"""What the histograms of a tree know of rows beside their class: whose they are, and values that must stay diverse.
+"""What the histograms of a tree know of rows besides their class: whose they are, and values that must stay diverse.
 
 Every row has a code: its combination of sensitive values, and where k counts persons whether it is the row that stands
 for its person (person_rows).  A histogram then has the classes of each code in turn, and a requirement is about
@@ -27,7 +27,7 @@ _MOST = 1_000  # combinations of sensitive values: histograms have a place for e
 
 
 @dataclass(frozen=True)
-class Beside:
+class KnownOfRows:
     """The rows with their codes, and which value of each sensitive column a combination stands for."""
 
     relation: Name
@@ -39,10 +39,10 @@ class Beside:
             engine.work.drop(self.relation)
 
 
-def beside(engine: Engine, source: Source, hidden: Sequence[str]) -> Beside:
+def known_of_rows(engine: Engine, source: Source, hidden: Sequence[str]) -> KnownOfRows:
     """A working table: the columns that a tree may look at, and the code of every row."""
     if source.entity is None and not hidden:
-        return Beside(source.relation)
+        return KnownOfRows(source.relation)
     picked = [aliased(column(name, "r"), name) for name in source.published]
     query = exp.Select(expressions=picked).from_(source.relation.table("r"))
     code: exp.Expr = exp.Literal.number(0)
@@ -60,7 +60,7 @@ def beside(engine: Engine, source: Source, hidden: Sequence[str]) -> Beside:
         if source.entity is not None:
             code = exp.Add(this=exp.Mul(this=code, expression=exp.Literal.number(2)), expression=weight(engine, source))
         rows = work.table("model_rows", query.select(aliased(exp.cast(code, "INT"), _ASIDE)), analyze=True)
-    return Beside(rows, Aside(_ASIDE, combinations * (1 if source.entity is None else 2)), found)
+    return KnownOfRows(rows, Aside(_ASIDE, combinations * (1 if source.entity is None else 2)), found)
 
 
 def _combinations(engine: Engine, source: Source, hidden: Sequence[str]) -> tuple[Name, int, tuple[Hidden, ...]]:

@@ -111,7 +111,7 @@ class PublishedColumns:
 
 
 def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: PublishedColumns, private: Private) -> Name:
-    """One pass over the source: every row with its span, a public class beside it."""
+    """One pass over the source: every row with its span, with a public class."""
     steps = Steps("r")
     tree = bind(engine, learned.tree, source.relation)
     span = span_expression(engine, tree, set(learned.public), steps)

@@ -27,7 +27,7 @@ from ppdm_sql.watching import Progress
 
 MOST_CLASSES = 20  # a numeric target with more values than this is predicted as a number
 _OPTIONS = ("criterion", "max_depth", "min_leaf", "max_leaves", "min_gain")
-# Leaves grown at first, how much more, and at most.  A growth takes time in proportion to its leaves, and starts anew
+# Leaves grown at first, how much more, and at most.  A growth takes time in proportion to its leaves, and starts again
 # when it has to go on: by doubling, all of them together take at most about four times what one to the end would.
 _FIRST_LIMIT, _STEP, _LAST_LIMIT = 16, 2, 1 << 13
 

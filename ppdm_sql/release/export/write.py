@@ -2,7 +2,7 @@
 
 A database file has no wall inside it, and a dropped table stays readable in its bytes; so a recipient
 never gets the file that held the source.  The rows are written into a fresh file in a private folder,
-read back from there and measured again, and only then the file gets its name.  Beside it lie
+read back from there and measured again, and only then the file gets its name.  Next to it lie
 <file>.manifest.json, and <file>.certificate.sql with which the recipient re-derives the guarantees.
 
 The ledger is written before the file gets its name: whatever happens in between, it may know of a copy
@@ -162,7 +162,7 @@ def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
 def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path]) -> None:
     """Overwrites an earlier export of the same release from the same database, and nothing else.
 
-    files: the one that is to be written, and those beside it.  Another database can have a release of the same name,
+    files: the one that is to be written, and those next to it.  Another database can have a release of the same name,
     so it is the id in the manifest that tells whose they are.
     """
     with mapped_errors(files[0]):
@@ -223,7 +223,7 @@ def _csv_text(engine: Engine, name: str, order: Order) -> exp.Expr:
 
 
 def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) -> Exported:
-    """Measures the file as a recipient will, and writes what goes beside it."""
+    """Measures the file as a recipient will, and writes what goes with it."""
     digest = file_sha256(built)
     judged = judged_file(built, order.format, record.relation_name, record.manifest, record.roles.levels)
     if judged.rows != record.rows or not all(finding.holds for finding in judged.findings):
@@ -270,7 +270,7 @@ def file_sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the target, mode 0700, on the same disk, so that the last step is a rename."""
+    """A folder next to the target, mode 0700, on the same disk, so that the last step is a rename."""
     with mapped_errors(path):
         _sweep(path.parent)
         work = path.parent / f"{_WORK}{os.getpid()}"
