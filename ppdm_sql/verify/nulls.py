@@ -35,6 +35,8 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
     patterns = _patterns(engine, printed)
     if not patterns:
         return 0
+    if len(patterns) == 1:  # every class knows the same columns, so it agrees with itself alone
+        return next(iter(patterns.values()))
     if len(patterns) > _MOST_PATTERNS:
         return None
     shared = sorted({one & other for one in patterns for other in patterns})
@@ -49,10 +51,13 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
     return int(found)
 
 
-def _patterns(engine: Engine, printed: Printed) -> list[int]:
-    """The patterns that occur, at most one more than can be handled."""
-    query = exp.Select(expressions=[_pattern(printed)], distinct=exp.Distinct()).from_(printed.rows.copy())
-    return [int(pattern) for (pattern,) in engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))]
+def _patterns(engine: Engine, printed: Printed) -> dict[int, int]:
+    """The patterns that occur, at most one more than can be handled, each with the size of its least class."""
+    classes = exp.Subquery(this=_classes(printed), alias=_table_alias(_CLASS))
+    least = aliased(exp.Min(this=column(_SIZE)), _SIZE)
+    query = exp.Select(expressions=[column(_PATTERN), least]).from_(classes).group_by(column(_PATTERN))
+    rows = engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))
+    return {int(pattern): int(size) for pattern, size in rows}
 
 
 def _pattern(printed: Printed) -> exp.Alias:
