@@ -17,6 +17,7 @@ from ppdm_sql.engines.columns import Rows as Rows
 from ppdm_sql.engines.columns import Table as Table
 from ppdm_sql.engines.columns import smallest_integer
 from ppdm_sql.engines.facts import Facts
+from ppdm_sql.engines.ranges import NativeRanges
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
@@ -51,8 +52,9 @@ class Engine(ABC):
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
-    has_ranges: ClassVar[bool] = False  # types for ranges of numbers and moments
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
+    ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
+    reads_files: ClassVar[bool] = False  # READ_CSV('file') and the like in FROM
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
     read_only: bool = False
@@ -395,13 +397,6 @@ class Engine(ABC):
             if name.schema is not None:
                 said.set("db", identifier(name.schema))
             self.execute(exp.Comment(this=said, kind="COLUMN", expression=exp.Literal.string(text), exists=False))
-
-    def native_range(self, info: ColumnInfo, low: exp.Expr, stop: exp.Expr, kind: exp.Expr) -> exp.Expr:
-        """A range as one value of the engine's own type; only where has_ranges.
-
-        kind: NULL for a value that is missing.
-        """
-        raise EngineError(f"{self.title} has no range types")
 
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
         """Lets these roles read a published relation; only where has_grants."""

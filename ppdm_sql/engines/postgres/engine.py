@@ -18,6 +18,7 @@ from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
 from ppdm_sql.engines.postgres.lookups import PostgresCatalog
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call
+from ppdm_sql.engines.postgres.ranges import PostgresRanges
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, Word, identifier
@@ -35,6 +36,7 @@ class PostgresEngine(PostgresCatalog):
     has_walls = True
     repeats_subqueries = True
     name_limit = 63
+    ranges = PostgresRanges()
 
     def __init__(self, connection: psycopg.Connection[Row], *, owned: bool = False) -> None:
         """Takes over a connection in autocommit mode; its search path is read as the user's."""

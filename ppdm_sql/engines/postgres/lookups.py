@@ -24,8 +24,8 @@ class PostgresCatalog(PostgresExpressions):
         found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
         if found:
             raise PolicyError(
-                f"{', '.join(found)} was added to PostgreSQL's own functions, operators and casts in pg_catalog, so no "
-                "measurement can be relied on: drop it, or restore what it replaced"
+                f"{', '.join(found)} was added to PostgreSQL's own functions, operators, casts and types in pg_catalog "
+                "or changed there, so no measurement can be relied on: drop it, or restore what it replaced"
             )
 
     def columns(self, name: Name) -> list[ColumnInfo]:
