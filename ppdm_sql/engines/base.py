@@ -16,7 +16,7 @@ from ppdm_sql.engines.columns import Row as Row
 from ppdm_sql.engines.columns import Rows as Rows
 from ppdm_sql.engines.columns import Table as Table
 from ppdm_sql.engines.columns import smallest_integer
-from ppdm_sql.engines.facts import Facts
+from ppdm_sql.engines.facts import RelationFacts
 from ppdm_sql.engines.ranges import NativeRanges
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace
@@ -65,7 +65,7 @@ class Engine(ABC):
         self._secrets: set[str] = set()
         self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
-        self.facts = Facts()  # what is known of relations
+        self.facts = RelationFacts()  # what is known of relations
         self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import duckdb
 from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
-from ppdm_sql.engines.duckdb_catalog import Relation, functions_in, kind_of, pick_relation
+from ppdm_sql.engines.duckdb_catalog import FoundRelation, functions_in, kind_of, pick_relation
 from ppdm_sql.engines.duckdb_errors import explanation
 from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.shadows import refuse_shadows
@@ -247,10 +247,10 @@ class DuckDBEngine(Engine):
     def look_up(self, names: Iterable[Name]) -> None:
         self.facts.find_all("relation", names, self._find_relations)
 
-    def _relation(self, name: Name) -> Relation:
+    def _relation(self, name: Name) -> FoundRelation:
         return self.facts.find("relation", name, lambda: self._find_relations([name])[name])
 
-    def _find_relations(self, names: Sequence[Name]) -> dict[Name, Relation]:
+    def _find_relations(self, names: Sequence[Name]) -> dict[Name, FoundRelation]:
         rows = self._list_relations(None, names)
         return {name: pick_relation(rows, name) for name in names}
 

@@ -22,7 +22,7 @@ _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split
 
 
 @dataclass(frozen=True)
-class Relation:
+class FoundRelation:
     """A relation as it is stored; kind: None where there is none.  text: of a view."""
 
     name: str = ""
@@ -31,13 +31,13 @@ class Relation:
     text: str | None = None
 
 
-def pick_relation(rows: Rows, name: Name) -> Relation:
+def pick_relation(rows: Rows, name: Name) -> FoundRelation:
     """What a query would find under a name: without a schema a temporary relation, then one of the current schema."""
     for found, kind, schema, is_found, text in rows:
         in_reach = is_found if name.schema is None else schema.lower() == name.schema.lower()
         if in_reach and (name.last == found or name.last.lower() == found.lower()):
-            return Relation(found, kind, schema, text)
-    return Relation()
+            return FoundRelation(found, kind, schema, text)
+    return FoundRelation()
 
 
 def functions_in(text: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 _OF_ROWS = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Copy, exp.Comment, exp.Analyze)
 
 
-class Facts:
+class RelationFacts:
     """What is known of relations now."""
 
     def __init__(self) -> None:

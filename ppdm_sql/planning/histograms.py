@@ -17,7 +17,7 @@ _TEXTS = (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(repr=False)
-class Histogram:
+class PrintedCounts:
     """One column.  NULL is a value; NaN stands as the word nan."""
 
     printed: dict[str | None, int] = field(default_factory=dict)  # text -> rows
@@ -28,16 +28,16 @@ class Histogram:
         key = "nan" if isinstance(value, float) and value != value else value
         self.values[key] = self.values.get(key, 0) + rows
 
-    def more_than(self, other: Histogram) -> int:
+    def more_than(self, other: PrintedCounts) -> int:
         """How many printed values occur here more often than in the other one."""
         return sum(rows > other.printed.get(text, 0) for text, rows in self.printed.items())
 
 
 def histograms_of(
     engine: Engine, relation: Name, columns: Sequence[ColumnInfo], *, repeats: bool = False
-) -> dict[str, Histogram]:
+) -> dict[str, PrintedCounts]:
     """The histogram of each column.  repeats: rows that agree in all of the columns are many, as in a release."""
-    found = {info.name: Histogram() for info in columns}
+    found = {info.name: PrintedCounts() for info in columns}
     for first in range(0, len(columns), TOGETHER):
         together = columns[first : first + TOGETHER]
         for row in engine.fetch(_query(engine, relation, together, repeats=repeats)):
