@@ -34,7 +34,14 @@ _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 def aggregate(engine: Engine, source: Source, names: Sequence[str]) -> Cells:
     """The cells of these columns; made once where plans share the relation."""
     about = ("cells", tuple(names), source.entity, tuple(source.quasi))
-    return engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+    engine.work.remember(("cells", source.relation), lambda: cells)
+    return cells
+
+
+def known_cells(engine: Engine, relation: Name) -> Cells | None:
+    """Cells that were made of a relation in a workspace that is still open."""
+    return engine.work.recall(("cells", relation))
 
 
 def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_alias: str) -> exp.Expr:

@@ -25,7 +25,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 _BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank", "first", "last", "weight"))
 # Values of these types that are equal print alike, so a key of a cell's values is the key of each of its rows.
-_PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
+PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 
 
 def load_labels(
@@ -168,7 +168,7 @@ class _Rows:
     def _is_of_cells(self, value: exp.Expr) -> bool:
         """Whether an expression over a row is the same for all rows of a cell."""
         names = {one.name for one in value.find_all(exp.Column)}
-        return names <= set(self.cells.columns) and all(self.source.info(name).kind in _PRINTED_ALIKE for name in names)
+        return names <= set(self.cells.columns) and all(self.source.info(name).kind in PRINTED_ALIKE for name in names)
 
     def _over_cells(self, value: exp.Expr) -> exp.Expr:
         """The same expression over the values of a cell."""

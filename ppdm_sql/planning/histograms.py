@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from ppdm_sql.cells.aggregate import known_cells
+from ppdm_sql.cells.apply import PRINTED_ALIKE
+from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.statements.grouping import TOGETHER, count_each
 from ppdm_sql.statements.names import Name, aliased, column
@@ -31,6 +34,25 @@ class PrintedCounts:
     def more_than(self, other: PrintedCounts) -> int:
         """How many printed values occur here more often than in the other one."""
         return sum(rows > other.printed.get(text, 0) for text, rows in self.printed.items())
+
+
+def raw_histograms(engine: Engine, relation: Name, columns: Sequence[ColumnInfo]) -> dict[str, PrintedCounts]:
+    """The histograms of rows that were published from; what cells say already is not counted again."""
+    cells = known_cells(engine, relation)
+    told = [info for info in columns if cells is not None and info.name in cells.columns and info.kind in PRINTED_ALIKE]
+    rest = [info for info in columns if info not in told]
+    found = histograms_of(engine, relation, rest) if rest else {}
+    return found | {info.name: _of_cells(cells, info) for info in told if cells is not None}
+
+
+def _of_cells(cells: Cells, info: ColumnInfo) -> PrintedCounts:
+    found, one = PrintedCounts(), cells[info.name]
+    for value, rows in zip(one.values, one.rows.tolist(), strict=True):
+        found.add(str(value).lower() if info.kind is Kind.BOOLEAN else str(value), value, rows)
+    nulls = cells.total - int(one.rows.sum())
+    if nulls:
+        found.add(None, None, nulls)
+    return found
 
 
 def histograms_of(

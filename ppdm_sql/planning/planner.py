@@ -178,9 +178,9 @@ def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
 
 
 def look_ahead(engine: Engine, statement: Publish) -> None:
-    """Looks up the release and what its query reads, in one go."""
+    """Looks up the release, what its query reads, and the catalog in one go."""
     names = named_relations(engine, parse_one(statement.query, dialect=engine.dialect))
-    engine.look_up([engine.name(statement.name), *names])
+    engine.look_up([engine.name(statement.name), *names, migrate.MIGRATIONS])
 
 
 def folder_of(statement: Publish) -> Path:
