@@ -34,7 +34,14 @@ _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 def aggregate(engine: Engine, source: Source, names: Sequence[str]) -> Cells:
     """The cells of these columns; made once where plans share the relation."""
     about = ("cells", tuple(names), source.entity, tuple(source.quasi))
-    return engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+    engine.work.remember(("cells", source.relation), lambda: cells)
+    return cells
+
+
+def known_cells(engine: Engine, relation: Name) -> Cells | None:
+    """Cells that were made of a relation in a workspace that is still open."""
+    return engine.work.recall(("cells", relation))
 
 
 def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_alias: str) -> exp.Expr:
@@ -119,7 +126,8 @@ class _Aggregation:
         )
 
     def _check_number(self, table: Name) -> None:
-        (found,) = self.engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table()))
+        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
+        found = self.engine.facts.find("rows", table, lambda: int(self.engine.fetch_one(counted)[0]))
         if found > MOST_CELLS:
             raise PolicyError(
                 f"the source has {found:,} different combinations of quasi-identifiers, target and sensitive values; "
@@ -212,21 +220,25 @@ class _Aggregation:
 
     def _persons(self, table: Name, values: Name, people: Name, found: Mapping[int, _Values]) -> dict[str, Ints]:
         """Per quasi-identifier and code but NULL's, how many persons hold the value."""
-        held = {}
-        for number, one in found.items():
-            if self.names[number] not in self.source.quasi:
-                continue
-            persons = exp.Count(this=exp.Distinct(expressions=[column(PERSON, "p")]))
-            query = exp.Select(expressions=[column(CODE, "l"), aliased(persons, WEIGHT)]).from_(people.table("p"))
-            query = query.join(table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "p")))
-            here = exp.EQ(this=column(SET, "l"), expression=_number(number))
-            same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
-            query = query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
-            read = self.engine.arrays(query)
-            persons_of = np.zeros(len(one.values), dtype=np.int64)
-            persons_of[read[CODE].astype(np.int64)] = read[WEIGHT]
-            held[self.names[number]] = persons_of
-        return held
+        quasi = {number: one for number, one in found.items() if self.names[number] in self.source.quasi}
+        if not quasi:
+            return {}
+        held = {number: np.zeros(len(one.values), dtype=np.int64) for number, one in quasi.items()}
+        queries = [self._persons_of(table, values, people, number) for number in quasi]
+        read = self.engine.arrays(exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0])
+        for number, persons_of in held.items():
+            here = read[SET] == number
+            persons_of[read[CODE][here].astype(np.int64)] = read[WEIGHT][here]
+        return {self.names[number]: persons_of for number, persons_of in held.items()}
+
+    def _persons_of(self, table: Name, values: Name, people: Name, number: int) -> exp.Select:
+        persons = exp.Count(this=exp.Distinct(expressions=[column(PERSON, "p")]))
+        picked = [aliased(_number(number), SET), column(CODE, "l"), aliased(persons, WEIGHT)]
+        query = exp.Select(expressions=picked).from_(people.table("p"))
+        query = query.join(table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "p")))
+        here = exp.EQ(this=column(SET, "l"), expression=_number(number))
+        same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
+        return query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
 
 
 def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:

@@ -41,11 +41,14 @@ def judge_jointly(
     """
     if not migrate.is_there(engine):
         return []
+    everything = releases.out_now(engine)
+    if not everything:
+        return []
     same_tables = releases.live_from(engine, source.tables)
     known = {record.release_id for record in same_tables}
     gone = uncounted(engine, policy.supersedes, name, source.tables, former)
     others = [record for record in same_tables if record.release_id not in gone]
-    strangers = [record for record in releases.out_now(engine) if record.release_id not in known | gone]
+    strangers = [record for record in everything if record.release_id not in known | gone]
     if not others and not strangers:
         return []
     for other in (*others, *strangers):

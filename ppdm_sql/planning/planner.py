@@ -29,6 +29,7 @@ from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.relation import Source, open_source
+from ppdm_sql.source.tables import named_relations
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -45,6 +46,7 @@ class Planner:
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
+        look_ahead(self.engine, statement)
         target = find_target(self.engine, statement, release_id)
         check_superseded(self.engine, statement)
         with as_drift(statement, target.former):
@@ -173,6 +175,12 @@ def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
     """Whether a former release had the columns that are missing now."""
     before = set() if former.is_damaged else {name.casefold() for name in former.roles.source_columns}
     return isinstance(error, UnknownColumn) and {name.casefold() for name in error.columns} <= before
+
+
+def look_ahead(engine: Engine, statement: Publish) -> None:
+    """Looks up the release, what its query reads, and the catalog in one go."""
+    names = named_relations(engine, parse_one(statement.query, dialect=engine.dialect))
+    engine.look_up([engine.name(statement.name), *names, migrate.MIGRATIONS])
 
 
 def folder_of(statement: Publish) -> Path:
