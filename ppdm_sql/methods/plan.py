@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -13,7 +13,7 @@ from ppdm_sql.cells.parts import ENTITY as ENTITY
 from ppdm_sql.cells.parts import PART as PART
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
-from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.methods.live_rules import Live, Recoding
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
@@ -58,7 +58,7 @@ class TablePlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
-    live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+    live: Callable[[], Live] | None = None  # how a view can do the same at query time; None: the recoding cannot
     labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
@@ -87,6 +87,12 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    nulled: frozenset[str] = frozenset()  # columns that are no quasi-identifiers and leave as NULL
+    typed: frozenset[str] = frozenset()  # quasi-identifiers whose texts are values of the column's own type
+    patterns: tuple[Mapping[str, Any], ...] = ()  # as those of TablePlan, like the next two
+    notes: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: frozenset[str] = frozenset()
+    recoding: Recoding | None = None  # where a class follows from what each column is recoded to
 
 
 @dataclass(frozen=True)
