@@ -15,7 +15,8 @@ from ppdm_sql.cells.apply import load_labels, narrow_rows
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.live_rules import live_rules, own_type
+from ppdm_sql.methods.live_rules import own_type
+from ppdm_sql.methods.live_values import live_values
 from ppdm_sql.methods.plan import CellPlan, LabelTable, ModelPlan, Private, TablePlan
 from ppdm_sql.models.library import Model
 from ppdm_sql.policy.options import read_options
@@ -181,6 +182,7 @@ class Method:
         cells = aggregate(engine, source, names, people=prepared.people)
         found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models))
         job.progress("placing rows", 0, None)
+        values = found.value_labels
         return TablePlan(
             query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed, found.nulled),
             published=source.published,
@@ -194,7 +196,11 @@ class Method:
             patterns=found.patterns,
             notes=found.notes,
             stand_ins=found.stand_ins,
-            live=None if found.recoding is None else partial(live_rules, engine, source, cells, found.recoding),
+            choices=found.choices,
+            live=None
+            if found.value_labels is None
+            else partial(live_values, engine, source, cells, found.value_labels),
+            recoding=found.recoding,
         )
 
     def model(self, job: Job) -> ModelPlan:

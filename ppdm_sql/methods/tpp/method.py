@@ -22,8 +22,7 @@ from typing import Any
 
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
-from ppdm_sql.methods.live_rules import RecodedGroups, Recoding
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
 from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
 from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, prepare_tpp, read_inputs
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
@@ -80,20 +79,19 @@ def plan_tpp(job: CellJob) -> CellPlan:
         if tree.model is not None:
             refuse_incomplete(tree.model, tree.leaves(expanded))
     told_of = _published(source, table, state, search.closed, options)
-    shown = {name: RecodedGroups(one.groups, one.texts, one.keeps_type) for name, one in told_of.shown.items()}
+    values = _value_labels(told_of)
     stand_ins = _stand_ins(source, table, options)
     return CellPlan(
         parts=Parts(classes.of_cell, len(classes.sizes)),
         labels=_labels(told_of, classes),
-        typed=frozenset(name for name, one in shown.items() if one.typed)
-        | {name for name, (_, typed) in told_of.constants.items() if typed},
+        typed=frozenset(name for name, one in values.items() if one.typed),
         steps=_steps(table, state, told_of, search.stopped),
         figures=_figures(table, state, told_of, classes),
         risks=_risks(table, state, options),
         patterns=told_of.patterns,
         stand_ins=frozenset(stand_ins),
         notes=dict.fromkeys(stand_ins, STAND_IN),
-        recoding=Recoding(shown, told_of.constants),
+        value_labels=values,
     )
 
 
@@ -225,6 +223,18 @@ def _labels(told_of: _Published, classes: Classes) -> dict[str, list[str | None]
         for number, (name, one) in enumerate(told_of.shown.items())
     }
     return {**labels, **{name: [text] * len(classes.sizes) for name, (text, _) in told_of.constants.items()}}
+
+
+def _value_labels(told_of: _Published) -> dict[str, ValueLabels]:
+    """What every value of every quasi-identifier is published as."""
+    found = {
+        name: ValueLabels([one.texts[group] for group in one.groups], typed=one.keeps_type)
+        for name, one in told_of.shown.items()
+    }
+    constants = {
+        name: ValueLabels([text], of_any_value=True, typed=typed) for name, (text, typed) in told_of.constants.items()
+    }
+    return {**found, **constants}
 
 
 # -- what is told ----------------------------------------------------------------------------------------
