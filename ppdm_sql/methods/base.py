@@ -197,9 +197,7 @@ class Method:
             notes=found.notes,
             stand_ins=found.stand_ins,
             choices=found.choices,
-            live=None
-            if found.value_labels is None
-            else partial(live_values, engine, source, cells, found.value_labels),
+            live=None if values is None else partial(live_values, engine, source, cells, values),
             recoding=found.recoding,
         )
 
