@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.cells.cells import CellColumn, Cells, Codes, Ints, code_type
+from ppdm_sql.cells.cells import CellColumn, Cells, Codes, Ints, People, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
@@ -31,10 +31,14 @@ _PACKED = 1 << 62
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
 
-def aggregate(engine: Engine, source: Source, names: Sequence[str]) -> Cells:
-    """The cells of these columns; made once where plans share the relation."""
-    about = ("cells", tuple(names), source.entity, tuple(source.quasi))
-    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+def aggregate(engine: Engine, source: Source, names: Sequence[str], *, people: bool = False) -> Cells:
+    """The cells of these columns; made once where plans share the relation.
+
+    people: with who is in which cell, where the policy names persons.
+    """
+    people = people and source.entity is not None
+    about = ("cells", tuple(names), source.entity, tuple(source.quasi), people)
+    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names), people).run())
     engine.work.remember(("cells", source.relation), lambda: cells)
     return cells
 
@@ -81,6 +85,7 @@ class _Aggregation:
     engine: Engine
     source: Source
     names: tuple[str, ...]
+    with_people: bool = False
 
     def run(self) -> Cells:
         table = self.engine.work.table("cells", self._cells(), analyze=True)
@@ -101,8 +106,9 @@ class _Aggregation:
                     people = people or self._people(table, found, numbers)
                     held |= self._persons(table, values, people, here)
             weights = None if people is None else self._weights(people, len(rows))
+            pairs = self._pairs(people) if people is not None and self.with_people else None
         columns = {name: _column(one, codes[name], held.get(name)) for name, one in found.items()}
-        return Cells(table, columns, rows, weights)
+        return Cells(table, columns, rows, weights, pairs)
 
     def _chunks(self) -> Iterator[range]:
         for first in range(0, len(self.names), TOGETHER):
@@ -217,6 +223,13 @@ class _Aggregation:
         weights = np.zeros(cells, dtype=np.int64)
         weights[read[CELL].astype(np.int64)] = read[WEIGHT]
         return weights
+
+    def _pairs(self, people: Name) -> People:
+        order = exp.Order(expressions=[_ascending(column(PERSON))])
+        place = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
+        number = aliased(exp.Sub(this=place, expression=_number(1)), PERSON)
+        read = self.engine.arrays(exp.Select(expressions=[column(CELL), number]).from_(people.table()))
+        return People(read[CELL].astype(np.int64), read[PERSON].astype(np.int64))
 
     def _persons(self, table: Name, values: Name, people: Name, found: Mapping[int, _Values]) -> dict[str, Ints]:
         """Per quasi-identifier and code but NULL's, how many persons hold the value."""

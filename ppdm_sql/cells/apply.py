@@ -11,7 +11,7 @@ Rows stay narrow: labels are joined when a release is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -41,21 +41,35 @@ def load_labels(
 
 
 def narrow_rows(
-    engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+    engine: Engine,
+    source: Source,
+    cells: Cells,
+    parts: Parts,
+    private: Mapping[str, exp.Expr],
+    seed: int,
+    nulled: Collection[str] = (),
 ) -> exp.Select:
     """The rows that are published: PART, the columns that leave as they are, the person, and the private columns.
 
-    private: expressions over the alias "r" of the source.
+    private: expressions over the alias "r" of the source.  nulled: columns that leave as NULL.
     """
-    rows = _Rows(engine, source, cells, parts, private, seed)
+    rows = _Rows(engine, source, cells, parts, private, seed, nulled)
     return rows.divided() if parts.is_divided else rows.whole()
 
 
 class _Rows:
     def __init__(
-        self, engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+        self,
+        engine: Engine,
+        source: Source,
+        cells: Cells,
+        parts: Parts,
+        private: Mapping[str, exp.Expr],
+        seed: int,
+        nulled: Collection[str],
     ) -> None:
         self.engine, self.source, self.cells, self.parts, self.seed = engine, source, cells, parts, seed
+        self.nulled = nulled
         self._keys: dict[exp.Expr, str] = {}
         self.private = {name: self._with_keys(one) for name, one in private.items()}
 
@@ -98,7 +112,9 @@ class _Rows:
         """What leaves as it is; as plain text where its type would list values that do not leave."""
         found: dict[str, exp.Expr] = {}
         for name in self.source.passed:
-            plain = column(name, "r")
+            plain: exp.Expr = column(name, "r")
+            if name in self.nulled:
+                plain = exp.Case(ifs=[exp.If(this=exp.false(), true=plain)])  # NULL of the column's type
             found[name] = self.engine.exact_text(plain) if self.source.info(name).kind is Kind.TEXT else plain
         if self.source.entity is not None:
             found[ENTITY] = canonical(self.engine, self.source.info(self.source.entity), "r")

@@ -54,6 +54,7 @@ class Planner:
         check_drift(target.former, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
@@ -72,6 +73,7 @@ class Planner:
         check_drift(former, source)
         method = registry.model_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self._salt())
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, progress=self.progress))
@@ -147,6 +149,15 @@ class Planner:
             return ""
         # Without the salt of the link tables a plan would find nobody in them, and everything would hold.
         return (releases.known_salt(self.engine) or "") if self.engine.read_only else releases.salt(self.engine)
+
+
+def _check_hierarchies(statement: Publish, source: Source) -> None:
+    """A hierarchy that the method would not look at is refused with its place."""
+    algorithm = statement.policy.algorithm
+    along = next((name for name in source.quasi if name in (source.hierarchies or {})), None)
+    if along is not None and not registry.method_named(algorithm).takes_hierarchies:
+        message = f"ALGORITHM {algorithm} takes no HIERARCHY: leave out the HIERARCHY of the column"
+        raise _wrong_column(statement, along, message)
 
 
 def _wrong_column(statement: Publish, name: str, message: str) -> PolicyError:
