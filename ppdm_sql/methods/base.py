@@ -115,6 +115,22 @@ class CellJob(Asked):
     progress: Progress = silent
 
 
+def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
+    """What was made of cells, as a plan over the rows that they were counted from."""
+    return TablePlan(
+        query=narrow_rows(job.engine, job.source, cells, found.parts, job.private.columns, job.policy.seed),
+        published=job.source.published,
+        classes=found.parts.classes,
+        rows=cells.total,
+        suppressed_rows=found.parts.dropped(cells.rows),
+        steps=found.steps,
+        figures=found.figures,
+        risks=found.risks,
+        labels=LabelTable(*load_labels(job.engine, found.labels, found.parts.classes)),
+        recoding=found.recoding,
+    )
+
+
 @dataclass(frozen=True)
 class Method:
     """A method and every fact about it; other code asks here instead of knowing methods by name."""
@@ -168,19 +184,7 @@ class Method:
         cells = aggregate(engine, source, job.cell_columns)
         found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress))
         job.progress("placing rows", 0, None)
-        labels = load_labels(engine, found.labels, found.parts.classes)
-        return TablePlan(
-            query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed),
-            published=source.published,
-            classes=found.parts.classes,
-            rows=cells.total,
-            suppressed_rows=found.parts.dropped(cells.rows),
-            steps=found.steps,
-            figures=found.figures,
-            risks=found.risks,
-            labels=LabelTable(*labels),
-            recoding=found.recoding,
-        )
+        return placed_rows(job, cells, found)
 
     def model(self, job: Job) -> ModelPlan:
         """The plan of a model."""
