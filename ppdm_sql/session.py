@@ -51,7 +51,9 @@ from ppdm_sql.release.publication import run_publication
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
+from ppdm_sql.source.given import relation_of
 from ppdm_sql.statements.names import Name
+from ppdm_sql.table_questions import TableQuestions
 from ppdm_sql.trees.audit import Audit, audit
 from ppdm_sql.watching import Progress, silent
 
@@ -97,13 +99,12 @@ def _in_workspace(
     return call
 
 
-class Session:
+class Session(TableQuestions):
     """Runs policies in one database."""
 
     def __init__(self, engine: Engine, *, out: Path, show_values: bool, progress: Progress) -> None:
-        self.engine = engine
+        super().__init__(engine, progress)
         self._out = out
-        self._progress = progress
         self._planner = Planner(engine, show_values, progress)
 
     def __enter__(self) -> Session:
@@ -426,7 +427,7 @@ class Session:
         _check_audit(asked, k, groups)
         self.engine.check_builtins()
         trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
-        relation = library.relation_of(self.engine, source)
+        relation = relation_of(self.engine, source)
         return audit(
             self.engine, trees, relation, public=public, class_is_public=class_is_public, entity=entity, k=k,
             groups=groups,

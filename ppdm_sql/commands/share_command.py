@@ -106,9 +106,9 @@ def collect(
     """
     from ppdm_sql.commands import show
     from ppdm_sql.errors import PolicyError
-    from ppdm_sql.models.library import name_of
     from ppdm_sql.pseudodata.domains import domains_from_text
     from ppdm_sql.sharing.collect import model_files, pool, read_shared, refuse_ours
+    from ppdm_sql.source.given import name_of
 
     if classes is not None and algorithm == "basegen":
         raise PolicyError("--classes is for pgen: with basegen the tree decides the class of every row")
@@ -162,10 +162,11 @@ def learn(
     from ppdm_sql.commands import show
     from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import SOURCE
+    from ppdm_sql.source.given import relation_of
 
     with options.session() as session:
         engine = session.engine
-        relation = library.relation_of(engine, source)
+        relation = relation_of(engine, source)
         pseudo = is_pseudo(engine, relation)
         taken = [info.name for info in engine.columns(relation) if info.name != SOURCE]
         found = library.train_on(
@@ -196,16 +197,16 @@ def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str,
     $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into told --keep patient_id
     """
     from ppdm_sql.commands import show
-    from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import model_files, read_shared, refuse_ours
     from ppdm_sql.sharing.committee import vote as voted
+    from ppdm_sql.source.given import name_of, relation_of
 
     kept = listed_columns(keep)
     with options.session() as session:
         engine = session.engine
         shared = [read_shared(path) for path in model_files(files)]
-        target = refuse_ours(library.name_of(engine, into))
-        rows = voted(engine, shared, library.relation_of(engine, source), target, kept)
+        target = refuse_ours(name_of(engine, into))
+        rows = voted(engine, shared, relation_of(engine, source), target, kept)
     if as_json:
         show.print_json({"table": into, "rows": rows, "models": len(shared)})
     else:

@@ -8,12 +8,11 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.models import library
 from ppdm_sql.policy.policy import Place, Policy, Publish, Roles
 from ppdm_sql.policy.render import render_statement
-from ppdm_sql.policy.words import did_you_mean, printable
+from ppdm_sql.policy.words import printable
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.source.relation import match
+from ppdm_sql.source.given import exact_name, name_of
 from ppdm_sql.statements.names import Name, Word, column
 
 
@@ -29,7 +28,7 @@ def statement_for(
     k: int = 10,
 ) -> Publish:
     """CREATE TABLE <table>_open AS the columns that have a role; those without one are not selected."""
-    name = library.name_of(engine, table)
+    name = name_of(engine, table)
     there = {info.name: info for info in engine.columns(name)}
     if not there:
         raise PolicyError(f"table {printable(table)} does not exist")
@@ -56,10 +55,7 @@ def statement_for(
 
 
 def _word(there: Mapping[str, object], option: str, name: str) -> Word:
-    exact = match(Word(name), there)
-    if exact is None:
-        raise PolicyError(f"{option} {printable(name)}: no such column: {did_you_mean(name, there)}")
-    return Word(exact, quoted=True)
+    return Word(exact_name(there, option, name), quoted=True)
 
 
 def _open_name(name: Name) -> Name:

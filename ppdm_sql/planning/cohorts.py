@@ -113,7 +113,7 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
             _placed(
                 statement,
                 f"GROWING: ALGORITHM {statement.policy.algorithm}, with these options, cannot say what becomes of rows "
-                "that come later; use mondrian (not with ranges = extent), kactus or kactus2",
+                "that come later; use one that can, such as mondrian (without ranges = extent), incognito or kactus2",
             )
         )
     return replace(plan, query=numbered(plan.query, source, first))
@@ -127,4 +127,3 @@ def numbered(query: exp.Select, source: Source, first: int) -> exp.Select:
     if source.cohort is not None:
         picked.append(aliased(number.copy(), source.cohort))
     return exp.Select(expressions=picked).from_(query.subquery("z"))
-

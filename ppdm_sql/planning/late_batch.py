@@ -114,9 +114,7 @@ class _Night:
         fresh = self.engine.work.table(
             "fresh", sql_statement("release/growing_new", tables | waiting), night=night, analyze=True
         )
-        leaving = find_leaving(
-            self.engine, self.statement.policy, self.source, hierarchies, keyed, self.growth
-        )
+        leaving = find_leaving(self.engine, self.statement.policy, self.source, hierarchies, keyed, self.growth)
         late, count = self._late(keyed, fresh, leaving)
         batch = Batch(
             self.statement, self.former, self.growth, self.source, hierarchies, keyed, fresh, leaving, None, 0
@@ -185,7 +183,9 @@ class _Night:
         if not placed.parts.classes:
             return batch
         plan = placed_rows(job, cells, CellPlan(placed.parts, placed.labels))
-        plan = replace(plan, published=self.source.published, query=numbered(plan.query, self.source, batch.first_cohort))
+        plan = replace(
+            plan, published=self.source.published, query=numbered(plan.query, self.source, batch.first_cohort)
+        )
         plan = with_forms(plan, self.source, batch.hierarchies)
         return replace(batch, plan=plan, new_rows=plan.rows - plan.suppressed_rows)
 
@@ -245,9 +245,7 @@ def _without(placed: LatePlan, history: Ints, leaving: Leaving, hold_back: bool)
     return LatePlan(Parts(every, len(used)), labels, placed.loss)
 
 
-def _refuse_changed_hierarchies(
-    former: ReleaseRecord, recoding: Recoding, hierarchies: dict[str, Hierarchy]
-) -> None:
+def _refuse_changed_hierarchies(former: ReleaseRecord, recoding: Recoding, hierarchies: dict[str, Hierarchy]) -> None:
     """Refuses a hierarchy that says something else of a value than it did on the first night."""
     if not isinstance(recoding, RecodingTree):
         return
@@ -263,4 +261,3 @@ def _refuse_changed_hierarchies(
                 "first night, and labels of one release must mean the same every night; nothing was changed.  Publish "
                 "it with CREATE OR REPLACE ... SUPERSEDES to start again with the new hierarchy"
             )
-

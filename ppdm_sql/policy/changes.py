@@ -82,4 +82,3 @@ def changes_text(changes: Changes) -> str | None:
             limits = f" (loss = {decimal(changes.most_loss)}, nights = {changes.most_nights})"
             said.append(f"{one.name} = {value}{limits if one.name == 'late' else ''}")
     return f"CHANGES ({', '.join(said)})" if said else None
-

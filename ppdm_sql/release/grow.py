@@ -341,18 +341,14 @@ def judge_cohorts(
     view = cohort_view(engine, rows, [*quasi, *source.sensitive])
     entity = _ENTITY if source.entity is not None else None
     sensitive = sensitive_columns(source, hierarchies)
-    return judge(
-        engine, view, quasi=quasi, sensitive=sensitive, requirements=policy.requirements, entity=entity
-    )
+    return judge(engine, view, quasi=quasi, sensitive=sensitive, requirements=policy.requirements, entity=entity)
 
 
 def cohort_view(engine: Engine, rows: Name, columns: Sequence[str]) -> Name:
     """The rows that are out as the judge reads them: with the person, who is NULL where nobody is known."""
     picked = rows_out(rows, list(dict.fromkeys(columns)))
     unknown = joint.nobody(engine)
-    known = exp.Case(
-        ifs=[exp.If(this=exp.NEQ(this=column(PERSON, "s"), expression=unknown), true=column(PERSON, "s"))]
-    )
+    known = exp.Case(ifs=[exp.If(this=exp.NEQ(this=column(PERSON, "s"), expression=unknown), true=column(PERSON, "s"))])
     return engine.work.table("cohorts", picked.select(aliased(known, _ENTITY)))
 
 

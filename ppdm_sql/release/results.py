@@ -13,12 +13,14 @@ from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Row, Table
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.plan import PlanChoice
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_readings
 from ppdm_sql.planning.measure_model import MeasuredModel
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.request import ModelRequest, Request
+from ppdm_sql.planning.residual_risks import JOINT
 from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
@@ -273,16 +275,26 @@ class Planned:
     classes: int = 0
     findings: tuple[FindingRecord, ...] = ()
     joint: tuple[JointRecord, ...] = ()
+    joint_is_accepted: bool = False  # the statement accepts the risk "joint"
     risks: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
     withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
     utility: UtilityRecord | None = None
     columns: tuple[str, ...] = ()
     sample: tuple[Row, ...] = ()  # rows as they would be published
+    suppressed_rows: int = 0
+    choices: tuple[PlanChoice, ...] = ()  # the recodings that a method chose from, the best first
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.outcomes) and all(item.holds for item in self.joint)
+        together = self.joint_is_accepted or all(item.holds for item in self.joint)
+        return together and all(finding.holds for finding in self.outcomes)
+
+    def joint_verdict(self, outcome: JointRecord) -> str:
+        """What becomes of the release because of those that it was measured with."""
+        if outcome.holds:
+            return "holds"
+        return "does not hold, which the statement accepts" if self.joint_is_accepted else "would be refused"
 
     @property
     def outcomes(self) -> tuple[FindingRecord, ...]:
@@ -299,6 +311,7 @@ class Planned:
             classes=measured.judgement.classes,
             findings=finding_records(measured.judgement.findings),
             joint=tuple(outcome.to_record() for outcome in measured.joint),
+            joint_is_accepted=JOINT.name in request.statement.policy.accepted_risks,
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
             utility=(
                 measured.utility.to_record(request.statement.policy.loss_limits)
@@ -306,6 +319,8 @@ class Planned:
                 else None
             ),
             columns=request.plan.published if isinstance(request, Request) else (),
+            suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
+            choices=request.plan.choices if isinstance(request, Request) else (),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
             ),
@@ -341,6 +356,8 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
+            "suppressed_rows": self.suppressed_rows,
+            "choices": [one.as_json() for one in self.choices],
             "findings": [finding.summary() for finding in self.outcomes],
             "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),
@@ -354,10 +371,7 @@ class Planned:
         }
 
     def _repr_html_(self) -> str:
-        joint = [
-            f"together with {', '.join(item.releases)}: {'holds' if item.holds else 'would be refused'}"
-            for item in self.joint
-        ]
+        joint = [f"together with {', '.join(item.releases)}: {self.joint_verdict(item)}" for item in self.joint]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
         limits += [f"SUPERSEDES would withdraw: {', '.join(self.withdraws)}"] if self.withdraws else []
         words = "would be published" if self.holds else "would be refused"

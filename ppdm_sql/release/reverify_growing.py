@@ -38,9 +38,7 @@ def reverify_growing(engine: Engine, record: ReleaseRecord) -> Verified:
     grown = record.manifest.growing
     notes = reading_notes(roles, judgement)
     notes += (f"every one of {many(judgement.classes, 'cohort')} was measured by itself",) if grown else ()
-    outcome = Verified(
-        record.stated_name, found, tuple(problems), judgement.rows, int(record.classes or 0), notes
-    )
+    outcome = Verified(record.stated_name, found, tuple(problems), judgement.rows, int(record.classes or 0), notes)
     return note_verdict(engine, record, outcome, check_rows(judgement.findings))
 
 
