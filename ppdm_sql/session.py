@@ -211,6 +211,10 @@ class Session(TableQuestions):
                 yield self._plan(statement, coming, rows=rows)
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
+            elif isinstance(statement, Refresh):
+                planned = self._plan_refresh(statement, rows=rows)
+                if planned is not None:
+                    yield planned
 
     @_in_workspace
     def check(self, statement: Publish | str) -> Measures:
@@ -245,11 +249,23 @@ class Session(TableQuestions):
         return Published.of(self.engine, run_publication(self._planner, statement))
 
     def _refresh(self, statement: Refresh) -> Published:
-        record = self._current(self.engine.name(statement.name))
+        return self._publish(self._statement_of(self._current(self.engine.name(statement.name))))
+
+    def _statement_of(self, record: ReleaseRecord) -> Publish | PseudoData:
+        """The statement that published a release, as REFRESH runs it."""
         first = self.parse(record.policy_text)[0]
         assert isinstance(first, Publish | PseudoData)  # nothing else was recorded
         place = replace(first.place, file=record.roles.file)
-        return self._publish(replace(first, replace=True, place=place))
+        if isinstance(first, Publish):
+            first = replace(first, refresh=True)
+        return replace(first, replace=True, place=place)
+
+    @_in_workspace
+    def _plan_refresh(self, statement: Refresh, *, rows: int = 5) -> Planned | None:
+        """What REFRESH would do tonight, for releases that do not publish everything again."""
+        record = self._current(self.engine.name(statement.name))
+        planner = replace(self._planner, preview_rows=rows)
+        return kind_of(record).plan_refresh(planner, self._statement_of(record), record)
 
     @_in_workspace
     def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = (), *, rows: int = 5) -> Planned:
@@ -261,6 +277,10 @@ class Session(TableQuestions):
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish | PseudoData):
             return self._plan(statement.statement)
+        if isinstance(statement.statement, Refresh):
+            planned = self._plan_refresh(statement.statement)
+            if planned is not None:
+                return planned
         return Planned.in_words(self.engine, statement.statement)
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------

@@ -74,6 +74,7 @@ def print_published(release: Published) -> None:
     if release.withdrawn:
         console.print(f"  SUPERSEDES withdrew: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
+    _notes(release.growth_lines)
     findings(release.outcomes)
     _notes(release.null_readings)
     _utility(release.utility, release.rows, release.warnings)
@@ -267,6 +268,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _print_swaps(found)
+        _notes(found.growth_lines)
         findings(found.outcomes)
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)

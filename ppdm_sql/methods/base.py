@@ -129,6 +129,28 @@ class Prepared:
     models: tuple[Model | None, ...] = ()
 
 
+def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
+    """What was made of cells, as a plan over the rows that they were counted from."""
+    engine, source, values = job.engine, job.source, found.value_labels
+    return TablePlan(
+        query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed, found.nulled),
+        published=source.published,
+        classes=found.parts.classes,
+        rows=cells.total,
+        suppressed_rows=found.parts.dropped(cells.rows),
+        steps=found.steps,
+        figures=found.figures,
+        risks=found.risks,
+        labels=_labels(engine, source, found),
+        patterns=found.patterns,
+        notes=found.notes,
+        stand_ins=found.stand_ins,
+        choices=found.choices,
+        live=None if values is None else partial(live_values, engine, source, cells, values),
+        recoding=found.recoding,
+    )
+
+
 @dataclass(frozen=True)
 class Method:
     """A method and every fact about it; other code asks here instead of knowing methods by name."""
@@ -182,24 +204,7 @@ class Method:
         cells = aggregate(engine, source, names, people=prepared.people)
         found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models))
         job.progress("placing rows", 0, None)
-        values = found.value_labels
-        return TablePlan(
-            query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed, found.nulled),
-            published=source.published,
-            classes=found.parts.classes,
-            rows=cells.total,
-            suppressed_rows=found.parts.dropped(cells.rows),
-            steps=found.steps,
-            figures=found.figures,
-            risks=found.risks,
-            labels=_labels(engine, source, found),
-            patterns=found.patterns,
-            notes=found.notes,
-            stand_ins=found.stand_ins,
-            choices=found.choices,
-            live=None if values is None else partial(live_values, engine, source, cells, values),
-            recoding=found.recoding,
-        )
+        return placed_rows(job, cells, found)
 
     def model(self, job: Job) -> ModelPlan:
         """The plan of a model."""

@@ -10,6 +10,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning import joint, people, residual_risks
+from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.planning.superseding import uncounted
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.stored_requirements import refuse_damaged
@@ -32,12 +33,15 @@ def judge_jointly(
     name: Name,
     former: ReleaseRecord | None = None,
     content: str | None = None,
+    rows: Name = STAGE,
+    grown_from: ReleaseRecord | None = None,
 ) -> list[joint.JointOutcome]:
     """The stage together with every release that is still out and speaks of the same people.
 
     What the statement supersedes does not count, nor does its own former state if nobody was ever given that.
     raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
     content: the hash of the published rows, where it is known: a release of exactly these rows adds nothing.
+    rows: every row that a growing release ever published; grown_from: its night before, whose rows are among them.
     """
     if not migrate.is_there(engine):
         return []
@@ -47,6 +51,7 @@ def judge_jointly(
     same_tables = releases.live_from(engine, source.tables)
     known = {record.release_id for record in same_tables}
     gone = uncounted(engine, policy.supersedes, name, source.tables, former)
+    gone |= {grown_from.release_id} if grown_from is not None else set()
     others = [record for record in same_tables if record.release_id not in gone]
     strangers = [record for record in everything if record.release_id not in known | gone]
     if not others and not strangers:
@@ -63,6 +68,7 @@ def judge_jointly(
         persons=source.entity is not None,
         strangers=strangers,
         content=content,
+        rows=rows,
     )
 
 

@@ -16,7 +16,9 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import Private
 from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.cohorts import row_columns, with_cohorts, with_row_key
 from ppdm_sql.planning.form_plan import with_forms
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
@@ -53,11 +55,15 @@ class Planner:
             source = self.source(statement)
         check_drift(target.former, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
+        if statement.growing:
+            source = with_row_key(self.engine, statement, source)
+        private = self.private_columns(source)
         _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
+        if statement.growing:
+            plan = with_cohorts(plan, statement, source)
         plan = with_forms(plan, source, hierarchies)
         plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
@@ -72,7 +78,7 @@ class Planner:
             source = self.source(statement)
         check_drift(former, source)
         method = registry.model_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
+        private = private_columns(self.engine, source, self.salt())
         _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
@@ -84,6 +90,11 @@ class Planner:
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
+
+    def private_columns(self, source: Source) -> Private:
+        """What travels with the rows to the stage and no further."""
+        found = private_columns(self.engine, source, self.salt())
+        return Private({**found.columns, **row_columns(self.engine, source, self.salt())}) if source.key else found
 
     def source(self, statement: Publish) -> Source:
         with self.explained_values(statement):
@@ -143,7 +154,7 @@ class Planner:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
         return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
 
-    def _salt(self) -> str:
+    def salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""
         if not migrate.is_there(self.engine):
             return ""

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from ppdm_sql.policy.changes import changes_text
 from ppdm_sql.policy.policy import (
     CalendarLadder,
     HierarchyFile,
@@ -52,7 +53,8 @@ def render_statement(statement: Publish, dialect: str) -> str:
     );
     """
     said = ["CREATE", *(["OR REPLACE"] if statement.replace else []), statement.kind]
-    said += [_name(statement.name, dialect), *(["LIVE"] if statement.live else []), "AS"]
+    said += [_name(statement.name, dialect), *(["LIVE"] if statement.live else [])]
+    said += [*(["GROWING"] if statement.growing else []), "AS"]
     clauses = [f"    {clause}" for clause in _clauses(statement.policy, dialect)]
     return "\n".join([" ".join(said), statement.query.strip(), "WITH ANONYMIZATION (", *clauses, ");"])
 
@@ -69,6 +71,7 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         "TARGET": (roles.target,) if roles.target is not None else (),
         "INSENSITIVE": roles.insensitive,
         "ENTITY": (roles.entity,) if roles.entity is not None else (),
+        "KEY": roles.key,
     }
     for role, words in lists.items():
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
@@ -83,6 +86,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
+    changes = changes_text(policy.changes)
+    if changes is not None:
+        yield changes
     if policy.preserve:
         yield f"PRESERVE ({', '.join(_inducer(one, dialect) for one in policy.preserve)})"
     if policy.supersedes is not None:

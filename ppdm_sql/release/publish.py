@@ -151,6 +151,8 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
+    roles = kind.complete_roles(record.roles, request)
+    record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)
     return record
@@ -173,7 +175,7 @@ def _release_record(
         roles=replace(roles_record(source, request.hierarchies, statement), live=parts),
         source_query=statement.query,
         policy_text=statement.text,
-        storage=request.target.storage.last if request.target.is_stored_view else None,
+        storage=None,
         key_columns=key_columns(source),
         k_promised=policy.k,
         rows=measured.judgement.rows,

@@ -99,6 +99,11 @@ class Published:
         return utility_warnings(self.utility, self.rows, self.classes)
 
     @property
+    def growth_lines(self) -> list[str]:
+        """Of a growing release: how it stands after this night."""
+        return self.kind.growth_lines(self.record)
+
+    @property
     def withdrawn(self) -> list[str]:
         """Other names that were dropped, because this release supersedes what they showed."""
         superseded = releases.superseded_by(self.engine, self.record.release_id)
@@ -162,7 +167,16 @@ class Published:
             "utility": None if self.utility is None else self.utility.to_numbers(),
             "warnings": self.warnings,
             "withdrawn": self.withdrawn,
+            **self._grown_json(),
         }
+
+    def _grown_json(self) -> dict[str, Any]:
+        grown = self.record.manifest.growing
+        if grown is None:
+            return {}
+        losses = {key: None if text is None else float(text) for key, text in (
+            ("loss_first", grown.loss_first), ("loss_tonight", grown.loss_tonight))}  # fmt: skip
+        return {"waiting": grown.waiting_rows, "cohorts": grown.cohorts, "growing": grown.to_json() | losses}
 
     def _repr_html_(self) -> str:
         return as_block(self.name, self.content_text, as_table(self.outcomes))

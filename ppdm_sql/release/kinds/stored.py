@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppdm_sql.catalog.manifest import Manifest
+from ppdm_sql.catalog.manifest import Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
@@ -76,6 +76,14 @@ class StoredRelease(ReleaseKind):
 
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         """Grants what readers need besides the relation itself."""
+
+    def storage(self, request: Request) -> str | None:
+        """The table in schema ppdm that holds the rows, where it is another one than that of the release's name."""
+        return request.target.storage.last if request.target.is_stored_view else None
+
+    def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
+        """What the catalog keeps of releases of this kind alone."""
+        return roles
 
     def complete_manifest(self, content: Manifest) -> Manifest:
         """What a manifest says of releases of this kind alone."""
