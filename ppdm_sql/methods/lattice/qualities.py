@@ -150,7 +150,7 @@ class LeafLoss(_ByColumn):
             for column, weight in zip(lattice.columns, weights, strict=True)
         ]
         self._of_labels = [
-            [(level.leaves - 1) * float(part) for level in column.levels]
+            [np.asarray((level.leaves - 1) * float(part), dtype=np.float64) for level in column.levels]
             for column, part in zip(lattice.columns, self._parts, strict=True)
         ]
         super().__init__(lattice)
