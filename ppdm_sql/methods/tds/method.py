@@ -26,7 +26,10 @@ from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.methods.tds.cuts import CutColumn, IntervalColumn, SuppressedColumn, TaxonomyColumn
 from ppdm_sql.methods.tds.specialize import KeySet, Specialization, Step, labels_by_code
 from ppdm_sql.policy.options import Choice, Switch
+from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import SetAnonymity
+from ppdm_sql.source.relation import Source
 
 _MOST_CLASSES = 1000
 _SHOWN = 30  # steps that a plan tells one by one
@@ -34,6 +37,11 @@ GREEDY = ResidualRisk(
     "minimality",
     "anyone who knows the algorithm knows that the next division would have broken a requirement or told nothing about "
     "the class, which can reveal more than the classes show",
+)
+
+SETS = ResidualRisk(
+    "sets",
+    "each k is about the columns behind its ON: anyone who knows columns of several sets can narrow a class further",
 )
 
 
@@ -47,6 +55,19 @@ class TdrOptions(TdsOptions):
     next_best: Annotated[bool, Switch()] = False
 
 
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses k ON (...) with a column that is no quasi-identifier, and quasi-identifiers that no k speaks of."""
+    asked = [item for item in policy.requirements if isinstance(item, SetAnonymity)]
+    quasi = [word.text for word in policy.roles.quasi] if source is None else list(source.quasi)
+    named = {name for item in asked for name in item.columns(quasi)}
+    without = [f'"{name}"' for name in quasi if name not in named]
+    if asked and policy.k is None and without:
+        raise PolicyError(
+            f"no k speaks of {', '.join(without)}: name {'it' if len(without) == 1 else 'them'} in a k = ... ON (...), "
+            "or require a k without ON, which is about all quasi-identifiers"
+        )
+
+
 def plan_tds(job: CellJob) -> CellPlan:
     """Along hierarchies and at numbers; a text without a hierarchy shows all its values or none."""
     return _make_plan(job, TdrOptions(**vars(job.options(TdsOptions))), discloses=False)
@@ -58,24 +79,27 @@ def plan_tdr(job: CellJob) -> CellPlan:
 
 
 TDS = Method(
-    "tds", ROWS, TdsOptions, OF_COUNTS,
-    needs_target=True, labels_new_rows=True, runs_live=True, plan_cells=plan_tds,
+    "tds", ROWS, TdsOptions, OF_COUNTS | {SetAnonymity},
+    needs_target=True, labels_new_rows=True, runs_live=True, plan_cells=plan_tds, check_options=check_options,
 )  # fmt: skip
 TDR = replace(TDS, name="tdr", options=TdrOptions, plan_cells=plan_tdr)
 
 
 def _make_plan(job: CellJob, options: TdrOptions, *, discloses: bool) -> CellPlan:
     source, cells = job.source, job.cells
+    check_options(job.policy, source)
     if not source.quasi:
         raise PolicyError(f"{job.owner} specializes quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     if source.target is None or source.target in source.quasi:
         raise PolicyError(f"{job.owner} needs a class that is no quasi-identifier: name it in TARGET (...)")
     secrets = tuple(secret_of(job, cell_axis(cells, name), cells.total) for name in job.sensitive)
     demands = Demands(job.k, secrets)
-    demands.check_whole(cells.total, cells.units, job.counts_persons)
+    sets = _key_sets(job)
+    most = Demands(max(one.k for one in sets), secrets)
+    most.check_whole(cells.total, cells.units, job.counts_persons)
     columns = _columns(job, discloses)
     work = Specialization(
-        cells, columns, _key_sets(job), demands, _histograms(job), options.score == "ratio", options.next_best,
+        cells, columns, sets, demands, _histograms(job), options.score == "ratio", options.next_best,
         job.progress,
     )  # fmt: skip
     work.run()
@@ -87,7 +111,7 @@ def _make_plan(job: CellJob, options: TdrOptions, *, discloses: bool) -> CellPla
         labels=labels,
         steps=_steps(job, work, parts.classes, everything, columns),
         figures=_figures(job, work, parts),
-        risks=(GREEDY,),
+        risks=(GREEDY, *((SETS,) if len(sets) > 1 or sets[0].names < set(source.quasi) else ())),
         value_labels=_value_labels(job, columns, work, texts),
     )
 
@@ -123,9 +147,25 @@ def _columns(job: CellJob, discloses: bool) -> tuple[CutColumn, ...]:
 
 
 def _key_sets(job: CellJob) -> list[KeySet]:
-    """What an attacker knows together: all quasi-identifiers."""
+    """What an attacker knows together: all quasi-identifiers, or those that each k ON (...) names.
+
+    One that follows from another is left out: a class over fewer columns is a union of classes over more.
+    """
+    asked = [item for item in job.policy.requirements if isinstance(item, SetAnonymity)]
+    wanted = [(frozenset(item.columns(job.source.quasi)), item.k) for item in asked]
+    if job.policy.k is not None or job.sensitive or not wanted:
+        wanted.append((frozenset(job.source.quasi), job.k))
+    kept = [
+        (names, k)
+        for place, (names, k) in enumerate(wanted)
+        if not any(
+            names <= other and k <= size and (names < other or k < size or before < place)
+            for before, (other, size) in enumerate(wanted)
+            if before != place
+        )
+    ]
     everybody = np.zeros(len(job.cells), dtype=np.int64)
-    return [KeySet(frozenset(job.source.quasi), job.k, everybody, np.array([job.cells.units]))]
+    return [KeySet(names, k, everybody, np.array([job.cells.units])) for names, k in kept]
 
 
 def _histograms(job: CellJob) -> list[Histogram]:
@@ -184,7 +224,7 @@ def _steps(
     unit = "persons" if job.counts_persons else "rows"
     shown = [
         f'divide "{step.column}" {_told(by_name[step.column], step, everything)}: gain {step.gain:.4f}, '
-        f"smallest class {step.loss:g} {unit} smaller, score {step.score:.4f}"
+        f"smallest class {step.loss:g} {unit} smaller, score {step.score:.3g}"
         for step in work.steps[:_SHOWN]
     ]
     more = len(work.steps) - len(shown)
