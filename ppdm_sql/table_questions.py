@@ -1,14 +1,19 @@
-"""What can be asked about a relation that has no policy yet: its risk.  Nothing is published."""
+"""What can be asked about a relation that has no policy yet: what it holds, and its risk.  Nothing is published."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
 
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.profile.column_sets import SAMPLE
+from ppdm_sql.profile.table_profile import TableProfile, profile_table
 from ppdm_sql.requirements import KAnonymity, Requirement
-from ppdm_sql.source.given import columns_named, relation_of
+from ppdm_sql.source.given import columns_named, file_relation, is_data_file, relation_of
+from ppdm_sql.statements.names import PREFIX, Name
 from ppdm_sql.watching import Progress
 
 
@@ -47,6 +52,29 @@ class TableQuestions:
                 requirements=requirements,
                 entity=next(iter(person), None),
             )
+
+    def profile(
+        self, source: str, *, quasi: Sequence[str] = (), fraction: Fraction | None = None, sample: int | None = None
+    ) -> TableProfile:
+        """What a table, a SELECT or a file holds about people; no value of the data is in it."""
+        self.engine.check_builtins()
+        with self.engine.workspace():
+            from_file = is_data_file(source)
+            relation = file_relation(self.engine, source) if from_file else relation_of(self.engine, source)
+            try:
+                return profile_table(
+                    self.engine, relation, _title(source, relation), quasi=quasi, fraction=fraction,
+                    sample=sample or SAMPLE, progress=self._progress,
+                )  # fmt: skip
+            finally:
+                self._progress("done", 1, 1)
+
+
+def _title(source: str, relation: Name) -> str:
+    """How a page calls what was profiled: a file or a table by its name."""
+    if is_data_file(source):
+        return Path(source).name
+    return "the selected rows" if str(relation).startswith(PREFIX) else str(relation)
 
 
 def _refuse_roles(named: Sequence[ColumnInfo]) -> None:

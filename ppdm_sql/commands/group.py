@@ -17,6 +17,7 @@ _COMMANDS = {
     "demo": "Run a demo: a hospital table, its risk, a policy, a verified release, an exported file.",
     "run": "Run policy files: publish the releases they define, or refuse and change nothing.",
     "plan": "Show what a policy would publish, and every statement it would run; writes nothing.",
+    "profile": "Show what a table holds about people: its columns, what makes people unique, its risk.",
     "check": "Measure the risk of a policy's source, or of a table without a policy; changes nothing.",
     "verify": "Measure releases or an exported file again, and report whatever was changed since.",
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",

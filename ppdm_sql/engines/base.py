@@ -54,6 +54,7 @@ class Engine(ABC):
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
+    reads_files: ClassVar[bool] = False  # READ_CSV('file') and the like in FROM
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
     read_only: bool = False

@@ -53,6 +53,7 @@ class DuckDBEngine(Engine):
     replaces_tables = True
     has_macros = True
     reads_any_moment = True
+    reads_files = True
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool = False) -> None:
         super().__init__()

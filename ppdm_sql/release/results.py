@@ -20,6 +20,7 @@ from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_
 from ppdm_sql.planning.measure_model import MeasuredModel
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.request import ModelRequest, Request
+from ppdm_sql.planning.residual_risks import JOINT
 from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
@@ -260,6 +261,7 @@ class Planned:
     classes: int = 0
     findings: tuple[FindingRecord, ...] = ()
     joint: tuple[JointRecord, ...] = ()
+    joint_is_accepted: bool = False  # the statement accepts the risk "joint"
     risks: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
     withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
@@ -271,7 +273,14 @@ class Planned:
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.outcomes) and all(item.holds for item in self.joint)
+        together = self.joint_is_accepted or all(item.holds for item in self.joint)
+        return together and all(finding.holds for finding in self.outcomes)
+
+    def joint_verdict(self, outcome: JointRecord) -> str:
+        """What becomes of the release because of those that it was measured with."""
+        if outcome.holds:
+            return "holds"
+        return "does not hold, which the statement accepts" if self.joint_is_accepted else "would be refused"
 
     @property
     def outcomes(self) -> tuple[FindingRecord, ...]:
@@ -288,6 +297,7 @@ class Planned:
             classes=measured.judgement.classes,
             findings=finding_records(measured.judgement.findings),
             joint=tuple(outcome.to_record() for outcome in measured.joint),
+            joint_is_accepted=JOINT.name in request.statement.policy.accepted_risks,
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
             utility=(
                 measured.utility.to_record(request.statement.policy.loss_limits)
@@ -348,7 +358,7 @@ class Planned:
 
     def _repr_html_(self) -> str:
         joint = [
-            f"together with {', '.join(item.releases)}: {'holds' if item.holds else 'would be refused'}"
+            f"together with {', '.join(item.releases)}: {self.joint_verdict(item)}"
             for item in self.joint
         ]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
@@ -15,6 +16,13 @@ from ppdm_sql.source.relation import match, reads_in_place
 from ppdm_sql.source.tables import base_tables
 from ppdm_sql.statements.names import Name, Word, column
 
+_READERS = {
+    ".csv": "READ_CSV",
+    ".tsv": "READ_CSV",
+    ".parquet": "READ_PARQUET",
+    ".json": "READ_JSON",
+    ".jsonl": "READ_JSON",
+}
 _QUERY_WORDS = ("select", "with", "from", "values", "(")
 
 
@@ -36,6 +44,28 @@ def relation_of(engine: Engine, source: str) -> Name:
         return view
     names = [column(info.name) for info in engine.columns(view)]
     return engine.work.table("model_snapshot", exp.Select(expressions=names).from_(view.table()), analyze=True)
+
+
+def is_data_file(text: str) -> bool:
+    """Whether a call names a file of rows that is there; people.csv.gz counts by its first ending."""
+    return _reader(text) is not None and Path(text).is_file()
+
+
+def file_relation(engine: Engine, file: str) -> Name:
+    """The rows of a file as a working table; only where the engine reads files."""
+    reader = _reader(file)
+    if reader is None or not engine.reads_files:
+        raise PolicyError(f"{engine.title} reads no files: load {printable(file)} into a table first")
+    rows = exp.Anonymous(this=reader, expressions=[exp.Literal.string(str(Path(file).resolve()))])
+    try:
+        return engine.work.table("file", exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=rows)), analyze=True)
+    except EngineError as error:
+        raise PolicyError(f"{printable(file)} cannot be read as {reader.removeprefix('READ_')}") from error
+
+
+def _reader(file: str) -> str | None:
+    name = Path(file).name.lower().removesuffix(".gz").removesuffix(".zst")
+    return _READERS.get(Path(name).suffix)
 
 
 def _one_query(engine: Engine, text: str) -> exp.Expr:
