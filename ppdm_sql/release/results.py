@@ -357,10 +357,7 @@ class Planned:
         }
 
     def _repr_html_(self) -> str:
-        joint = [
-            f"together with {', '.join(item.releases)}: {self.joint_verdict(item)}"
-            for item in self.joint
-        ]
+        joint = [f"together with {', '.join(item.releases)}: {self.joint_verdict(item)}" for item in self.joint]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
         limits += [f"SUPERSEDES would withdraw: {', '.join(self.withdraws)}"] if self.withdraws else []
         words = "would be published" if self.holds else "would be refused"

@@ -8,18 +8,22 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from lattice_cases import Case, random_case
+from public_data import DATA, needs_data
+from pyarrow import csv
 
 from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.base import CellJob
+from ppdm_sql.methods.base import CellJob, Job
 from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.methods.tds import method
 from ppdm_sql.methods.tds.method import TDR, TDS
 from ppdm_sql.methods.tds.specialize import KeySet, Specialization
+from ppdm_sql.policy.policy import HierarchyFile, Policy, Roles
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.source.hierarchy import build
+from ppdm_sql.source.hierarchy import build, load_hierarchy
 from ppdm_sql.source.relation import resolve
+from ppdm_sql.statements.names import Word
 from tests.random_cases import SOURCE, arrow_table
 from tests.sizes import seeds
 
@@ -162,6 +166,42 @@ def test_what_is_published_keeps_the_policy(duckdb_engine, seeds, tried):
         assert len(rows) == len(case.rows)
         assert plan.classes == len(classes)
     assert published >= 0.4 * len(seeds)
+
+
+ADULT = ("age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country")
+
+
+@needs_data
+@pytest.mark.parametrize(("k", "steps", "classes", "smallest"), [(10, 8, 80, 10), (100, 23, 88, 101)])
+def test_the_adult_table_as_another_program_divides_it(duckdb_engine, k, steps, classes, smallest):
+    """An independent program made these divisions, age at 28 the second and at 36 the third."""
+    folder = DATA / "hierarchies" / "adult"
+    options = csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+    table = csv.read_csv(DATA / "adult_train.csv", convert_options=options).select([*ADULT, "income"]).drop_null()
+    duckdb_engine.load(SOURCE, table)
+    roles = Roles(quasi=tuple(map(Word, ADULT)), target=Word("income"))
+    policy = Policy("tds", (KAnonymity(k),), roles)
+    trees = {}
+    for name in ADULT[1:]:
+        values = table[name].unique().to_pylist()
+        trees[name] = load_hierarchy(
+            HierarchyFile(f"{name}.csv"),
+            column=name,
+            kind=Kind.TEXT,
+            values=values,
+            engine=duckdb_engine,
+            folder=folder,
+        )
+    plan = TDS.table(
+        Job(duckdb_engine, resolve(SOURCE, duckdb_engine.columns(SOURCE), policy, ("adult",)), policy, trees)
+    )
+    assert (plan.figures["divisions"], plan.classes, plan.figures["smallest class"]) == (steps, classes, smallest)
+    assert [step.removeprefix("divide ").partition(" into")[0] for step in plan.steps[1:5]] == [
+        '"marital_status" at *',
+        '"age" at *',
+        '"age" at >= 28',
+        '"education" at *',
+    ]
 
 
 def test_null_and_nan_get_a_piece_of_their_own(duckdb_engine):
