@@ -36,6 +36,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     Requirement,
+    SetAnonymity,
     SimpleDiversity,
     requirements_about,
 )
@@ -159,6 +160,13 @@ def _check_k(requirement: KAnonymity, work: Measurement, item: Sensitive | None)
     return k_outcome(requirement, work.sizes())
 
 
+def _check_set(requirement: SetAnonymity, work: Measurement, item: Sensitive | None) -> Outcome:
+    """K over some of the columns: a measurement of its own."""
+    named = requirement.columns(info.name for info in work.quasi)
+    some = [info for info in work.quasi if info.name in named]
+    return k_outcome(requirement, Measurement(work.engine, work.relation, some, work.entity, {}).sizes())
+
+
 def _check_distinct(requirement: DistinctDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
     return distinct_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
 
@@ -184,6 +192,7 @@ def _check_closeness(requirement: Closeness, work: Measurement, item: Sensitive 
 
 
 CHECKS.add(KAnonymity, _check_k)
+CHECKS.add(SetAnonymity, _check_set)
 CHECKS.add(DistinctDiversity, _check_distinct)
 CHECKS.add(SimpleDiversity, _check_simple)
 CHECKS.add(ConfidenceLimit, _check_confidence)

@@ -21,7 +21,7 @@ from ppdm_sql.requirements.diversity import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.requirements.size import KAnonymity, k_of
+from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of
 
 __all__ = [
     "About",
@@ -34,6 +34,7 @@ __all__ = [
     "KAnonymity",
     "RecursiveDiversity",
     "Requirement",
+    "SetAnonymity",
     "SimpleDiversity",
     "decimal",
     "k_of",

@@ -163,7 +163,8 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
     if rows == 0:
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
-    if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
+    counted = sum(t.classes for t in tallies) if measure.of_all_columns else classes
+    if (sum(t.rows for t in tallies), counted) != (rows, classes):
         raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)

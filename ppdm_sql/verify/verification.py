@@ -25,6 +25,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     Requirement,
+    SetAnonymity,
     SimpleDiversity,
 )
 from ppdm_sql.verify.entropy import entropy_at_least
@@ -111,6 +112,7 @@ class Measure:
     params: Mapping[str, Any] = field(default_factory=dict)
     hierarchy: Levels | None = None
     read_row: Callable[[Row], Tally] = ratio_tally
+    of_all_columns: bool = True  # False: its classes are those over some of the quasi-identifiers
     achieved: Callable[[Figure, bool], Figure] = exact_figure
 
     @property
@@ -137,12 +139,17 @@ def _null_reading(column: SensitiveColumn) -> dict[str, int]:
 # -- size ------------------------------------------------------------------------------------------------
 
 
-def _class_size(asked: KAnonymity, subject: Subject) -> Measure:
+def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
     stored, quasi, entity = subject.stored, subject.quasi, subject.entity
     if entity is None:
         return Measure(asked, None, statement_text("class_size"), stored.source(quasi), min, {"k": asked.k})
     source = stored.source(quasi, entity=stored.entity(entity))
     return Measure(asked, None, statement_text("entity_count"), source, min, {"k": asked.k})
+
+
+def _set_size(asked: SetAnonymity, subject: Subject) -> Measure:
+    """The same over the columns that the requirement names."""
+    return replace(_class_size(asked, replace(subject, quasi=asked.columns(subject.quasi))), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
@@ -234,6 +241,7 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
 
 
 VERIFICATIONS.add(KAnonymity, _class_size)
+VERIFICATIONS.add(SetAnonymity, _set_size)
 VERIFICATIONS.add(DistinctDiversity, _distinct_diversity)
 VERIFICATIONS.add(SimpleDiversity, _simple_diversity)
 VERIFICATIONS.add(ConfidenceLimit, _confidence)

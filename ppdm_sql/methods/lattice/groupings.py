@@ -88,7 +88,7 @@ class GroupingCache:
         rows = np.add.reduceat(finer.rows[order], starts)
         units = rows if finer.units is finer.rows else np.add.reduceat(finer.units[order], starts)
         first = order[starts]
-        merged = () if number is None else tuple(_merged(one, number) for one in finer.histograms)
+        merged = () if number is None else tuple(merge_histogram(one, number) for one in finer.histograms)
         return Grouping(levels, tuple(word[first] for word in words), rows, units, merged), number
 
     def _keep(self, found: Grouping) -> None:
@@ -116,7 +116,7 @@ class GroupingCache:
         for name in told:
             column_cells = cells[name]
             whole = Histogram(np.arange(len(cells)), column_cells.codes.astype(np.int64), cells.rows, column_cells.size)
-            histograms.append(_merged(whole, number))
+            histograms.append(merge_histogram(whole, number))
         rows = np.add.reduceat(cells.rows[order], starts)
         units = rows if cells.weights is None else np.add.reduceat(cells.weights[order], starts)
         first = order[starts]
@@ -151,7 +151,7 @@ def _same_keys(words: Sequence[Ints], *, numbered: bool) -> tuple[Ints, Ints, In
     return order, np.flatnonzero(new), number
 
 
-def _merged(histogram: Histogram, number: Ints) -> Histogram:
+def merge_histogram(histogram: Histogram, number: Ints) -> Histogram:
     """The histogram of groups of cells: entries of one group and value are added up."""
     key = number[histogram.cell] * histogram.width + histogram.value
     order = np.argsort(key, kind="stable")
