@@ -1,6 +1,7 @@
 """What was tried on a table and what it would keep, cost and risk: evaluations and their points.
 
-A point is added when it is measured, so that an evaluation that was stopped is taken up again where it was.
+A point is added when it is measured, so that an evaluation that was stopped is taken up again where it was.  Two of the
+points are there to compare with: the raw rows, and the commonest class alone (MAJORITY), which an accuracy has to beat.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name
 
 Status = Literal["baseline", "measured", "refused"]
+
+MAJORITY = "majority class"  # in the place of a method: what somebody gets right who always says the commonest class
 
 _JSON = frozenset({"methods", "grid", "requirements"})
 
@@ -96,11 +99,21 @@ class Evaluation:
     version: str = __version__
     started_at: datetime = field(default_factory=now)
     baseline: EvaluationPoint | None = None
+    majority: EvaluationPoint | None = None  # None where no class is predicted
     points: tuple[EvaluationPoint, ...] = ()
 
     @property
     def name(self) -> Name:
         return Name(self.relation_name) if self.schema_name is None else Name(self.schema_name, self.relation_name)
+
+    @property
+    def references(self) -> tuple[EvaluationPoint, ...]:
+        """What the points are compared with: the commonest class alone, and the raw rows."""
+        return tuple(point for point in (self.majority, self.baseline) if point is not None)
+
+    @property
+    def majority_share(self) -> float | None:
+        return None if self.majority is None else self.majority.accuracy
 
     @property
     def measured_positions(self) -> frozenset[int]:
@@ -110,10 +123,10 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """The points as a table, for notebooks."""
-        heads = ("method", "asked", "verdict", "rows", "classes", "loss", "worst risk", "accuracy")
+        heads = ("method", "asked", "verdict", "rows", "classes", "loss", "worst risk", "accuracy", "AUC")
         row, head, cell = Markup("<tr>{}</tr>"), Markup('<th scope="col">{}</th>'), Markup("<td><bdi>{}</bdi></td>")
         lines = [row.format(Markup().join(head.format(word) for word in heads))]
-        for point in (*([] if self.baseline is None else [self.baseline]), *self.points):
+        for point in (*self.references, *self.points):
             lines.append(row.format(Markup().join(cell.format(text) for text in _in_words(point))))
         told = Markup("<p><b><bdi>{}</bdi></b> {} rows, {}</p>").format(str(self.name), f"{self.rows:,}", self.protocol)
         return str(Markup("{}<table>{}</table>").format(told, Markup().join(lines)))
@@ -135,6 +148,7 @@ def _in_words(point: EvaluationPoint) -> tuple[str, ...]:
         number(point.loss, ".3f"),
         number(point.risk, ".3%"),
         number(point.score, ".2%"),
+        number(point.auc, ".3f"),
     )
 
 
@@ -214,8 +228,13 @@ def _newest(engine: Engine, **asked: str | None) -> Evaluation | None:
         return None
     head = _values(_HEAD, rows[0])
     found = points(engine, head["evaluation_id"])
-    baseline = next((point for point in found if point.status == "baseline"), None)
-    return Evaluation(**head, baseline=baseline, points=tuple(one for one in found if one.status != "baseline"))
+    compared = {point.algorithm: point for point in found if point.status == "baseline"}
+    return Evaluation(
+        **head,
+        baseline=compared.get(None),
+        majority=compared.get(MAJORITY),
+        points=tuple(point for point in found if point.status != "baseline"),
+    )
 
 
 def _values(names: tuple[str, ...], row: tuple[Any, ...]) -> dict[str, Any]:

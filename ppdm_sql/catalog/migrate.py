@@ -30,6 +30,7 @@ from ppdm_sql.statements.texts import share, without_places
 _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _PATIENCE = 5.0  # seconds for another process to finish the migration it has begun, or to give it up
 _PAUSE = 0.05
+_MIGRATIONS = Name(SCHEMA, "migration")
 
 Comparison = Literal["applied", "pending", "changed", "unknown"]
 
@@ -64,7 +65,7 @@ class _Record:
 
 def is_there(engine: Engine) -> bool:
     """Whether this database has a catalog at all."""
-    return engine.relation_kind(Name(SCHEMA, "migration")) is not None
+    return engine.relation_kind(_MIGRATIONS) is not None
 
 
 def status(engine: Engine) -> list[MigrationState]:
@@ -90,7 +91,11 @@ def _migrate(engine: Engine, files: Sequence[_File], records: Mapping[int, _Reco
 
 
 def ensure(engine: Engine) -> None:
-    """Migrates if need be; one query when there is nothing to do."""
+    """Migrates if need be; one query when there is nothing to do, and none after it in the same call."""
+    engine.facts.find("current", _MIGRATIONS, lambda: _ensure(engine))
+
+
+def _ensure(engine: Engine) -> None:
     try:
         records = _records(engine)
     except EngineError:
@@ -100,6 +105,12 @@ def ensure(engine: Engine) -> None:
     files = _files()
     if _pending(files, records):
         _migrate(engine, files, records)
+    note_presence(engine)
+
+
+def note_presence(engine: Engine) -> None:
+    """Whoever has read or locked a table of the catalog need not ask whether there is one."""
+    engine.facts.note("kind", _MIGRATIONS, "table")
 
 
 # -- the two sides ---------------------------------------------------------------------------------

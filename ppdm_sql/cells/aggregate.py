@@ -21,12 +21,12 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.grouping import SET, TOGETHER, count_each
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.nominal import mixed_radix
 
-CELL, ROWS, CODE, SET, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "set", "entity", "weight"))
+CELL, ROWS, CODE, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "entity", "weight"))
 MOST_CELLS = 50_000_000
-_TOGETHER = 20  # columns whose values are numbered by one statement; engines limit GROUPING
 _PACKED = 1 << 62
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
@@ -98,8 +98,8 @@ class _Aggregation:
         return Cells(table, columns, rows, weights)
 
     def _chunks(self) -> Iterator[range]:
-        for first in range(0, len(self.names), _TOGETHER):
-            yield range(first, min(first + _TOGETHER, len(self.names)))
+        for first in range(0, len(self.names), TOGETHER):
+            yield range(first, min(first + TOGETHER, len(self.names)))
 
     # -- the cells ---------------------------------------------------------------------------------
 
@@ -131,20 +131,9 @@ class _Aggregation:
 
     def _numbered(self, table: Name, numbers: range) -> exp.Select:
         """Per column its values in order, with their codes: one aggregation over the cells for all columns."""
-        values = [column(_value(number), "c") for number in numbers]
+        keys = {number: [column(_value(number), "c")] for number in numbers}
         rows = aliased(exp.cast(exp.Sum(this=column(ROWS, "c")), "BIGINT"), ROWS)
-        which = exp.Case(
-            ifs=[
-                exp.If(
-                    this=exp.EQ(this=exp.Anonymous(this="GROUPING", expressions=[value]), expression=_number(0)),
-                    true=_number(number),
-                )
-                for number, value in zip(numbers, values, strict=True)
-            ]
-        )
-        sets = [exp.Tuple(expressions=[value.copy()]) for value in values]
-        grouped = exp.Select(expressions=[aliased(which, SET), *values, rows]).from_(table.table("c"))
-        grouped.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+        grouped = count_each(table.table("c"), keys, [rows])
         named = [column(_value(number), "g") for number in numbers]
         place = exp.Window(
             this=exp.RowNumber(),

@@ -118,8 +118,7 @@ def _show(found: Advice, drafted: DraftedColumns | None) -> None:
     where = "" if found.sampled is None else f"{len(found.tried)} combinations tried on {found.sampled:,} rows, then "
     many = f"{len(evaluation.points)} combinations tried on all {evaluation.rows:,} rows"
     show.console.print(f"[bold]{escape(str(evaluation.name))}[/]: {where}{many}; {how(evaluation)}")
-    first = [] if evaluation.baseline is None else [evaluation.baseline]
-    points_table([*first, *found.front], evaluation)
+    points_table([*evaluation.references, *found.front], evaluation)
     if found.beside is not None:
         style = None if found.beside.holds else "red"
         show.console.print(f"\n{escape(found.beside.in_words)}", style=style)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 
 from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
+from ppdm_sql.commands.written_files import check_folder, write_file
 from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object
     from ppdm_sql.evaluate import output
 
     for name in ("csv_file", "svg_file"):
-        _check_folder(asked[name])
+        check_folder(asked[name])
     with options.session(progress=False) as session, watch_progress() as watching:
         statement = read_statement(session, file, asked["release"])
         found = session.evaluate(
@@ -76,9 +76,9 @@ def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object
             again=bool(asked["again"]),
             watch=watching,
         )
-    _write(asked["csv_file"], output.as_csv(found))
+    write_file(asked["csv_file"], output.as_csv(found))
     drawn = output.as_svg(found) if asked["svg_file"] else None
-    _write(asked["svg_file"], drawn)
+    write_file(asked["svg_file"], drawn)
     if as_json:
         show.print_json(output.as_json(found))
     else:
@@ -95,19 +95,6 @@ def read_statement(session: Session, file: str, release: object) -> Publish:
 
     statements = grammar.read(file, dialect=session.engine.dialect)
     return choose_statement(statements, None if release is None else str(release), file)
-
-
-def _check_folder(path: object) -> None:
-    """Before anything is measured: a grid must not be lost because its file cannot be written."""
-    if path is not None and not Path(str(path)).absolute().parent.is_dir():
-        raise click.UsageError(f"folder of {path} does not exist")
-
-
-def _write(path: object, text: str | None) -> None:
-    if path is not None and text is not None:
-        from ppdm_sql.release.export.write import write_private
-
-        write_private(Path(str(path)), text, replace=True)
 
 
 # -- watching ----------------------------------------------------------------------------------------------
@@ -161,11 +148,11 @@ def evaluation(found: Evaluation) -> None:
     from ppdm_sql.evaluate.compare import in_words
 
     show.console.print(f"[bold]{escape(str(found.name))}[/]: {many(found.rows, 'row')}; {how(found)}")
-    points_table([*([found.baseline] if found.baseline is not None else []), *found.points], found)
+    points_table([*found.references, *found.points], found)
     ways = {point.tested for point in found.points if point.tested is not None}
     for way in sorted(ways):
         methods = ", ".join(dict.fromkeys(str(p.algorithm) for p in found.points if p.tested == way))
-        show.console.print(f"  tested {way} ({methods}): {_WAYS[way]}", style="dim")
+        show.console.print(f"  tested {way} ({methods}): {_WAYS.get(way, way)}", style="dim")
     for line in in_words(found):
         show.console.print(f"  {escape(line)}", style="dim")
     for (method, reason), asked in _reasons(found.points).items():
@@ -182,10 +169,10 @@ def _reasons(points: Sequence[EvaluationPoint]) -> dict[tuple[str, str], list[st
 
 
 _WAYS = {
-    "outside": "learned from a release of the training rows, tested on rows that were not published",
-    "published": "all rows released together; the targets of the test rows were withheld from the algorithm",
+    "recoded": "learned from a release of the training rows, tested on rows outside of it, recoded by its rules",
+    "relabelled": "learned from a release of the training rows, tested on rows outside of it, "
+    "each value replaced by the narrowest label that covers it",
     "model": "the model of the training rows, tested on rows that it was not trained on",
-    "seen": "all rows released together; the algorithm saw the targets of the test rows, so the figure is optimistic",
 }
 
 
@@ -202,14 +189,14 @@ def points_table(points: Sequence[EvaluationPoint], found: Evaluation) -> None:
 
     heads = ["method", "asked", "holds", "rows", "classes", "suppressed", "loss", "worst risk"]
     learned = found.learner is not None
-    score = "R squared" if found.learner == "regression" else "accuracy"
+    score = ["R squared"] if found.learner == "regression" else ["accuracy", "AUC"]
     asked = any(point.workload_error is not None for point in points)
     rows = [
-        [*_cells(point), *([_score(point)] if learned else []), *(_workload(point) if asked else []),
+        [*_cells(point), *(_scores(point)[: len(score)] if learned else []), *(_workload(point) if asked else []),
          f"{point.seconds:.1f} s"]
         for point in points
     ]  # fmt: skip
-    show.rows([*heads, *([score] if learned else []), *(["query error", "answered"] if asked else []), "took"], rows)
+    show.rows([*heads, *(score if learned else []), *(["query error", "answered"] if asked else []), "took"], rows)
 
 
 def _cells(point: EvaluationPoint) -> list[str]:
@@ -234,8 +221,8 @@ def _number(value: float | None, form: str) -> str:
     return "-" if value is None else form.format(value)
 
 
-def _score(point: EvaluationPoint) -> str:
+def _scores(point: EvaluationPoint) -> list[str]:
     if point.accuracy is None:
-        return _number(point.r_squared, "{:.3f}")
+        return [_number(point.r_squared, "{:.3f}"), "-"]
     spread = "" if point.accuracy_spread is None else f" +- {point.accuracy_spread:.2%}"
-    return f"{point.accuracy:.2%}{spread}"
+    return [f"{point.accuracy:.2%}{spread}", _number(point.auc, "{:.3f}")]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.checks.size import Bucket
+    from ppdm_sql.methods.plan import PlanChoice
     from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
     from ppdm_sql.report.write import Reported
 
@@ -110,6 +111,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
         findings(plan.outcomes)
+    _choices(plan.choices)
     _notes(plan.notes)
     _utility(plan.utility, plan.rows, plan.warnings)
     if plan.sample:
@@ -128,6 +130,18 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
         console.print(f"the {len(plan.statements)} statements:")
         for sql in plan.statements:
             console.print(f"{sql};", markup=False)
+
+
+def _choices(found: Sequence[PlanChoice]) -> None:
+    """The recodings that a method chose from, the best first."""
+    if len(found) < 2:
+        return
+    console.print(f"the best {len(found)} recodings; the first is the one that would be published:")
+    table = plain_table(found[0].quality, "left out", "classes", "smallest", "risk", "levels")
+    for one in found:
+        figures = (one.value_text, f"{one.suppressed_rows:,}", f"{one.classes:,}", f"{one.smallest:,}")
+        table.add_row(*figures, f"{float(100 * one.risk):.3g} %", escape(one.levels_text))
+    console.print(table)
 
 
 def findings(found: Sequence[FindingRecord]) -> None:

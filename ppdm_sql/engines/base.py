@@ -6,14 +6,18 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import ErrorLevel, exp
 
 from ppdm_sql.engines.columns import ColumnInfo as ColumnInfo
 from ppdm_sql.engines.columns import Kind as Kind
+from ppdm_sql.engines.columns import Row as Row
+from ppdm_sql.engines.columns import Rows as Rows
+from ppdm_sql.engines.columns import Table as Table
 from ppdm_sql.engines.columns import without_labels as without_labels
+from ppdm_sql.engines.facts import Facts
+from ppdm_sql.engines.ranges import NativeRanges
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
@@ -26,17 +30,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 logger = logging.getLogger("ppdm_sql")
-
-Row = tuple[Any, ...]
-Rows = list[Row]
-
-
-@dataclass(frozen=True)
-class Table:
-    """What pass-through SQL returned, for showing; rows is cut at the limit the caller gave."""
-
-    columns: tuple[str, ...]
-    rows: Rows
 
 
 class Engine(ABC):
@@ -59,8 +52,8 @@ class Engine(ABC):
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
-    has_ranges: ClassVar[bool] = False  # types for ranges of numbers and moments
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
+    ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
     reads_files: ClassVar[bool] = False  # READ_CSV('file') and the like in FROM
     name_limit: ClassVar[int | None] = None  # bytes of UTF-8; a longer name would be cut without a word
 
@@ -72,6 +65,7 @@ class Engine(ABC):
         self._secrets: set[str] = set()
         self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
+        self.facts = Facts()  # what is known of relations
         self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------
@@ -125,12 +119,14 @@ class Engine(ABC):
 
     def execute(self, statement: exp.Expr, **params: Any) -> None:
         sql = self._announce(statement)
+        self.facts.forget_after(statement)
         with self._explain_errors(self._without_secrets(sql)):
             self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
         self._tell(text)
+        self.facts.forget()
         with self._explain_errors(self._without_secrets(text)):
             return self._pass_through(text, limit)
 
@@ -198,6 +194,9 @@ class Engine(ABC):
     def relation_kind(self, name: Name) -> str | None:
         """'table', 'view', or None when nothing has this name."""
 
+    def look_up(self, names: Iterable[Name]) -> None:  # noqa: B027 - an engine can also look them up one by one
+        """Looks several relations up at once, where that is remembered."""
+
     @abstractmethod
     def relations(self, schema: str | None) -> list[str]:
         """The names of the tables and views of a schema; None: those that need no schema in front."""
@@ -233,12 +232,14 @@ class Engine(ABC):
 
         The lock is taken before the transaction reads anything, so everything that an earlier holder wrote is seen.
         """
-        with self._begin_locked(relation):
-            self.holds_lock = True
-            try:
+        try:
+            with self._begin_locked(relation):
+                self.facts.forget()  # others may have changed what is known, until the lock was there
+                self.holds_lock = True
                 yield
-            finally:
-                self.holds_lock = False
+        finally:
+            self.holds_lock = False
+            self.facts.forget()
 
     def lock_refusal(self) -> DatabaseUnavailable:
         return DatabaseUnavailable(
@@ -342,6 +343,7 @@ class Engine(ABC):
             ),
             **params,
         )
+        self.facts.note("kind", name, "table")
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
@@ -399,13 +401,6 @@ class Engine(ABC):
             if name.schema is not None:
                 said.set("db", identifier(name.schema))
             self.execute(exp.Comment(this=said, kind="COLUMN", expression=exp.Literal.string(text), exists=False))
-
-    def native_range(self, info: ColumnInfo, low: exp.Expr, stop: exp.Expr, kind: exp.Expr) -> exp.Expr:
-        """A range as one value of the engine's own type; only where has_ranges.
-
-        kind: NULL for a value that is missing.
-        """
-        raise EngineError(f"{self.title} has no range types")
 
     def grant_select(self, name: Name, roles: Sequence[str]) -> None:
         """Lets these roles read a published relation; only where has_grants."""

@@ -1,10 +1,14 @@
-"""The columns of a relation: what kind of values each holds."""
+"""The columns of a relation: what kind of values each holds; and the rows that a query returns."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+Row = tuple[Any, ...]
+Rows = list[Row]
 
 
 class Kind(Enum):
@@ -24,6 +28,14 @@ class Kind(Enum):
     def is_ordered(self) -> bool:
         """Whether a range of values means something: numbers and moments, not words."""
         return self in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What pass-through SQL returned, for showing; rows is cut at the limit the caller gave."""
+
+    columns: tuple[str, ...]
+    rows: Rows
 
 
 @dataclass(frozen=True)

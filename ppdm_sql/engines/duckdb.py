@@ -11,7 +11,8 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -189,6 +190,7 @@ class DuckDBEngine(Engine):
         except BaseException:
             with contextlib.suppress(duckdb.Error):  # a full disk ends the transaction by itself
                 self._connection.execute("ROLLBACK")
+            self.facts.forget()
             raise
         finally:
             self._in_transaction = False
@@ -225,44 +227,52 @@ class DuckDBEngine(Engine):
     def check_builtins(self) -> None:
         from ppdm_sql.statements.load import statement
 
-        known: dict[tuple[str, bool], set[str]] = {}
-        for name, internal, kind in self.fetch(statement("catalog/functions_duckdb")):
-            known.setdefault((kind, internal), set()).add(name.casefold())
-        taken = {
-            kind: sorted(known.get((kind, False), set()) & known.get((kind, True), set()))
-            for kind in ("function", "type")
-        }
-        hidden = {False: set[str](), True: set[str]()}
-        for name, temporary in self.fetch(statement("catalog/hidden_duckdb")):
-            hidden[temporary].add(name.casefold())
-        covered = sorted(name for name in hidden[True] & hidden[False] if not name.startswith(PREFIX))
-        refuse_shadows(taken["function"], taken["type"], covered)
+        defined: dict[tuple[str, bool], set[str]] = {}
+        for name, kind, temporary in self.fetch(statement("catalog/defined_duckdb")):
+            defined.setdefault((kind, temporary), set()).add(name.casefold())
+        hidden = defined.get(("relation", True), set()) & defined.get(("relation", False), set())
+        covered = sorted(name for name in hidden if not name.startswith(PREFIX))
+        taken: dict[str, set[str]] = {"function": set(), "type": set()}
+        if any(kind in taken for kind, _ in defined):  # to list all built-ins takes long
+            for name, kind in self.fetch(statement("catalog/functions_duckdb")):
+                if name.casefold() in defined.get((kind, False), ()):
+                    taken[kind].add(name.casefold())
+        refuse_shadows(sorted(taken["function"]), sorted(taken["type"]), covered)
 
     def columns(self, name: Name) -> list[ColumnInfo]:
+        return list(self.facts.find("columns", name, lambda: self._describe(name)))
+
+    def _describe(self, name: Name) -> list[ColumnInfo]:
         if self.relation_kind(name) is None:
             return []
         described = exp.Describe(this=exp.select("*").from_(name.table()))
         return [ColumnInfo(row[0], _kind(row[1]), row[1]) for row in self.fetch(described)]
 
     def relation_kind(self, name: Name) -> str | None:
-        rows = self._list_relations(name.schema, name.last)
-        return rows[0][1] if rows else None
+        return self.facts.find("kind", name, lambda: self._relation(name).kind)
 
     def relations(self, schema: str | None) -> list[str]:
         return [row[0] for row in self._list_relations(schema, None)]
 
-    def _list_relations(self, schema: str | None, relation: str | None) -> Rows:
+    def look_up(self, names: Iterable[Name]) -> None:
+        unknown = self.facts.unknown("relation", names)
+        rows = self._list_relations(None, unknown) if unknown else []
+        for name in unknown:
+            self.facts.note("relation", name, _pick_relation(rows, name))
+
+    def _relation(self, name: Name) -> _Relation:
+        return self.facts.find("relation", name, lambda: _pick_relation(self._list_relations(None, [name]), name))
+
+    def _list_relations(self, schema: str | None, names: Sequence[Name] | None) -> Rows:
         from ppdm_sql.statements.load import statement
 
-        # Without a schema a name means what a query would find: a temporary relation, then main.
-        return self.fetch(statement("catalog/relations_duckdb"), schema=schema, relation=relation)
+        spelt = names and sorted({one for name in names for one in (name.last, name.last.lower())})
+        return self.fetch(statement("catalog/relations_duckdb"), schema=schema, names=spelt)
 
     def view_query(self, name: Name) -> str | None:
-        from ppdm_sql.statements.load import statement
-
-        if self.relation_kind(name) != "view":
+        text = self._relation(name).text
+        if text is None:
             return None
-        text = self.fetch_one(statement("catalog/view_text_duckdb"), schema=name.schema, relation=name.last)[0]
         created = parse_one(re.sub(r"^CREATE SECURE ", "CREATE ", text), dialect="duckdb")
         return created.expression.sql("duckdb") if created.expression is not None else None
 
@@ -307,10 +317,8 @@ class DuckDBEngine(Engine):
         return rows[0][0] if rows else None
 
     def qualified_name(self, name: Name) -> str:
-        from ppdm_sql.statements.load import statement
-
-        rows = self.fetch(statement("catalog/qualified_duckdb"), schema=name.schema, relation=name.last)
-        return f"{rows[0][0]}.{rows[0][1]}".casefold() if rows else str(name)
+        found = self._relation(name)
+        return f"{found.schema}.{found.name}".casefold() if found.kind == "table" else str(name)
 
     def path_schemas(self) -> list[str]:
         from ppdm_sql.statements.load import statement
@@ -333,6 +341,8 @@ class DuckDBEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
+        self.facts.forget_after(created)
+        self.facts.note("kind", name, "view")
         with self._explain_errors(sql):
             self._connection.execute(sql)
 
@@ -353,6 +363,7 @@ class DuckDBEngine(Engine):
             head, rest = sql.split(" VIEW ", 1)
             sql = f"{head} SECURE VIEW {rest}"
         self._tell(sql)
+        self.facts.forget(name)
         with self._explain_errors(sql):
             self._connection.execute(sql)
 
@@ -393,6 +404,25 @@ class DuckDBEngine(Engine):
             self.work.close_after_failure()
         if self._temp is not None:
             wipe(self._temp)
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """A relation as it is stored; kind: None where there is none.  text: of a view."""
+
+    name: str = ""
+    kind: str | None = None
+    schema: str = ""
+    text: str | None = None
+
+
+def _pick_relation(rows: Rows, name: Name) -> _Relation:
+    """What a query would find under a name: without a schema a temporary relation, then one of the current schema."""
+    for found, kind, schema, is_found, text in rows:
+        in_reach = is_found if name.schema is None else schema.lower() == name.schema.lower()
+        if in_reach and (name.last == found or name.last.lower() == found.lower()):
+            return _Relation(found, kind, schema, text)
+    return _Relation()
 
 
 def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

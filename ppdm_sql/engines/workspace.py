@@ -158,7 +158,7 @@ def _working_in(work: Workspace) -> Iterator[None]:
 def open_workspace(engine: Engine, shares: Collection[Name]) -> Iterator[Workspace]:
     """A workspace inside the one that is open; it ends with the block, however that ends."""
     work = Workspace(engine, engine.work, shares)
-    with _working_in(work):
+    with engine.facts.kept(), _working_in(work):
         try:
             yield work
         except BaseException:

@@ -250,7 +250,13 @@ def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
     raw = found.baseline.score if found.baseline is not None else None
     share = best.accuracy is not None
     kept = f"{best.score:.2%} accuracy" if share else f"an R squared of {best.score:.3f}"
-    beside = "" if raw is None else f" ({raw:.2%} from the raw data)" if share else f" ({raw:.3f} from the raw data)"
+    form = "{:.2%}" if share else "{:.3f}"
+    compared = [] if raw is None else [f"{form.format(raw)} from the raw data"]
+    if share and found.majority_share is not None:
+        compared.append(f"{found.majority_share:.2%} from the commonest class alone")
+    if share and best.auc is not None:
+        compared.append(f"AUC {best.auc:.3f}")
+    beside = f" ({', '.join(compared)})" if compared else ""
     step = tolerance(top, tested, is_share=share)
     near = [one for one in usable(found.points) if one.score is not None and one.score >= top - step]
     rank = "the best" if best.score == top else f"within one standard error ({step:.2%}) of the best"

@@ -3,7 +3,6 @@
     whole      the source with one column per repeat that says which part a row is in
     train      the rows to learn from, and to publish for it, of one fold
     test       the rows to test with
-    masked     all rows, the target of those to test with withheld, and next to it for the test
     released, learned, asked    of one point: what it would publish, what is learned from and what is tested with
 
 They are working tables: nothing of an evaluation outlives its session but the figures in the catalog.
@@ -20,7 +19,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import folds
-from ppdm_sql.evaluate.learners import LEARNERS, Score, learn_and_test
+from ppdm_sql.evaluate.learners import LEARNERS, REGRESSION, Score, learn_and_test
 from ppdm_sql.evaluate.protocol import Protocol
 from ppdm_sql.evaluate.workload import Answered
 from ppdm_sql.methods.plan import Private
@@ -35,7 +34,6 @@ from ppdm_sql.watching import Progress
 
 Made = TypeVar("Made")
 NO_LEARNER = "none"
-TRUTH = "ppdm_bench_target"  # the target of a row from which it was withheld
 _FEWEST = 10  # rows; with fewer there is nothing to learn
 MOST_LEARNED = 200_000  # rows of the table; of one of twice as many or more, learners see a share as large as that
 _MOST_COMPARED = 200_000  # rows; of more it is quicker to measure again than to compare
@@ -79,7 +77,7 @@ def chosen_learner(engine: Engine, opened: Opened, wanted: str | None = None) ->
         raise PolicyError(f"--learner {printable(wanted)}: {did_you_mean(wanted, (*LEARNERS, NO_LEARNER))}")
     if target is None or target in opened.source.quasi or wanted == NO_LEARNER:
         return None
-    return wanted or ("regression" if _is_numeric(engine, opened, target) else "c45_spread")
+    return wanted or (REGRESSION if _is_numeric(engine, opened, target) else "c45_spread")
 
 
 def _is_numeric(engine: Engine, opened: Opened, target: str) -> bool:
@@ -130,7 +128,6 @@ class EvaluationBench:
             self._name(f"bench_{word}") for word in ("released", "learned", "asked")
         )
         self._folds: tuple[Fold, ...] | None = None
-        self._masked: dict[int, Name] = {}
         self.unchanging: set[Name] = set()  # what is made of them is shared
         self._found: dict[tuple[object, ...], object] = {}
         self.queries: Sequence[Answered] = ()  # the analysts' own, with what the raw rows answer
@@ -147,16 +144,6 @@ class EvaluationBench:
     def marks(self) -> tuple[str, ...]:
         """The columns that say which part a row is in, one per repeat."""
         return tuple(f"{folds.FOLD}_{repeat}" for repeat in range(self.protocol.repeats))
-
-    @property
-    def private(self) -> Private:
-        """The marks travel beside the codes into a release, so that its training rows can be told from the others."""
-        return Private({name: column(name, "r") for name in self.marks})
-
-    @property
-    def withheld(self) -> Private:
-        """The marks and the true targets, beside a release that was made without those of the test rows."""
-        return Private({**self.private.columns, TRUTH: column(TRUTH, "r")})
 
     def beside(self, fold: Fold) -> Private:
         """The mark of a fold, where a learner is to see a share of what is released."""
@@ -196,22 +183,6 @@ class EvaluationBench:
             self.keep(self.whole.relation, name, names, made.condition(test=is_test))
         self.unchanging.add(train)
         return made
-
-    def masked_source(self, fold: Fold) -> Source:
-        """All rows, the target of those to test with withheld: a method that looks at targets must not see them."""
-        target = str(self.opened.source.target)
-        if fold.number not in self._masked:
-            hidden = exp.If(this=fold.condition(test=False), true=column(target))
-            named: dict[str, exp.Expr] = {
-                **{one: column(one) for one in (*self.opened.source.columns, *self.marks)},
-                TRUTH: column(target),
-            }
-            named[target] = exp.Case(ifs=[hidden])
-            picked = [aliased(value, one) for one, value in named.items()]
-            name = self._masked[fold.number] = self._name("bench_masked")
-            self._store(name, exp.Select(expressions=picked).from_(self.whole.relation.table()))
-            self.unchanging.add(name)
-        return replace(self.opened.source, relation=self._masked[fold.number])
 
     def keep(self, relation: Name, into: Name, names: Mapping[str, str], condition: exp.Expr) -> None:
         """Some columns of some rows, in a working table; names: new -> old."""

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ppdm_sql.methods.plan import PlanChoice
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -32,14 +34,21 @@ ON_WHITE = Palette(
 
 
 def curves_over_k(
-    rows: Rows, *, up: str, level: float | None, chosen: Rows = (), palette: Palette = ON_WHITE
+    rows: Rows,
+    *,
+    up: str,
+    level: float | None,
+    floor: float | None = None,
+    chosen: Rows = (),
+    palette: Palette = ON_WHITE,
 ) -> alt.LayerChart:
-    """A line for each method: rows of x, y, kind; a level that is dashed, and the point that was chosen."""
+    """A line for each method: rows of x, y, kind; a dashed level, a dotted floor, and the point that was chosen."""
     import altair as alt
 
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     x = alt.X("x:O", title="k", axis=alt.Axis(labelAngle=0))
-    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=_room(rows, level), nice=False), axis=alt.Axis(tickCount=5))
+    scale = alt.Scale(domain=_room(rows, level, floor), nice=False)
+    y = alt.Y("y:Q", title=up, scale=scale, axis=alt.Axis(tickCount=5))
     legend = alt.Legend(orient="bottom", title=None, columns=3, symbolType="circle")
     colour = alt.Color(
         "kind:N", sort=kinds, legend=legend, scale=alt.Scale(domain=kinds, range=_cycle(palette.series, kinds))
@@ -48,8 +57,10 @@ def curves_over_k(
     lines = chart_of(rows).mark_line(strokeWidth=2).encode(x=x, y=y, color=colour)
     points = chart_of(rows).mark_point(filled=True, size=60, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
     layers: list[Any] = [lines, points]
-    if level is not None:
-        layers.insert(0, chart_of([{"y": level}]).mark_rule(stroke=palette.muted, strokeDash=[5, 4]).encode(y=y))
+    for height, dashes in ((level, [5, 4]), (floor, [1, 3])):
+        if height is not None:
+            rule = chart_of([{"y": height}]).mark_rule(stroke=palette.muted, strokeDash=dashes)
+            layers.insert(0, rule.encode(y=y))
     if chosen:
         ring = chart_of(chosen).mark_point(
             size=260, strokeWidth=3, stroke=palette.chosen, filled=False, shape="circle", opacity=1
@@ -58,19 +69,35 @@ def curves_over_k(
     return alt.LayerChart(layer=layers)
 
 
+def draw_choices(name: str, choices: Sequence[PlanChoice]) -> str:
+    """The recodings that a plan chose from as SVG: quality against risk, the one that is published in a ring."""
+    import altair as alt
+    import vl_convert
+
+    rows = [{"x": float(100 * one.risk), "y": float(one.value), "told": one.levels_text} for one in choices]
+    x = alt.X("x:Q", title="risk, in %: classes per published row", scale=alt.Scale(zero=True))
+    y = alt.Y("y:Q", title=choices[0].quality, scale=alt.Scale(domain=_room(rows, None), nice=False))
+    points = chart_of(rows).mark_point(filled=True, size=60, opacity=1, color=ON_WHITE.series[0])
+    ring = chart_of(rows[:1]).mark_point(size=260, strokeWidth=3, stroke=ON_WHITE.chosen, filled=False, opacity=1)
+    layers: list[Any] = [points.encode(x=x, y=y, tooltip=alt.Tooltip("told:N")), ring.encode(x=x, y=y)]
+    chart = alt.LayerChart(layer=layers).properties(width=560, height=320, title=name)
+    svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    return svg
+
+
 def chart_of(rows: Rows) -> alt.Chart:
     import altair as alt
 
     return alt.Chart(alt.InlineData(values=[dict(row) for row in rows]))
 
 
-def _room(rows: Rows, level: float | None) -> list[float]:
+def _room(rows: Rows, *levels: float | None) -> list[float]:
     """From below the least to above the greatest; figures that are all alike are not drawn as a cliff.
 
     >>> _room([{"y": 80.0}, {"y": 90.0}], 92.0), _room([{"y": 0.5}], None)
     ([78.16, 93.84], [0.49, 0.51])
     """
-    values = [float(row["y"]) for row in rows] + ([] if level is None else [level])
+    values = [float(row["y"]) for row in rows] + [level for level in levels if level is not None]
     low, high = min(values), max(values)
     margin = max((high - low) / 10, abs(high) / 50)
     return [round(low - margin, 4), round(high + margin, 4)]

@@ -33,7 +33,8 @@ from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Attribute, Tree, Value
 
-OWN = ("c45", "cart", "c45_spread", "naive_bayes", "regression")
+REGRESSION = "regression"
+OWN = ("c45", "cart", "c45_spread", "naive_bayes", REGRESSION)
 OUTSIDE = sklearn_learners.LEARNERS
 LEARNERS = (*OWN, *OUTSIDE)
 
@@ -125,6 +126,22 @@ def _columns(engine: Engine, train: Name, test: Name, names: Sequence[str]) -> l
 
 def _alike(kind: Kind) -> Kind:
     return Kind.FLOAT if kind in (Kind.INTEGER, Kind.DECIMAL) else Kind.TEXT if kind is Kind.UUID else kind
+
+
+def majority_score(engine: Engine, train: Name, test: Name, target: str) -> Score:
+    """What the commonest class of one relation is right about in another; of equals the one that sorts first."""
+    seen, asked = (_class_counts(engine, relation, target) for relation in (train, test))
+    commonest = min(seen, key=lambda text: (-seen[text], text), default=None)
+    area = Fraction(1, 2) if len(asked) > 1 else None  # all rows are alike to it
+    return Score(sum(asked.values()), asked.get(commonest or "", 0), area)
+
+
+def _class_counts(engine: Engine, relation: Name, target: str) -> dict[str, int]:
+    """Rows by the text of their class; rows without a class are not counted."""
+    text = engine.exact_text(exp.cast(column(target), "TEXT"))
+    known = exp.Not(this=exp.Is(this=column(target), expression=exp.Null()))
+    query = exp.Select(expressions=[text, exp.Count(this=exp.Star())]).from_(relation.table()).where(known)
+    return {str(text): int(rows) for text, rows in engine.fetch(query.group_by(text.copy()))}
 
 
 # -- the project's own ------------------------------------------------------------------------------------
@@ -222,7 +239,7 @@ def _outside(task: _Task, learner: str) -> Score:
 _RUN: Mapping[str, Callable[[_Task, str], Score]] = {
     "c45": _tree,
     "cart": _tree,
-    "regression": _tree,
+    REGRESSION: _tree,
     "naive_bayes": _naive_bayes,
     "c45_spread": _c45_spread,
 }

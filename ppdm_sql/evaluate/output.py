@@ -15,8 +15,8 @@ _WIDTH, _HEIGHT = 560, 320
 _CSV = (
     "position", "status", "algorithm", "requirements", "k", "holds", "rows", "suppressed_rows", "classes",
     "suppressed_cells", "information_loss", "discernibility", "classification_metric", "risk_max", "risk_mean",
-    "tested", "accuracy", "accuracy_spread", "auc", "r_squared", "workload_error", "workload_answered", "seconds",
-    "reason", "statement",
+    "tested", "accuracy", "accuracy_spread", "majority_share", "auc", "r_squared", "workload_error",
+    "workload_answered", "seconds", "reason", "statement",
 )  # fmt: skip
 
 
@@ -33,6 +33,8 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         "learner": found.learner,
         "seed": found.seed,
         "started_at": f"{found.started_at:%Y-%m-%dT%H:%M:%SZ}",
+        "majority_share": found.majority_share,
+        "majority": None if found.majority is None else point_json(found.majority),
         "baseline": None if found.baseline is None else point_json(found.baseline),
         "points": [point_json(point) for point in found.points],
         "differences": [asdict(one) for one in differences(found)],
@@ -53,18 +55,21 @@ def point_json(point: EvaluationPoint) -> dict[str, Any]:
 
 
 def as_csv(found: Evaluation) -> str:
-    """One line per point, the raw data first; what was not measured is empty."""
+    """One line per point, the commonest class alone and the raw data first; what was not measured is empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_CSV)
-    for point in (*([found.baseline] if found.baseline is not None else []), *found.points):
-        values = asdict(point) | {"requirements": point.requirements_text}
+    for point in (*found.references, *found.points):
+        share = None if point.accuracy is None else found.majority_share
+        values = asdict(point) | {"requirements": point.requirements_text, "majority_share": share}
         writer.writerow(["" if values[name] is None else values[name] for name in _CSV])
     return text.getvalue()
 
 
 def as_svg(found: Evaluation) -> str | None:
-    """A line per method over k, the raw data dashed; information loss where there is nothing to learn.
+    """A line per method over k, the raw data dashed, the share of the commonest class dotted.
+
+    Information loss is drawn where there is nothing to learn.
 
     None where no point has a k and a figure to draw.
     """
@@ -77,7 +82,9 @@ def as_svg(found: Evaluation) -> str | None:
         return None
     dots = [{"x": point.k, "y": _height(point, learned), "kind": series(point)} for point in drawn]
     level = _height(found.baseline, learned) if found.baseline is not None else None
-    chart = curves_over_k(dots, up=what, level=level).properties(width=_WIDTH, height=_HEIGHT, title=str(found.name))
+    floor = _height(found.majority, learned) if found.majority is not None else None
+    chart = curves_over_k(dots, up=what, level=level, floor=floor)
+    chart = chart.properties(width=_WIDTH, height=_HEIGHT, title=str(found.name))
     svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return svg
 

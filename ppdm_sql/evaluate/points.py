@@ -1,16 +1,12 @@
 """One point of a grid: the release as it would be, judged and measured, and what a learner makes of it.
 
-What a learner is tested on depends on what a method publishes:
+A learner is always tested on rows that nobody published, and whose targets neither the method nor the learner has seen:
+the training rows are released alone, the learner sees that release, and the other rows are told in its words.
 
-    outside     the training rows are published alone, the learner sees only that, and is tested on rows nobody
-                published, told in the words of the release: for methods whose values can be told of any row
-    published   all rows are published together, the targets of the test rows withheld from the method; the learner
-                sees the published rows of the training part and is tested on those of the other part: for methods
-                that make regions in which a row outside has no place of its own (mondrian)
-    seen        the same, but the method saw every target, because it is also what has to be protected: a figure that
-                is too good
-    model       a model learned from the training rows, as it would be published, tested on raw rows (model_points.py);
-                also for a table that shows what a model tells (kadet): what can be learned from it is that model
+    recoded      by the rules of the release (TablePlan.recoding): what they make of a row that they have not seen
+    relabelled   for a method without such rules: each value becomes the narrowest label that covers it (relabel.py)
+    model        a model learned from the training rows, as it would be published, tested on raw rows (model_points.py);
+                 also for a table that shows what a model tells (kadet): what can be learned from it is that model
 
 Nothing is published and no release is recorded.  The rows stay in the database.
 """
@@ -25,21 +21,23 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.catalog.evaluations import EvaluationPoint
+from ppdm_sql.catalog.evaluations import MAJORITY, EvaluationPoint
 from ppdm_sql.checks.risk import Risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PpdmError
-from ppdm_sql.evaluate.bench import TRUTH, EvaluationBench, Fold
+from ppdm_sql.evaluate.bench import EvaluationBench, Fold
 from ppdm_sql.evaluate.grid import Point
-from ppdm_sql.evaluate.learners import Score
+from ppdm_sql.evaluate.learners import REGRESSION, Score, majority_score
 from ppdm_sql.evaluate.loss import Loss, loss_of
 from ppdm_sql.evaluate.model_points import judged_model, model_scores, risk_of_parts
+from ppdm_sql.evaluate.recode import recode_rows
 from ppdm_sql.evaluate.relabel import relabel_rows
 from ppdm_sql.evaluate.risk import risk_of
 from ppdm_sql.evaluate.workload import QueryError, answered_share, errors_of, mean_error
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import ENTITY, Private, ResidualRisk, TablePlan
+from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.policy.policy import Publish
@@ -51,17 +49,7 @@ from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.relation import Finding, judge
 from ppdm_sql.verify.same_model import tree_differences
 
-OUTSIDE, PUBLISHED, SEEN, MODEL = "outside", "published", "seen", "model"
-
-
-def way_of_testing(bench: EvaluationBench, point: Point) -> str:
-    """Which of the ways a method's release is tested."""
-    if point.method.labels_new_rows:
-        return OUTSIDE
-    if point.method.plan_model is not None:
-        return MODEL
-    protected = bench.opened.source.target in bench.opened.source.sensitive
-    return SEEN if point.statement.policy.value_requirements and protected else PUBLISHED
+RAW, RECODED, RELABELLED, MODEL = "raw", "recoded", "relabelled", "model"
 
 
 # -- the rows as they are ----------------------------------------------------------------------------------
@@ -74,8 +62,22 @@ def baseline(bench: EvaluationBench) -> EvaluationPoint:
     found = risk_of(bench.engine, source.quasi, bench.whole.relation)
     scores = [bench.score(fold.train.relation, fold.test, fold) for fold in bench.folds] if bench.learner else []
     point = EvaluationPoint(0, "baseline", None, (), 0.0, rows=bench.opened.rows, **_risk_figures(found))
-    scored = replace(point, **_score_figures(scores), tested=OUTSIDE if scores else None)
+    scored = replace(point, **_score_figures(scores), tested=RAW if scores else None)
     return replace(scored, seconds=time.monotonic() - started)
+
+
+def majority(bench: EvaluationBench, position: int) -> EvaluationPoint | None:
+    """What somebody gets right in the same folds who always says the commonest class of the training rows.
+
+    None where nothing is learned, or a number is predicted: the mean alone has an R squared of 0.
+    """
+    if bench.learner is None or bench.learner == REGRESSION:
+        return None
+    started = time.monotonic()
+    target = str(bench.opened.source.target)
+    scores = [majority_score(bench.engine, fold.train.relation, fold.test, target) for fold in bench.folds]
+    point = EvaluationPoint(position, "baseline", MAJORITY, (), 0.0, rows=bench.opened.rows, tested=RAW)
+    return replace(point, **_score_figures(scores), seconds=time.monotonic() - started)
 
 
 # -- one point ---------------------------------------------------------------------------------------------
@@ -98,9 +100,7 @@ def measure_point(bench: EvaluationBench, point: Point) -> EvaluationPoint:
 
 def _figures(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
     engine, source = bench.engine, bench.opened.source
-    how = way_of_testing(bench, point)
-    private = bench.private if how == SEEN and bench.learner else Private()
-    released = _make_release(bench, point, bench.whole, private, bench.released)
+    released = _make_release(bench, point, bench.whole, Private(), bench.released)
     statement = _accepting(released.statement, released.plan.risks, bench)
     findings = _verify_release(engine, released, bench.hierarchies)
     columns = [*source.published, *([ENTITY] if source.entity is not None else [])]
@@ -119,7 +119,7 @@ def _figures(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> Eva
         **_risk_figures(danger),
         **_workload_figures(bench),
     )
-    return _with_scores(bench, point, found, how)
+    return _with_scores(bench, point, found)
 
 
 def _model(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> EvaluationPoint:
@@ -133,7 +133,7 @@ def _model(bench: EvaluationBench, point: Point, head: EvaluationPoint) -> Evalu
         classes=made.judgement.classes,
         **_risk_figures(made.risk),
     )
-    return _with_scores(bench, point, found, MODEL)
+    return _with_scores(bench, point, found)
 
 
 @dataclass(frozen=True)
@@ -196,59 +196,51 @@ def _risk(engine: Engine, source: Source, released: Name) -> Risk:
 # -- learning ----------------------------------------------------------------------------------------------
 
 
-def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint, how: str) -> EvaluationPoint:
+def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint) -> EvaluationPoint:
     """What a learner makes of it; that it makes nothing of it (the training rows are too few) is no refusal."""
     if bench.learner is None:
         return found
     try:
-        ways = {OUTSIDE: _scores_outside, PUBLISHED: _scores_published, SEEN: _scores_seen, MODEL: model_scores}
-        scores = list(ways[how](bench, point))
+        if point.method.plan_model is not None:
+            return replace(found, tested=MODEL, **_score_figures(list(model_scores(bench, point))))
+        tested = list(_tested_outside(bench, point))
     except EngineError:
         raise
     except PpdmError as error:
         return replace(found, reason=f"accuracy was not measured: {error}")
-    return replace(found, tested=how, **_score_figures(scores))
+    return replace(found, tested=tested[0][1], **_score_figures([score for score, _ in tested]))
 
 
-def _scores_outside(bench: EvaluationBench, point: Point) -> Iterator[Score]:
+def _tested_outside(bench: EvaluationBench, point: Point) -> Iterator[tuple[Score, str]]:
+    """Per fold the score of what is learned from a release of its training rows alone, and how test rows were told."""
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
         made = _make_release(bench, point, fold.train, bench.beside(fold), bench.learned)
+        recoding = made.plan.recoding
+        how = RELABELLED if recoding is None else RECODED
 
-        def score(fold: Fold = fold, made: _Release = made) -> Score:
-            relabel_rows(
-                bench.engine, fold.test, bench.learned, bench.asked, columns=names, hierarchies=made.hierarchies
-            )
+        def score(fold: Fold = fold, made: _Release = made, recoding: Recoding | None = recoding) -> Score:
+            tell_test_rows(bench.engine, fold, made.table, recoding, made.hierarchies, bench.asked, names)
             return bench.score(bench.learned, bench.asked, fold)
 
-        yield bench.once(bench.learned, names, OUTSIDE, fold.number, work=score)
+        yield bench.once(bench.learned, names, how, fold.number, work=score), how
 
 
-def _scores_published(bench: EvaluationBench, point: Point) -> Iterator[Score]:
-    """A release of its own for every fold, made without the targets of the rows to test with."""
-    for fold in bench.folds:
-        made = _make_release(bench, point, bench.masked_source(fold), bench.withheld, bench.released)
-        yield _score_divided(bench, fold, made.table, TRUTH)
-
-
-def _scores_seen(bench: EvaluationBench, point: Point) -> Iterator[Score]:
-    """The release itself: the marks are in it, and its own rows are divided."""
-    for fold in bench.folds:
-        yield _score_divided(bench, fold, bench.released, str(bench.opened.source.target))
-
-
-def _score_divided(bench: EvaluationBench, fold: Fold, released: Name, truth: str) -> Score:
-    """What is learned from the training part of a release, on its test part."""
-    target = str(bench.opened.source.target)
-
-    def score() -> Score:
-        names = {name: name for name in bench.opened.attributes} | {target: truth}
-        for table, condition in ((bench.learned, fold.training_filter), (bench.asked, fold.condition(test=True))):
-            bench.keep(released, table, names, condition)
-        return bench.score(bench.learned, bench.asked)
-
-    columns = [*bench.opened.attributes, truth, fold.mark]
-    return bench.once(released, columns, PUBLISHED, fold.number, work=score)
+def tell_test_rows(
+    engine: Engine,
+    fold: Fold,
+    released: Name,
+    recoding: Recoding | None,
+    hierarchies: Mapping[str, Hierarchy],
+    into: Name,
+    names: Sequence[str],
+) -> None:
+    """Stores the test rows in the words of a release of the training rows: by its rules, or value by value."""
+    if recoding is not None:
+        test = replace(fold.train, relation=fold.test)
+        recode_rows(engine, test, released, into, recoding=recoding, hierarchies=hierarchies)
+    else:
+        relabel_rows(engine, fold.test, released, into, columns=names, hierarchies=hierarchies)
 
 
 # -- figures -----------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.evaluate.bench import EvaluationBench, Opened, chosen_learner, open_table
 from ppdm_sql.evaluate.grid import Point, points_of, read_grid, read_methods
-from ppdm_sql.evaluate.points import baseline, measure_point
+from ppdm_sql.evaluate.points import baseline, majority, measure_point
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.workload import Query, read_workload, true_answers
 from ppdm_sql.policy.policy import Publish
@@ -125,7 +125,10 @@ def _measure_missing(
     bench.deal(silent)
     if found.baseline is None:
         watch(clock.progress("raw data"))
-        found = replace(found, baseline=baseline(bench))
+        commonest = majority(bench, found.planned + 1)  # behind the points of the grid
+        if commonest is not None:
+            evaluations.add_point(engine, found.evaluation_id, commonest)
+        found = replace(found, baseline=baseline(bench), majority=commonest)
         assert found.baseline is not None
         evaluations.add_point(engine, found.evaluation_id, found.baseline)
         clock.note(found.baseline)
@@ -151,6 +154,7 @@ def _start_evaluation(engine: Engine, opened: Opened, asked: EvaluationRequest, 
         "rows": opened.rows,
         "content": opened.content,
         "version": __version__,  # another version may measure something else
+        "tested": "rows that were not published",  # figures that were measured otherwise are measured again
     }
     fingerprint = sha256_of(json_text(questions))
     same = None if again else evaluations.find_same(engine, fingerprint)

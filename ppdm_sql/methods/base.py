@@ -14,6 +14,7 @@ from ppdm_sql.cells.apply import load_labels, narrow_rows
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.live_values import live_values
 from ppdm_sql.methods.plan import CellPlan, LabelTable, ModelPlan, Private, TablePlan
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
@@ -178,7 +179,10 @@ class Method:
             steps=found.steps,
             figures=found.figures,
             risks=found.risks,
+            choices=found.choices,
+            live=None if found.value_labels is None else live_values(engine, source, cells, found.value_labels),
             labels=LabelTable(*labels),
+            recoding=found.recoding,
         )
 
     def model(self, job: Job) -> ModelPlan:

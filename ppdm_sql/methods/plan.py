@@ -14,6 +14,7 @@ from ppdm_sql.cells.parts import PART as PART
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
+from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
@@ -30,6 +31,48 @@ class ResidualRisk:
     name: str
     message: str
     refuses: bool = False
+
+
+@dataclass(frozen=True)
+class PlanChoice:
+    """One of the recodings that a method chose from; the first is the one that is published."""
+
+    levels: Mapping[str, int]  # quasi-identifier -> level
+    quality: str
+    value: int | Fraction | float
+    suppressed_rows: int
+    rows: int  # of the source
+    classes: int
+    smallest: int  # rows or persons of its smallest class
+
+    @property
+    def risk(self) -> Fraction:
+        """How likely, on average, an attacker who knows a person's quasi-identifiers finds the row of that person."""
+        return Fraction(self.classes, max(self.rows - self.suppressed_rows, 1))
+
+    @property
+    def value_text(self) -> str:
+        """The quality to ten digits.
+
+        >>> PlanChoice({}, "loss", Fraction(1, 3), 0, 10, 1, 5).value_text
+        '0.3333333333'
+        """
+        return str(self.value) if isinstance(self.value, int) else f"{float(self.value):.10g}"
+
+    @property
+    def levels_text(self) -> str:
+        return ", ".join(f"{name} {level}" for name, level in self.levels.items())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "levels": dict(self.levels),
+            "quality": self.quality,
+            "value": self.value if isinstance(self.value, int) else float(self.value),
+            "suppressed_rows": self.suppressed_rows,
+            "classes": self.classes,
+            "smallest_class": self.smallest,
+            "risk": float(self.risk),
+        }
 
 
 @dataclass(frozen=True)
@@ -61,8 +104,10 @@ class TablePlan:
     live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
     labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
+    recoding: Recoding | None = None  # what becomes of rows that were not there
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
@@ -78,6 +123,17 @@ class TablePlan:
         return exp.Select(expressions=every).from_(source).join(self.labels.table.table("l"), on=same)
 
 
+@dataclass(frozen=True, repr=False)
+class ValueLabels:
+    """What every value of a column is published as, in every row alike."""
+
+    labels: Sequence[str | None]  # per code of the cells' column, NULL's last
+    of_any_value: bool = False  # the label stands for every value there can be
+
+    def __repr__(self) -> str:
+        return f"ValueLabels({len(self.labels)} codes)"  # the labels are data
+
+
 @dataclass(frozen=True)
 class CellPlan:
     """What a method makes of cells: which class each cell's rows are published in, and what a class publishes."""
@@ -87,6 +143,9 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
+    value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
+    recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,10 @@ _METHODS: Mapping[str, str] = {
     "kadet": "ppdm_sql.methods.kadet.method:KADET",
     "ldm": "ppdm_sql.methods.ldm:LDM",
     "atp": "ppdm_sql.methods.atp.method:ATP",
+    "incognito": "ppdm_sql.methods.incognito.method:INCOGNITO",
 }
 # Words of methods to come.  A policy that uses one is right, only this version cannot run it.
 _RESERVED: Mapping[str, frozenset[ReleaseKind]] = {
-    "incognito": frozenset({"TABLE", "VIEW"}),
     "tds": frozenset({"TABLE", "VIEW"}),
     "tdr": frozenset({"TABLE", "VIEW"}),
     "dmpd": frozenset({"TABLE"}),

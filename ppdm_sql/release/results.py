@@ -13,6 +13,7 @@ from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Row, Table
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.plan import PlanChoice
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_readings
@@ -265,6 +266,8 @@ class Planned:
     utility: UtilityRecord | None = None
     columns: tuple[str, ...] = ()
     sample: tuple[Row, ...] = ()  # rows as they would be published
+    suppressed_rows: int = 0
+    choices: tuple[PlanChoice, ...] = ()  # the recodings that a method chose from, the best first
 
     @property
     def holds(self) -> bool:
@@ -292,6 +295,8 @@ class Planned:
                 else None
             ),
             columns=request.plan.published if isinstance(request, Request) else (),
+            suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
+            choices=request.plan.choices if isinstance(request, Request) else (),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
             ),
@@ -327,6 +332,8 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
+            "suppressed_rows": self.suppressed_rows,
+            "choices": [one.as_json() for one in self.choices],
             "findings": [finding.summary() for finding in self.outcomes],
             "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),

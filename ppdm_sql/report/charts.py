@@ -58,9 +58,19 @@ def lying_bars(key: str, title: str, described: str, rows: Rows, *, along: str, 
     return _draw(chart.properties(width=_WIDTH, height=height), key, title, described)
 
 
-def curves(key: str, title: str, described: str, rows: Rows, *, up: str, level: float | None, chosen: Rows) -> Markup:
-    """A line for each method: rows of x, y, kind; a level that is dashed, and the point that was chosen."""
-    chart = curves_over_k(rows, up=up, level=level, chosen=chosen, palette=_ON_PAGE)
+def curves(
+    key: str,
+    title: str,
+    described: str,
+    rows: Rows,
+    *,
+    up: str,
+    level: float | None,
+    floor: float | None,
+    chosen: Rows,
+) -> Markup:
+    """A line for each method: rows of x, y, kind; a dashed level, a dotted floor, and the point that was chosen."""
+    chart = curves_over_k(rows, up=up, level=level, floor=floor, chosen=chosen, palette=_ON_PAGE)
     return _draw(chart.properties(width=_WIDTH, height=260), key, title, described)
 
 

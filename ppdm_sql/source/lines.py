@@ -94,7 +94,7 @@ def number_line(values: Sequence[object], info: ColumnInfo) -> Line:
     >>> line.cuts(np.array([0]), np.array([4]))  # 50 is rounder than 20, 30 and 40
     array([4])
     """
-    exact = [_decimal(value, info) for value in values]
+    exact = [exact_number(value, info) for value in values]
     places = max((_places(number) for number in exact if number.is_finite()), default=0)
     grain = 1 if info.kind is Kind.INTEGER else 10
     ticks = [_scale(number, places) if number.is_finite() else None for number in exact]
@@ -106,7 +106,8 @@ def number_line(values: Sequence[object], info: ColumnInfo) -> Line:
     return Line(_rising(line, info), tuple(map(_multiples, steps)), _number_writer(places + (grain > 1)), grain)
 
 
-def _decimal(value: object, info: ColumnInfo) -> Decimal:
+def exact_number(value: object, info: ColumnInfo) -> Decimal:
+    """A value of a numeric column as the decimal number that it is printed as."""
     if isinstance(value, float):
         short = info.declared.upper() in _SHORT_FLOATS
         return Decimal(str(np.float32(value))) if short else Decimal(repr(value))

@@ -110,7 +110,9 @@ def describe_source(
     tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
     source = resolve(view, engine.columns(view), policy, tables, place, named)
-    refuse_native_ranges(engine, policy, place)
+    native = {name: source.info(name) for name, form in source.forms.items() if form is Form.NATIVE_RANGE}
+    places = {name: where for word, where in policy.roles.places.items() if (name := match(word, native)) is not None}
+    refuse_native_ranges(engine, native, places, place)
     lineage = Lineage(engine)
     made_of = lineage.columns(tree)
     unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))

@@ -7,7 +7,7 @@
 -- The table is made to be worth protecting.  Age, sex, zip and ward together point to one person more
 -- often than not.  Age, sex and diagnosis belong together, so hiding one does not hide the other.  More
 -- than a third of the stays are of people who came twice or more, so rows are not people.  Some zips, wards
--- and diagnoses are unknown.  Whether a patient comes back depends on age, diagnosis and length of stay,
+-- and diagnoses are unknown.  Whether a patient comes back depends on diagnosis, age, length of stay and ward,
 -- so there is something to learn that should survive.
 CREATE TABLE patients AS
 WITH seed AS (
@@ -24,24 +24,24 @@ WITH seed AS (
            (600, 750, '850', 9), (750, 860, '852', 8), (860, 940, '856', 6), (940, 1000, '859', 6)
 
 -- What they have: weight per stage of life, how much of it for women and men (percent), the usual days
--- of a stay, the permille that come back, and the wards they lie in, most frequent first.
+-- of a stay, how many come back (permille, for the middle of life), and the wards they lie in, most frequent first.
 ), illnesses (diagnosis, child, young, middle, old, women, men, days, again, ward_1, ward_2, ward_3) AS (
     VALUES
-    ('Appendicitis',           130,  70,  25,  10, 100, 100,  4,  30, 'General surgery', 'Gastroenterology', 'General medicine'),
-    ('Asthma or COPD',         130,  45,  90, 120, 100, 100,  6, 210, 'Pulmonology',     'General medicine', 'Intensive care'),
-    ('Bowel cancer',             0,   8,  55,  70,  85, 115,  9, 170, 'General surgery', 'Oncology',         'Gastroenterology'),
-    ('Breast cancer',            0,  18,  60,  45, 100,   1,  6, 150, 'Oncology',        'Gynaecology',      'General surgery'),
-    ('Childbirth',               0, 190,   0,   0, 100,   0,  3,  20, 'Maternity',       'Gynaecology',      'General surgery'),
-    ('Coronary heart disease',   0,  15, 130, 140,  60, 140,  6, 140, 'Cardiology',      'Intensive care',   'General medicine'),
-    ('Depression',              30,  90,  70,  25, 120,  80, 14, 180, 'Psychiatry',      'General medicine', 'Neurology'),
-    ('Diabetes',                25,  40,  80,  70, 100, 100,  6, 160, 'General medicine', 'Gastroenterology', 'Cardiology'),
-    ('Fracture',               170,  90,  70, 120, 100, 100,  6,  70, 'Trauma surgery',  'Orthopaedics',     'General surgery'),
-    ('Gallstones',               2,  60,  80,  45, 150,  70,  4,  50, 'General surgery', 'Gastroenterology', 'General medicine'),
-    ('Head injury',            120,  60,  30,  35,  75, 125,  3,  60, 'Neurology',       'Trauma surgery',   'Stroke unit'),
-    ('Heart failure',            2,   8,  70, 190,  90, 110,  8, 260, 'Cardiology',      'General medicine', 'Intensive care'),
-    ('Pneumonia',              180,  40,  60, 110,  95, 105,  7, 130, 'Pulmonology',     'General medicine', 'Intensive care'),
-    ('Pregnancy complication',   0, 120,   0,   0, 100,   0,  4,  60, 'Maternity',       'Gynaecology',      'General medicine'),
-    ('Stroke',                   1,   8,  50, 120, 100, 100, 10, 150, 'Stroke unit',     'Neurology',        'Intensive care')
+    ('Appendicitis',           130,  70,  25,  10, 100, 100,  4,  15, 'General surgery', 'Gastroenterology', 'General medicine'),
+    ('Asthma or COPD',         130,  45,  90, 120, 100, 100,  6, 330, 'Pulmonology',     'General medicine', 'Intensive care'),
+    ('Bowel cancer',             0,   8,  55,  70,  85, 115,  9, 260, 'General surgery', 'Oncology',         'Gastroenterology'),
+    ('Breast cancer',            0,  18,  60,  45, 100,   1,  6, 190, 'Oncology',        'Gynaecology',      'General surgery'),
+    ('Childbirth',               0, 190,   0,   0, 100,   0,  3,  10, 'Maternity',       'Gynaecology',      'General surgery'),
+    ('Coronary heart disease',   0,  15, 130, 140,  60, 140,  6, 170, 'Cardiology',      'Intensive care',   'General medicine'),
+    ('Depression',              30,  90,  70,  25, 120,  80, 14, 290, 'Psychiatry',      'General medicine', 'Neurology'),
+    ('Diabetes',                25,  40,  80,  70, 100, 100,  6, 220, 'General medicine', 'Gastroenterology', 'Cardiology'),
+    ('Fracture',               170,  90,  70, 120, 100, 100,  6,  30, 'Trauma surgery',  'Orthopaedics',     'General surgery'),
+    ('Gallstones',               2,  60,  80,  45, 150,  70,  4,  20, 'General surgery', 'Gastroenterology', 'General medicine'),
+    ('Head injury',            120,  60,  30,  35,  75, 125,  3,  20, 'Neurology',       'Trauma surgery',   'Stroke unit'),
+    ('Heart failure',            2,   8,  70, 190,  90, 110,  8, 430, 'Cardiology',      'General medicine', 'Intensive care'),
+    ('Pneumonia',              180,  40,  60, 110,  95, 105,  7, 140, 'Pulmonology',     'General medicine', 'Intensive care'),
+    ('Pregnancy complication',   0, 120,   0,   0, 100,   0,  4,  40, 'Maternity',       'Gynaecology',      'General medicine'),
+    ('Stroke',                   1,   8,  50, 120, 100, 100, 10, 200, 'Stroke unit',     'Neurology',        'Intensive care')
 
 -- The same weights, one line per stage of life, sex and illness, laid end to end on a line of the length total.
 ), shares AS (
@@ -180,9 +180,10 @@ SELECT
     admitted,
     stay_days,
     CASE WHEN diagnosis_unknown_die % 1000 >= 25 THEN diagnosis END AS diagnosis,
-    CASE WHEN again_die % 1000 < again
-                               + CASE WHEN age >= 80 THEN 110 WHEN age >= 65 THEN 60 ELSE 0 END
-                               + CASE WHEN stay_days >= 14 THEN 120 WHEN stay_days >= 8 THEN 50 ELSE 0 END
+    -- Chronic illness brings the old back, the young seldom; a long stay or intensive care shows how ill a patient was.
+    CASE WHEN again_die % 1000 < again * CASE WHEN age >= 80 THEN 20 WHEN age >= 65 THEN 15 WHEN age >= 45 THEN 10 ELSE 3 END // 10
+                               + CASE WHEN stay_days >= 14 THEN 250 WHEN stay_days >= 8 THEN 60 ELSE 0 END
+                               + CASE WHEN ward = 'Intensive care' THEN 150 ELSE 0 END
                                + CASE WHEN insurance = 'none' THEN 40 ELSE 0 END
          THEN 'yes' ELSE 'no' END AS readmitted,
     insurance

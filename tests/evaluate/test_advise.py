@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.catalog.evaluations import MAJORITY, Evaluation, EvaluationPoint
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.evaluate import advise
 from ppdm_sql.evaluate.advise import near_best, pareto_front, reason_of, short_list, the_best
@@ -127,6 +127,10 @@ def test_the_reason_is_one_sentence_with_the_figures():
     )
     assert reason_of(points[1], found, 10**6).startswith(
         "b with k = 5 keeps 81.00% accuracy (85.00% from the raw data), the best, with an information"
+    )
+    compared = replace(found, majority=point(3, MAJORITY, 0.7))
+    assert reason_of(replace(points[1], auc=0.8349), compared, 10**6).startswith(
+        "b with k = 5 keeps 81.00% accuracy (85.00% from the raw data, 70.00% from the commonest class alone, AUC 0.835), "
     )
     unscored = point(1, "mondrian", None, 0.25, 0.1)
     assert reason_of(unscored, found, 100) == (

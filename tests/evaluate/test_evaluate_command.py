@@ -64,26 +64,29 @@ def test_a_grid_for_people_then_at_once_for_machines(ppdm, tmp_path):
         "worst",
         "risk",
         "accuracy",
+        "AUC",
         "took",
     ]
-    assert [line.split()[0] for line in lines[:5]] == ["raw", "mondrian", "mondrian", "kactus2", "kactus2"]
-    assert "refused" in lines[2]
-    assert any(line.startswith("  tested outside (kactus2): ") for line in lines)
-    assert any(line.startswith("  tested published (mondrian): ") for line in lines)
+    firsts = [line.split()[0] for line in lines[:6]]
+    assert firsts == ["majority", "raw", "mondrian", "mondrian", "kactus2", "kactus2"]
+    assert "refused" in lines[3]
+    assert any(line.startswith("  tested recoded (mondrian, kactus2): ") for line in lines)
     assert any(line.startswith("  mondrian (k = 400): ") for line in lines)
 
     code, out, _ = ppdm(*GRID, "--json")
     found = json.loads(out)
     assert code == 0
     assert [point["status"] for point in found["points"]] == ["measured", "refused", "measured", "refused"]
-    assert found["baseline"]["accuracy"] > 0.9
+    assert found["baseline"]["accuracy"] > 0.9 > found["majority_share"] == found["majority"]["accuracy"]
+    assert found["points"][0]["auc"] > 0.9
 
     with open(tmp_path / "grid.csv", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["status"] for row in rows] == ["baseline", *(point["status"] for point in found["points"])]
-    assert float(rows[1]["information_loss"]) == found["points"][0]["information_loss"]
-    assert rows[1]["statement"] == found["points"][0]["statement"]
-    assert rows[2]["accuracy"] == ""
+    assert [row["status"] for row in rows] == ["baseline", "baseline", *(point["status"] for point in found["points"])]
+    assert float(rows[2]["information_loss"]) == found["points"][0]["information_loss"]
+    assert rows[2]["statement"] == found["points"][0]["statement"]
+    assert (rows[3]["accuracy"], rows[3]["majority_share"]) == ("", "")
+    assert {row["majority_share"] for row in rows if row["accuracy"]} == {str(found["majority_share"])}
     drawing = (tmp_path / "grid.svg").read_text(encoding="utf-8")
     assert ET.fromstring(drawing).tag.endswith("svg")
     assert "accuracy in %" in drawing
@@ -97,7 +100,7 @@ def test_the_analysts_queries_and_what_is_chance(ppdm):
     call = ("evaluate", "towns.sql", "--method", "mondrian,kactus2", "--protocol", "5x2", "--learner", "naive_bayes")
     code, out, err = ppdm(*call, "--workload", "asked.sql")
     assert (code, err) == (0, "")
-    _, titles, raw, mondrian, *_, last = out.splitlines()
+    _, titles, _, raw, mondrian, *_, last = out.splitlines()
     assert titles.split()[-4:] == ["query", "error", "answered", "took"]
     assert raw.split()[-4:-2] == ["-", "-"]
     assert mondrian.split()[-4:-2] == ["50.0%", "50%"]  # the ages are not published

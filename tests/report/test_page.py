@@ -14,7 +14,7 @@ from pages import MODEL, PSEUDO, policy, read, report_of
 from sqlglot import parse_one
 
 from ppdm_sql.catalog import evaluations
-from ppdm_sql.catalog.evaluations import Evaluation, EvaluationPoint
+from ppdm_sql.catalog.evaluations import MAJORITY, Evaluation, EvaluationPoint
 from ppdm_sql.commands import show
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.report.audience import READERS
@@ -259,6 +259,20 @@ def test_accuracy_is_drawn_against_k_with_the_chosen_point(duck):
     assert sum("stroke-chosen" in one.attributes.get("class", "") for one in section.walk()) == 1
     public = report_of(session, "people_open", readers="public").by_id("evaluation")
     assert "7 classes" not in public.text
+    tried(session.engine, *POINTS, ("baseline", MAJORITY, None, 0.75))
+    section = report_of(session, "people_open").by_id("evaluation")
+    assert section.all("table")[0].rows()[1][:2] == ["majority class", "75.0 %"]
+    assert "the dotted line is what the commonest class alone gives" in section.text
+
+
+def test_the_area_under_the_curve_stands_with_the_accuracy(duck):
+    duck.publish(policy())
+    found = Evaluation("f", None, "people_open", "", ("mondrian",), {}, "holdout", "c45", 1, 1, 240)
+    evaluations.start(duck.engine, found)
+    point = EvaluationPoint(1, "measured", "mondrian", ("k = 5",), 0.1, k=5, accuracy=0.875, auc=0.8125)
+    evaluations.add_point(duck.engine, found.evaluation_id, point)
+    head, row = report_of(duck, "people_open").by_id("evaluation").all("table")[0].rows()
+    assert (head[1:3], row[1:3]) == (["accuracy", "AUC"], ["87.5 %", "0.812"])
 
 
 # -- the certificate ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
 from ppdm_sql.engines.postgres.expressions import PostgresExpressions
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
+from ppdm_sql.engines.postgres.ranges import PostgresRanges
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, Word, identifier
@@ -35,6 +36,7 @@ class PostgresEngine(PostgresExpressions):
     has_walls = True
     repeats_subqueries = True
     name_limit = 63
+    ranges = PostgresRanges()
 
     def __init__(self, connection: psycopg.Connection[Row], *, owned: bool = False) -> None:
         """Takes over a connection in autocommit mode; its search path is read as the user's."""
@@ -247,8 +249,8 @@ class PostgresEngine(PostgresExpressions):
         found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
         if found:
             raise PolicyError(
-                f"{', '.join(found)} was added to PostgreSQL's own functions, operators and casts in pg_catalog, so no "
-                "measurement can be relied on: drop it, or restore what it replaced"
+                f"{', '.join(found)} was added to PostgreSQL's own functions, operators, casts and types in pg_catalog "
+                "or changed there, so no measurement can be relied on: drop it, or restore what it replaced"
             )
 
     def columns(self, name: Name) -> list[ColumnInfo]:

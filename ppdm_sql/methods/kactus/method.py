@@ -28,6 +28,7 @@ from ppdm_sql.methods.kactus.kactus_cells import KactusTable, Walked, read_cells
 from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves, repair
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
+from ppdm_sql.methods.kactus.tree_recoding import recode_kactus
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -209,6 +210,7 @@ def _plan(
         steps=_steps(table, tree, told, options, policy),
         figures=told,
         risks=(PURITY, SUPPRESSION, *((SWAPPING,) if options.swap_threshold else ())),
+        recoding=recode_kactus(tree, table.categories, table.marker),
     )
 
 

@@ -28,9 +28,11 @@ from ppdm_sql.methods.mondrian.left_behind import Budget, Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
+from ppdm_sql.methods.mondrian.partition_recoding import ShownParts, recode_partition
 from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
+from ppdm_sql.methods.recoding import RecodingTree
 from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -87,6 +89,7 @@ def plan_mondrian(job: CellJob) -> CellPlan:
         steps=_steps(job, table, tree, published, options),
         figures=published.figures,
         risks=(MINIMALITY, DOWNCODING, *((EXTREMES,) if options.extent else ())),
+        recoding=published.recoding,
     )
 
 
@@ -215,21 +218,24 @@ class _PublishedParts:
     labels: Mapping[str, Sequence[str | None]]
     figures: Mapping[str, int | Fraction | str]
     marker: str
+    recoding: RecodingTree | None
 
 
 def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, options: MondrianOptions) -> _PublishedParts:
     """The label of every part; parts that print the same are one class."""
-    emitted = tree.emitted(options.max_parts)[node]
+    of_node = tree.emitted(options.max_parts)
+    emitted = of_node[node]
     kept = np.flatnonzero(~(tree.lost[emitted] & (emitted == node)))
     shown, place = np.unique(emitted[kept], return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(shown)))
     suppressed = marker(table.axes)
-    labels = []
+    labels, extents = [], []
     for number, axis in enumerate(table.axes):
         code = table.cells.codes[axis.info.name][kept[order]]
         low, high = (each.reduceat(code, starts).astype(np.int64) for each in (np.minimum, np.maximum))
         regions = Regions(tree.first[shown, number], tree.stop[shown, number], low, high, tree.behind[shown, number])
+        extents.append((low, high))
         labels.append(labels_of(axis, regions, suppressed, extent=options.extent))
     classes = same_rows(np.column_stack([one.number for one in labels]))
     rows = np.bincount(place, weights=table.cells.measures[N][kept]).astype(np.int64)
@@ -242,7 +248,11 @@ def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, optio
     target = np.full(len(node), DROPPED)
     target[kept] = classes[place]
     parts = _parts(table.cells, target, len(sizes), len(job.cells))
-    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed)
+    recoding = None
+    if not options.extent:  # the least and greatest value of a class say nothing about other rows
+        lows, highs = (np.column_stack(each) for each in zip(*extents, strict=True))
+        recoding = recode_partition(table.axes, tree, of_node, ShownParts(shown, lows, highs), suppressed)
+    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed, recoding)
 
 
 def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Parts:

@@ -69,6 +69,35 @@ def labels_of(axis: Axis, regions: Regions, suppressed: str, *, extent: bool = F
     return Labels(tuple(texts), of_key[number], np.array([covered for _, covered in found])[number])
 
 
+@dataclass(frozen=True, repr=False)
+class RegionLabels:
+    """What regions of an axis without a hierarchy print, whoever is in them."""
+
+    axis: Axis
+    suppressed: str
+    boundary: dict[int, str]  # code -> where the regions of a line meet
+    braces: int
+
+    @staticmethod
+    def of(axis: Axis, codes: Ints, suppressed: str) -> RegionLabels:
+        """codes: those at which a region starts or stops."""
+        ends = np.minimum(codes, axis.ordinary).reshape(-1, 1)
+        return RegionLabels(axis, suppressed, _boundaries(axis, ends), braces_around(axis.texts))
+
+    def of_region(self, first: int, stop: int) -> tuple[str, int]:
+        """What the codes first .. stop - 1 print, and how many values that covers."""
+        return self._writer.region(first, stop)
+
+    @property
+    def other(self) -> str:
+        """What stands for the values that do not stand alone."""
+        return self._writer.other
+
+    @property
+    def _writer(self) -> _Writer:
+        return _Writer(self.axis, self.suppressed, False, self.boundary, self.braces)
+
+
 def same_rows(table: Ints) -> Ints:
     """Per row of a table a number 0, 1, ...; equal rows have equal numbers, in the order of the rows' values.
 
@@ -107,8 +136,7 @@ class _Writer:
         if high >= axis.ordinary:
             return self.suppressed, axis.values
         if axis.stands_alone:
-            other = "{" * self.braces + "other" + "}" * self.braces
-            return (other if axis.texts and (behind or low == high) else self.suppressed), axis.values
+            return (self.other if axis.texts and (behind or low == high) else self.suppressed), axis.values
         if axis.hierarchy is not None:
             node = axis.hierarchy.covering(low, high + 1)
             return node.label, node.stop - node.start
@@ -116,7 +144,15 @@ class _Writer:
             return f"[{axis.texts[low]}, {axis.texts[high]}]", high - low + 1
         if low == high:  # nothing but values that few people hold
             first, stop = low, low + 1
-        stop = min(stop, axis.ordinary)
+        return self.region(first, min(stop, axis.ordinary))
+
+    @property
+    def other(self) -> str:
+        return "{" * self.braces + "other" + "}" * self.braces
+
+    def region(self, first: int, stop: int) -> tuple[str, int]:
+        """What the codes first .. stop - 1 print, whoever is there."""
+        axis = self.axis
         if first == 0 and stop == axis.ordinary:
             return self.suppressed, axis.values
         if axis.line is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sqlglot import exp
@@ -40,6 +40,13 @@ class Secret:
             left = np.flatnonzero(fine)
             fine[left] = parts_meet(requirement, known[left], self.reference, self.levels)
         return fine
+
+    def of_part(self, histogram: Histogram, kept: Flags) -> Secret:
+        """The same column, compared with the rows of some groups in the place of the whole table."""
+        inside = kept[histogram.cell]
+        counts = np.zeros(histogram.width, dtype=np.int64)
+        np.add.at(counts, histogram.value[inside], histogram.rows[inside])
+        return replace(self, reference=counts[: len(self.reference)])
 
 
 def secret_of(job: Asked, axis: Axis, rows: int) -> Secret:

@@ -202,6 +202,10 @@ def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -
     query = published_query(engine, relation, names, record.seed)
     if order.format == "csv":
         query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
+    else:  # no file has the engine's own ranges: they are told as it prints them
+        for place, (name, declared) in enumerate(record.columns.items()):
+            if engine.ranges is not None and engine.ranges.has_type(str(declared)):
+                query.expressions[place].replace(aliased(exp.cast(column(name, "s"), "TEXT"), name))
     return engine.batches(query)
 
 

@@ -82,6 +82,8 @@ def trade_off(facts: Facts, audience: Audience) -> Section | None:
         return Section("evaluation", title, (words,), tables=(told,))
     drawn = _curves(facts, found, scored, what)
     caption = f"{what.capitalize()} against k; the ring is this release, the dashed line is the raw data"
+    if found.majority_share is not None:
+        caption += ", the dotted line is what the commonest class alone gives"
     return Section("evaluation", title, (words,), (Figure(caption, drawn, told),))
 
 
@@ -100,13 +102,13 @@ def _curves(facts: Facts, found: Evaluation, scored: Sequence[EvaluationPoint], 
     scale = 100 if what == "accuracy" else 1
     names = _curve_names(scored)
     dots = [_dot(point, scale, names) for point in sorted(scored, key=lambda point: point.k or 0)]
-    level = found.baseline.score if found.baseline else None
+    level, floor = (None if one is None else one.score for one in (found.baseline, found.majority))
     here = [_dot(point, scale, names) for point in scored if is_chosen(facts, point)]
     return charts.curves(
         "tradeoff", f"{what.capitalize()} against k",
         "; ".join(f"{dot['kind']}, k = {dot['x']}: {dot['y']:.4g}" for dot in dots),
         dots, up="accuracy in %" if what == "accuracy" else what,
-        level=None if level is None else level * scale, chosen=here,
+        level=None if level is None else level * scale, floor=None if floor is None else floor * scale, chosen=here,
     )  # fmt: skip
 
 
@@ -126,13 +128,16 @@ def _dot(point: EvaluationPoint, scale: int, names: Mapping[int, str]) -> dict[s
 def _points_table(facts: Facts, found: Evaluation, audience: Audience, what: str) -> ReportTable:
     def cells(point: EvaluationPoint, name: Cell) -> tuple[Cell | str, ...]:
         loss = "–" if point.loss is None else f"{100 * point.loss:.3g} %"
-        return name, _score(point, what), loss, "–" if point.risk is None else audience.worst(point.risk)
+        area = () if not learned else ("–" if point.auc is None else f"{point.auc:.3f}",)
+        return name, _score(point, what), *area, loss, "–" if point.risk is None else audience.worst(point.risk)
 
-    rows = [] if found.baseline is None else [cells(found.baseline, Cell("raw data"))]
+    learned = any(point.auc is not None for point in (*found.references, *found.points))
+    rows = [cells(point, Cell(point.algorithm or "raw data")) for point in found.references]
     for point in found.points:
         note = ", ".join(_notes(facts, point, audience))
         rows.append(cells(point, Cell(f"{point.algorithm}: {point.requirements_text}", note)))
-    return table("What was tried", ("method", what, "information lost", "worst risk"), rows, (1, 2, 3))
+    head = ("method", what, *(("AUC",) if learned else ()), "information lost", "worst risk")
+    return table("What was tried", head, rows, list(range(1, len(head))))
 
 
 def _notes(facts: Facts, point: EvaluationPoint, audience: Audience) -> Iterator[str]:
@@ -144,7 +149,11 @@ def _notes(facts: Facts, point: EvaluationPoint, audience: Audience) -> Iterator
         yield "refused" if audience.public else f"refused: {point.reason}"
 
 
-_TESTED = {"outside": "tested on rows that were not published", "published": "tested on rows released with the others"}
+_TESTED = {
+    "recoded": "tested on rows that were not published, recoded by the rules of the release",
+    "relabelled": "tested on rows that were not published, with the narrowest label that covers each value",
+    "model": "the model itself, tested on rows that were not published",
+}
 
 
 def _score(point: EvaluationPoint, what: str) -> str:

@@ -1,0 +1,328 @@
+"""A recoding as plain data: what a row that was not in the table would have been published as.
+
+A recoding is a number of nodes.  Each has a label for every quasi-identifier, and all but one have a coarser node,
+whose labels say less and are true of the same rows.  `RecodingTree` is the form that trees and partitions have: a node
+asks for one column and takes a range, some values, what lacks a value, or the rest.  A cell goes down as long as a
+child takes it.  So a label is true of every row that it is given to, whatever the row has: a number outside of the
+range that was there falls in the open-ended outer interval, and a value that nobody had goes to the rest, or stays
+where its column was not asked for yet.
+
+No rows and no engine are needed here, only the distinct values of each column.  What a node carries can be printed;
+what few people have is in no node.  The paths of a hierarchy's leaves hold all values, so a recoding that leaves the
+database goes `without_paths`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdm_sql.catalog.json_record import DamagedRecordError, JsonRecord
+from ppdm_sql.cells.cells import CellColumn, Cells
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.leaves import leaf_text
+from ppdm_sql.source.lines import Flags, Ints, exact_number, moment_text, read_moment_text
+
+ROOT = 0  # the coarsest node of a tree
+TREE = "tree"
+_MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
+_NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
+
+
+class Recoding(Protocol):
+    """What can be asked of every form of a recoding.  Nodes are 0, 1, ... size - 1."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The quasi-identifiers."""
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are."""
+
+    def place(self, cells: Cells, hierarchies: Mapping[str, Hierarchy]) -> Ints:
+        """Per cell the most specific node whose labels are true of it."""
+
+    def labels(self, nodes: Ints) -> dict[str, list[str | None]]:
+        """Per quasi-identifier what each of these nodes prints; None is NULL."""
+
+    @property
+    def coarser(self) -> Ints:
+        """Per node the next one that says less; -1 for the one that says least.  It comes before the node."""
+
+    @property
+    def printable(self) -> Flags:
+        """Per node, whether the policy lets rows be published under its labels."""
+
+    @property
+    def losses(self) -> NDArray[np.float64]:
+        """Per node how much its labels leave open, 0 to 1, averaged over the columns: for choosing, not for judging."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The recoding as the catalog keeps it; read_recoding reads it."""
+
+
+# -- trees -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Take(JsonRecord):
+    """What a node takes of its column: a range from (included) .. to (excluded), values, a label, missing or the rest.
+
+    Bounds and values are exact texts.  The rest is every value that no other child of the same parent takes.
+    """
+
+    ranged: bool = False
+    low: str | None = field(default=None, metadata={"key": "from"})
+    high: str | None = field(default=None, metadata={"key": "to"})
+    values: tuple[str, ...] = ()
+    level: int | None = None  # of the column's hierarchy: what has this word there
+    word: str | None = None
+    missing: bool = False
+    rest: bool = False
+
+
+@dataclass(frozen=True)
+class RecodingNode(JsonRecord):
+    """A node below the root; its other columns print what its parent prints."""
+
+    parent: int
+    column: int
+    takes: Take
+    label: str | None
+    open: int  # how many values of the column the label may stand for
+
+
+@dataclass(frozen=True, repr=False)
+class RecodedColumn(JsonRecord):
+    """A quasi-identifier: its values when the recoding was made, what is printed where it was not asked for."""
+
+    name: str
+    values: int
+    label: str
+    paths: Mapping[str, tuple[str, ...]] | None = None  # leaf of its hierarchy -> its word on every level
+
+    def __repr__(self) -> str:
+        return f"RecodedColumn({self.name!r}, {self.values} values)"  # the paths are data
+
+
+@dataclass(frozen=True, repr=False)
+class RecodingTree(JsonRecord):
+    """Nodes 1, 2, ... in an order in which parents come before their children; node 0 is the root."""
+
+    form: str
+    columns: tuple[RecodedColumn, ...]
+    nodes: tuple[RecodingNode, ...]
+    unprinted: tuple[int, ...] = ()  # nodes that say less than the policy allows
+
+    def __repr__(self) -> str:
+        return f"RecodingTree({list(self.names)}, {self.size} nodes)"
+
+    @classmethod
+    def from_json(cls, value: object, place: str = "") -> Self:
+        found = super().from_json(value, place)
+        if found.form != TREE:
+            raise DamagedRecordError("form is not a known one")
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        asked: dict[int, int] = {}
+        for number, node in enumerate(self.nodes, start=1):
+            if not 0 <= node.parent < number:
+                raise DamagedRecordError(f"nodes[{number - 1}].parent is no earlier node")
+            if not 0 <= node.column < len(self.columns):
+                raise DamagedRecordError(f"nodes[{number - 1}].column is no column")
+            if asked.setdefault(node.parent, node.column) != node.column:
+                raise DamagedRecordError(f"nodes[{number - 1}].column is another one than that of its siblings")
+            if (node.takes.level is None) != (node.takes.word is None):
+                raise DamagedRecordError(f"nodes[{number - 1}].takes has a level without a word")
+        if not all(0 <= number < self.size for number in self.unprinted):
+            raise DamagedRecordError("unprinted has a number that is no node")
+
+    # -- as every recoding -------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(one.name for one in self.columns)
+
+    @property
+    def size(self) -> int:
+        return len(self.nodes) + 1
+
+    @cached_property
+    def coarser(self) -> Ints:
+        return np.array([-1, *(node.parent for node in self.nodes)], dtype=np.int64)
+
+    @cached_property
+    def printable(self) -> Flags:
+        found = np.ones(self.size, dtype=bool)
+        found[list(self.unprinted)] = False
+        return found
+
+    @cached_property
+    def losses(self) -> NDArray[np.float64]:
+        found = np.ones((self.size, max(len(self.columns), 1)))
+        for number, node in enumerate(self.nodes, start=1):
+            found[number] = found[node.parent]
+            found[number, node.column] = _share(node.open, self.columns[node.column].values)
+        return np.asarray(found.mean(axis=1))
+
+    def labels(self, nodes: Ints) -> dict[str, list[str | None]]:
+        asked = self._askers[nodes]
+        return {
+            one.name: [one.label if here == ROOT else self.nodes[here - 1].label for here in asked[:, number].tolist()]
+            for number, one in enumerate(self.columns)
+        }
+
+    @cached_property
+    def _askers(self) -> Ints:
+        """(node, column) -> the last node on the way that asked for the column; the root where none did."""
+        found = np.zeros((self.size, len(self.columns)), dtype=np.int64)
+        for number, node in enumerate(self.nodes, start=1):
+            found[number] = found[node.parent]
+            found[number, node.column] = number
+        return found
+
+    def place(self, cells: Cells, hierarchies: Mapping[str, Hierarchy]) -> Ints:
+        node = np.zeros(len(cells), dtype=np.int64)
+        readers = [_ValueReader(cells[one.name], one.paths, hierarchies.get(one.name)) for one in self.columns]
+        waiting = [(ROOT, np.arange(len(cells)))]
+        while waiting:
+            here, inside = waiting.pop()
+            node[inside] = here
+            children = self.children.get(here)
+            if children is None or not len(inside):
+                continue
+            number = self.nodes[children[0] - 1].column
+            going = self._targets(children, readers[number])[cells[self.columns[number].name].codes[inside]]
+            order = np.argsort(going, kind="stable")
+            starts = np.flatnonzero(np.diff(going[order], prepend=-2))
+            for part in np.split(order, starts[1:]):
+                child = int(going[part[0]])
+                if child >= 0:
+                    waiting.append((child, inside[part]))
+        return node
+
+    @cached_property
+    def children(self) -> dict[int, list[int]]:
+        """Node -> its children, for those that have some."""
+        found: dict[int, list[int]] = {}
+        for number, node in enumerate(self.nodes, start=1):
+            found.setdefault(node.parent, []).append(number)
+        return found
+
+    def _targets(self, children: Sequence[int], reader: _ValueReader) -> Ints:
+        """Per code of a column the child that takes it; -1: none does."""
+        found = np.full(reader.size, -1, dtype=np.int64)
+        for child in sorted(children, key=lambda one: not self.nodes[one - 1].takes.rest):
+            found[reader.taken_by(self.nodes[child - 1].takes)] = child
+        return found
+
+    def without_paths(self) -> RecodingTree:
+        """The same without the leaves of hierarchies, some of which few people have."""
+        return replace(self, columns=tuple(replace(one, paths=None) for one in self.columns))
+
+
+def read_recoding(value: object) -> Recoding:
+    """The recoding that was written by to_json; DamagedRecordError where it is none."""
+    return RecodingTree.from_json(value, "")
+
+
+def _share(open_values: int, values: int) -> float:
+    return min(max((open_values - 1) / max(values - 1, 1), 0.0), 1.0)
+
+
+# -- values ----------------------------------------------------------------------------------------------
+
+
+class _ValueReader:
+    """The distinct values of a column of cells, as the takes of a tree are compared with them."""
+
+    def __init__(
+        self, column: CellColumn, paths: Mapping[str, tuple[str, ...]] | None, hierarchy: Hierarchy | None
+    ) -> None:
+        self.size = max(column.size, 1)
+        self._column, self._paths, self._hierarchy = column, paths, hierarchy
+
+    def taken_by(self, takes: Take) -> Flags:
+        """Per code, whether it is taken; of the rest, whether it is a value at all."""
+        found = np.zeros(self.size, dtype=bool)
+        known = len(self._column.values)
+        if takes.rest:
+            found[:known] = True
+        if takes.ranged:
+            first = 0 if takes.low is None else self._first_at(takes.low)
+            stop = len(self._keys) if takes.high is None else self._first_at(takes.high)
+            found[first:stop] = True
+        for text in takes.values:
+            code = self._codes.get(text)
+            if code is not None:
+                found[code] = True
+        if takes.level is not None and takes.word is not None:
+            found[:known] |= self._words(takes.level) == takes.word
+        if takes.missing and self._column.null_code is not None:
+            found[self._column.null_code] = True
+        return found
+
+    def _first_at(self, bound: str) -> int:
+        return bisect_left(self._keys, self._key(bound))
+
+    @cached_property
+    def _keys(self) -> list[Any]:
+        """The values that have an order, as what can be compared exactly; NaN is last and has none."""
+        return [self._key(value) for value in self._column.values if value == value]
+
+    @cached_property
+    def _key(self) -> Callable[[object], Any]:
+        info = self._column.column
+        if info.kind in _MOMENTS:
+            return lambda value: _moment_key(str(value))
+        if info.kind in _NUMBERS:
+            return lambda value: Decimal(value) if isinstance(value, str) else exact_number(value, info)
+        raise DamagedRecordError(f'column "{info.name}" has no order, and the recoding takes a range of it')
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        moments = self._column.column.kind in _MOMENTS
+        return [moment_text(str(value)) if moments else leaf_text(value) for value in self._column.values]
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {text: code for code, text in enumerate(self._texts)}
+
+    def _words(self, level: int) -> NDArray[Any]:
+        """Per value its word on a level; None where no hierarchy knows the value."""
+        return np.array([path[level] if level < len(path) else None for path in self._known_paths], dtype=object)
+
+    @cached_property
+    def _known_paths(self) -> list[tuple[str, ...]]:
+        return list(self._path_of_each())
+
+    def _path_of_each(self) -> Iterator[tuple[str, ...]]:
+        paths = self._paths or {}
+        tonight = set() if self._hierarchy is None else set(self._hierarchy.order)
+        for value in self._column.values:
+            text = leaf_text(value)
+            if text in paths:
+                yield paths[text]
+            elif self._hierarchy is not None and text in tonight:
+                yield self._hierarchy.levels_of(value)
+            else:
+                yield ()
+
+
+def _moment_key(text: str) -> tuple[int, int, int]:
+    """A moment as what can be compared; infinite ones are before and behind all others."""
+    read = read_moment_text(text)
+    if read is None:
+        return (-1 if text.startswith("-") else 1, 0, 0)
+    return (0, *read)
