@@ -78,12 +78,12 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
 class DraftedColumns:
     """The roles that nobody named: what they are, and the columns that have none."""
 
-    roles: dict[str, Any]
+    by_role: dict[str, Any]
     left_out: tuple[DraftedRole, ...]
 
     def as_json(self) -> dict[str, Any]:
         left_out = [{"column": one.name, "reason": one.reason} for one in self.left_out]
-        return {**self.roles, "left_out": left_out}
+        return {**self.by_role, "left_out": left_out}
 
 
 def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> tuple[Publish, DraftedColumns | None]:
@@ -110,7 +110,7 @@ def _show(found: Advice, drafted: DraftedColumns | None) -> None:
     from ppdm_sql.commands import show
 
     if drafted is not None:
-        known = ", ".join(drafted.roles["quasi"])
+        known = ", ".join(drafted.by_role["quasi"])
         show.console.print(f"roles were drafted (--quasi names them): an attacker may know {escape(known)}")
         for one in drafted.left_out:
             show.console.print(f"  left out {escape(one.name)}: {escape(one.reason)}")
