@@ -18,8 +18,8 @@ from sqlglot import exp
 from ppdm_sql.checks.class_table import printed_column, subquery
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
-from ppdm_sql.checks.likeness import ratio_limit
 from ppdm_sql.checks.measurement import Sensitive
+from ppdm_sql.checks.part_ratios import ratio_limit
 from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (

@@ -8,6 +8,7 @@ For the figure floating point picks the ratios that can be the largest, and thos
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -122,7 +123,7 @@ class _Ratios:
                   aliased(marked, _BREACH)]  # fmt: skip
         return self._joined(picked).group_by(*keys)
 
-    def _joined(self, picked: list[exp.Expr]) -> exp.Select:
+    def _joined(self, picked: Sequence[exp.Expr]) -> exp.Select:
         query = self._cells.join_classes(picked, exp.true())
         same = exp.EQ(this=column(CODE, "e"), expression=column(CODE, "c"))
         return query.join(self._table.table("e"), on=same)

@@ -49,7 +49,7 @@ MODEL = frozenset[ReleaseKind]({"MODEL"})
 OF_CLASSES = frozenset[type[Requirement]](
     {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit, AlphaShare}
 )
-OF_COUNTS = OF_CLASSES | {Closeness, BetaLikeness, DeltaDisclosure}
+OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, DeltaDisclosure})
 
 
 class Asked:

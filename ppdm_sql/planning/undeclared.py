@@ -115,8 +115,8 @@ def _measure(
     for number, rows, groups, unique, pairs, *flags in engine.fetch(query):
         info, others = jobs[number]
         settled = frozenset(other.name for other, flag in zip(others, flags, strict=False) if flag == 1)
-        figures = (int(figure or 0) for figure in (rows, groups, unique, pairs))
-        found[info.name] = _Groups(info, *figures, settled)
+        figures = [int(figure or 0) for figure in (rows, groups, unique, pairs)]
+        found[info.name] = _Groups(info, figures[0], figures[1], figures[2], figures[3], settled)
     return found
 
 

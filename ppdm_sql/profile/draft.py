@@ -92,7 +92,7 @@ def table_roles(
     person = None if entity is None else exact_name(there, "--entity", entity)
     twice = [name for name in named if named.count(name) > 1 or name in (aim, person)]
     if twice or (aim is not None and aim == person):
-        raise PolicyError(f'column "{(twice or [aim])[0]}" is named twice among the roles')
+        raise PolicyError(f'column "{twice[0] if twice else aim}" is named twice among the roles')
     columns, nested = profile_columns(engine, relation, progress)
     usable = {one.name for one in columns}
     for name in (*named, aim, person):

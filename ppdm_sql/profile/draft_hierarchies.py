@@ -94,7 +94,7 @@ def _round_intervals(engine: Engine, lookup: Lookup, one: ColumnProfile) -> Inte
     places = {known // 20, known - 1 - known // 20, known - 1}
     listed = [exp.Literal.number(place) for place in sorted(places)]
     picked = exp.Select(expressions=[column(CODE), column(VALUE)]).from_(lookup.table.table())
-    found = dict(engine.fetch(picked.where(exp.In(this=column(CODE), expressions=listed))))
+    found: dict[int, Any] = dict(engine.fetch(picked.where(exp.In(this=column(CODE), expressions=listed))))
     low, high, last = (found[place] for place in (known // 20, known - 1 - known // 20, known - 1))
     if not all(math.isfinite(value) for value in (low, high, last)) or low == high:
         return None
@@ -165,7 +165,8 @@ def _cuts(rows: Sequence[int]) -> list[int]:
     >>> _cuts([1, 1, 1, 1, 1, 1, 1, 1]), _cuts([100, 1, 1]), _cuts([5])
     ([1, 2, 3, 4, 5, 6, 7], [1], [])
     """
-    total, before, found = sum(rows), 0, []
+    total, before = sum(rows), 0
+    found: list[int] = []
     for place, held in enumerate(rows):
         if place and before * _INTERVALS >= total * (len(found) + 1):
             found.append(place)

@@ -1,5 +1,6 @@
-"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and everything is measured on what is
-stored; in one transaction, or nothing changes.
+"""A night of a growing release: rows are added in cohorts, and parts of cohorts leave.
+
+Everything is measured on what is stored, in one transaction; if anything fails, nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
 which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.
@@ -256,7 +257,7 @@ class _Growing:
             notes=dict(former.manifest.column_notes or {}),
         )  # fmt: skip
         kept = former.manifest.residual_risks
-        risks = [residual_risks.ResidualRisk(name, text) for name, text in kept.items()]
+        risks = [ResidualRisk(name, text) for name, text in kept.items()]
         content = manifest.build_manifest(
             release_id=release_id,
             name=former.stated_name,
