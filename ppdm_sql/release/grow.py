@@ -20,7 +20,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
-from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, TablePlan
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, ResidualRisk, TablePlan
 from ppdm_sql.planning import composition, joint, manifest, residual_risks
 from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
 from ppdm_sql.planning.form_plan import with_labels
