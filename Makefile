@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Without compiled modules every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -31,6 +31,14 @@ $(VENV)-peers/.done: requirements/peers.txt
 	$(PYTHON) -m venv $(VENV)-peers
 	$(VENV)-peers/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/peers.txt
 	touch $@
+
+# What recipients may have: the command line of DuckDB 1.x, which the tests of macros, files and certificates find here.
+$(VENV)-older/.done: requirements/older.txt
+	$(PYTHON) -m venv $(VENV)-older
+	$(VENV)-older/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/older.txt
+	touch $@
+
+older: $(VENV)-older/.done ## The command line of DuckDB 1.x for tests/analyst/test_older_duckdb.py, which skips without it
 
 demo: $(VENV)/.core ## A hospital table, its risk, a policy, a verified release, an exported file
 	$(BIN)/ppdm demo

@@ -25,6 +25,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.engines.shadows import check_builtins_once
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
@@ -51,7 +52,9 @@ from ppdm_sql.release.publication import run_publication
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
+from ppdm_sql.source.given import relation_of
 from ppdm_sql.statements.names import Name
+from ppdm_sql.table_questions import TableQuestions
 from ppdm_sql.trees.audit import Audit, audit
 from ppdm_sql.watching import Progress, silent
 
@@ -97,13 +100,12 @@ def _in_workspace(
     return call
 
 
-class Session:
+class Session(TableQuestions):
     """Runs policies in one database."""
 
     def __init__(self, engine: Engine, *, out: Path, show_values: bool, progress: Progress) -> None:
-        self.engine = engine
+        super().__init__(engine, progress)
         self._out = out
-        self._progress = progress
         self._planner = Planner(engine, show_values, progress)
 
     def __enter__(self) -> Session:
@@ -125,25 +127,30 @@ class Session:
 
         An error of a later statement has the results of the earlier ones in its attribute results.
         """
-        statements = self.parse(text, file)
-        self.check_ahead(statements)
         results: list[Result] = []
-        for statement in statements:
-            try:
-                result = self.run(statement)
-            except PpdmError as error:
-                error.results = tuple(results)
-                raise
-            results.append(result)
-            if told is not None:
-                told(statement, result)
+        try:
+            for statement, result in self.run_all(self.parse(text, file)):
+                results.append(result)
+                (told or _tell_nobody)(statement, result)
+        except PpdmError as error:
+            error.results = tuple(results)
+            raise
         return results
+
+    def run_all(self, statements: Sequence[Statement]) -> Iterator[tuple[Statement, Result]]:
+        """Checks all statements, then runs one after the other; what was found out about the first holds in its run."""
+        ahead: list[Result] = []
+        with self.engine.workspace():
+            self._check_ahead(statements)
+            if statements and not isinstance(statements[0], PassThrough):  # its text may drop what the check looks at
+                ahead.append(self.run(statements[0]))
+        for number, statement in enumerate(statements):
+            yield statement, ahead.pop() if number == 0 and ahead else self.run(statement)
 
     @_in_workspace
     def run(self, statement: Statement | str) -> Result:
         """Runs one statement, of parse() or as a text; execute() runs a text of several."""
-        if isinstance(statement, str):
-            statement = self._one(statement)
+        statement = self._one(statement) if isinstance(statement, str) else statement
         match statement:
             case PassThrough():
                 return self._pass_through(statement)
@@ -172,8 +179,11 @@ class Session:
     @_in_workspace
     def check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
         """Refuses everything that can be known to be wrong before the first statement runs."""
+        self._check_ahead(statements, exports=exports)
+
+    def _check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
         if statements and not isinstance(statements[0], PassThrough):  # ordinary SQL may drop what is in the way
-            self.engine.check_builtins()
+            check_builtins_once(self.engine)
         Preflight(self._planner, self._out if exports else None).check(statements)
 
     def _pass_through(self, statement: PassThrough) -> Passed:
@@ -201,12 +211,15 @@ class Session:
                 yield self._plan(statement, coming, rows=rows)
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
+            elif isinstance(statement, Refresh):
+                planned = self._plan_refresh(statement, rows=rows)
+                if planned is not None:
+                    yield planned
 
     @_in_workspace
     def check(self, statement: Publish | str) -> Measures:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
-        if isinstance(statement, str):
-            statement = self._one_publish(statement)
+        statement = self._one_publish(statement) if isinstance(statement, str) else statement
         self.engine.check_builtins()
         source = self._planner.source(statement)
         hierarchies = self._planner.hierarchies(statement, source)
@@ -232,15 +245,27 @@ class Session:
 
     def _publish(self, statement: Publish | PseudoData) -> Published:
         kind_of_statement(statement).check(statement)
-        self.engine.check_builtins()
+        check_builtins_once(self.engine)
         return Published.of(self.engine, run_publication(self._planner, statement))
 
     def _refresh(self, statement: Refresh) -> Published:
-        record = self._current(self.engine.name(statement.name))
+        return self._publish(self._statement_of(self._current(self.engine.name(statement.name))))
+
+    def _statement_of(self, record: ReleaseRecord) -> Publish | PseudoData:
+        """The statement that published a release, as REFRESH runs it."""
         first = self.parse(record.policy_text)[0]
         assert isinstance(first, Publish | PseudoData)  # nothing else was recorded
         place = replace(first.place, file=record.roles.file)
-        return self._publish(replace(first, replace=True, place=place))
+        if isinstance(first, Publish):
+            first = replace(first, refresh=True)
+        return replace(first, replace=True, place=place)
+
+    @_in_workspace
+    def _plan_refresh(self, statement: Refresh, *, rows: int = 5) -> Planned | None:
+        """What REFRESH would do tonight, for releases that do not publish everything again."""
+        record = self._current(self.engine.name(statement.name))
+        planner = replace(self._planner, preview_rows=rows)
+        return kind_of(record).plan_refresh(planner, self._statement_of(record), record)
 
     @_in_workspace
     def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = (), *, rows: int = 5) -> Planned:
@@ -252,6 +277,10 @@ class Session:
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish | PseudoData):
             return self._plan(statement.statement)
+        if isinstance(statement.statement, Refresh):
+            planned = self._plan_refresh(statement.statement)
+            if planned is not None:
+                return planned
         return Planned.in_words(self.engine, statement.statement)
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------
@@ -406,7 +435,7 @@ class Session:
         _check_audit(asked, k, groups)
         self.engine.check_builtins()
         trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
-        relation = library.relation_of(self.engine, source)
+        relation = relation_of(self.engine, source)
         return audit(
             self.engine, trees, relation, public=public, class_is_public=class_is_public, entity=entity, k=k,
             groups=groups,
@@ -424,6 +453,9 @@ class Session:
         if found is None:
             raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows the releases)')
         return found
+
+
+def _tell_nobody(statement: Statement, result: Result) -> None: ...
 
 
 def _check_audit(asked: object, k: object, groups: object) -> None:

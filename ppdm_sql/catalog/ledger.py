@@ -15,22 +15,24 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate
-from ppdm_sql.catalog.salt import known_salt, salt
-from ppdm_sql.catalog.store import append, json_text, now, sha256_of
+from ppdm_sql.catalog.salt import known_salt, note_salt, salt
+from ppdm_sql.catalog.store import append, append_all, json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PolicyError, Tampered
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import SCHEMA, Name, column
+from ppdm_sql.statements.names import SCHEMA, Name, aliased, column
+from ppdm_sql.statements.texts import share
 
 _LOCK = Name(SCHEMA, "ledger")
 LINK = "ppdm_link_"
@@ -56,6 +58,15 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     ),
     "release_reader": ("release_id", "role_name", "seen_at"),
 }  # fmt: skip
+_EVERY_COLUMN = tuple(dict.fromkeys(name for names in _COLUMNS.values() for name in names))
+_TYPES: Mapping[str, tuple[str, ...]] = {
+    "BIGINT": (
+        "generation", "k_promised", "rows", "classes", "suppressed_rows", "seq", "position", "breaching_classes",
+        "breaching_rows",
+    ),
+    "TIMESTAMP": ("published_at", "happened_at", "seen_at"),
+    "BOOLEAN": ("holds",),
+}  # fmt: skip
 
 Parts = dict[str, str]  # which row -> its sha256
 
@@ -75,6 +86,7 @@ def lock_ledger(engine: Engine) -> Iterator[None]:
     migrate.ensure(engine)
     salt(engine)  # drawn outside the transaction
     with engine.lock(_LOCK):
+        migrate.note_presence(engine)
         if _head(engine) == (0, None):
             _add_seal(engine, "the chain begins")
         yield
@@ -88,11 +100,11 @@ def link_name(release_id: str) -> Name:
 # -- writing -----------------------------------------------------------------------------------------------
 
 
-def add_row(engine: Engine, table: str, row: Mapping[str, Any]) -> Parts:
-    """One more row of a table that the chain covers; the caller hands what this gives to `add_entry`."""
+def add_rows(engine: Engine, table: str, rows: Sequence[Mapping[str, Any]]) -> Parts:
+    """More rows of a table that the chain covers; the caller hands what this gives to `add_entry`."""
     assert engine.holds_lock, "the ledger is written inside lock_ledger"
-    append(engine, table, row)
-    return {_key(table, row): _digest(table, row)}
+    append_all(engine, table, rows)
+    return {_key(table, row): _digest(table, row) for row in rows}
 
 
 def add_entry(engine: Engine, release_id: str, parts: Parts, name: str | None = None) -> None:
@@ -110,7 +122,7 @@ def seal(engine: Engine, reason: str) -> None:
 
 
 def _add_seal(engine: Engine, reason: str) -> None:
-    names = _names(engine)
+    present, names = _present(engine)
     links = {name.removeprefix(LINK) for name in engine.relations(SCHEMA) if name.startswith(LINK)}
     covered = {
         release_id: {
@@ -118,7 +130,7 @@ def _add_seal(engine: Engine, reason: str) -> None:
             "rows": _together(parts),
             "link": _link_figures(engine, release_id) if release_id in links else None,
         }
-        for release_id, parts in _present(engine).items()
+        for release_id, parts in present.items()
     }
     _append_entry(engine, None, covered, reason)
 
@@ -132,19 +144,24 @@ def _append_entry(engine: Engine, release_id: str | None, rows: Mapping[str, Any
         written = {"entries": row["number"], "head": row["hash"]}
         changes = [exp.EQ(this=column(key), expression=exp.convert(value)) for key, value in written.items()]
         engine.execute(exp.Update(this=_LOCK.table(), expressions=changes))
+    engine.facts.note("head", _LOCK, (row["number"], row["hash"]))
 
 
 def _head(engine: Engine) -> tuple[int, str | None]:
     """Where the chain goes on: after the last entry that was written, even if somebody deleted it."""
-    newest = engine.fetch(statement("catalog/ledger_newest"))
-    number, last = newest[0] if newest else (0, None)
+    return engine.facts.find("head", _LOCK, lambda: _read_head(engine))
+
+
+def _read_head(engine: Engine) -> tuple[int, str | None]:
     if not engine.updates_in_place:
-        return int(number), last
+        newest = engine.fetch(statement("catalog/ledger_newest"))
+        return (int(newest[0][0]), newest[0][1]) if newest else (0, None)
     rows = engine.fetch(statement("catalog/ledger_head"))
     if len(rows) != 1:
         raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one, so it was edited; nothing was changed")
-    entries, head = rows[0]
-    return max(int(entries), int(number)), head
+    entries, head, number, _, known = rows[0]
+    note_salt(engine, known)
+    return max(int(entries), int(number or 0)), head
 
 
 def _salt(engine: Engine) -> str:
@@ -183,7 +200,7 @@ class ChainState:
 
 
 def is_there(engine: Engine) -> bool:
-    return engine.relation_kind(Name(SCHEMA, "ledger_entry")) is not None
+    return engine.holds_lock or engine.relation_kind(Name(SCHEMA, "ledger_entry")) is not None
 
 
 def state(engine: Engine) -> ChainState:
@@ -254,7 +271,7 @@ def _chain_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
 
 def _row_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
     """Rows that are missing, were edited or were added, release by release."""
-    present, named = _present(engine), _names(engine)
+    present, named = _present(engine)
     sealed = _rows(entries[0]) if entries and entries[0].release_id is None else {}
     written: dict[str, Parts] = defaultdict(dict)
     for entry in entries:
@@ -312,26 +329,39 @@ def _rows(entry: _Entry) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _present(engine: Engine) -> dict[str, Parts]:
-    """The rows of every release that are there now."""
+def _present(engine: Engine) -> tuple[dict[str, Parts], dict[str, str]]:
+    """The rows of every release that are there now, and the names of the releases."""
     found: dict[str, Parts] = defaultdict(dict)
-    for table, names in _COLUMNS.items():
-        query = exp.Select(expressions=[column(name) for name in names]).from_(Name(SCHEMA, table).table())
-        for values in engine.fetch(query):
-            row = dict(zip(names, values, strict=True))
-            found[row["release_id"]][_key(table, row)] = _digest(table, row)
+    names: dict[str, str] = {}
+    for table, *values in engine.fetch(_all_rows()):
+        row = dict(zip(_EVERY_COLUMN, values, strict=True))
+        found[row["release_id"]][_key(table, row)] = _digest(table, row)
+        if table == "release":
+            names[row["release_id"]] = f"{row['schema_name']}.{row['relation_name']}"
     if not engine.has_transactions:  # a release without its event was never finished
         found = {key: parts for key, parts in found.items() if any(word.startswith(_FINISHED) for word in parts)}
-    return found
+    return found, names
 
 
 _FINISHED = "release_event published "
 
 
-def _names(engine: Engine) -> dict[str, str]:
-    named = [column(name) for name in ("release_id", "schema_name", "relation_name")]
-    rows = engine.fetch(exp.Select(expressions=named).from_(Name(SCHEMA, "release").table()))
-    return {release_id: f"{schema}.{relation}" for release_id, schema, relation in rows}
+@cache
+def _all_rows() -> exp.Query:
+    """The rows of all tables that the chain covers, in one statement; one tree for everybody: never changed."""
+    queries = []
+    for table, names in _COLUMNS.items():
+        picked = [column(name) if name in names else exp.cast(exp.Null(), _type(name)) for name in _EVERY_COLUMN]
+        word = aliased(exp.Literal.string(table), "ppdm_table")
+        listed = [aliased(one, name) for one, name in zip(picked, _EVERY_COLUMN, strict=True)]
+        queries.append(exp.Select(expressions=[word, *listed]).from_(Name(SCHEMA, table).table()))
+    query: exp.Query = exp.union(*queries, distinct=False)
+    share(query)
+    return query
+
+
+def _type(name: str) -> str:
+    return next((kind for kind, names in _TYPES.items() if name in names), "TEXT")
 
 
 # -- hashes ------------------------------------------------------------------------------------------------

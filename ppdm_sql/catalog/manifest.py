@@ -195,6 +195,25 @@ class UtilityRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class GrownRecord(JsonRecord):
+    """Where a growing release stands after a night; the rows of a night with the same labels are a cohort."""
+
+    night: int  # 0: the first publication
+    cohorts: int  # that are out
+    new_rows: int
+    left_rows: int
+    waiting_rows: int  # of the source that are not out
+    waiting_nights: int  # the refreshes that the longest of them has waited
+    changed_rows: int  # that are out as they were, and are otherwise in the source by now
+    gone_rows: int  # that are out and no longer in the source
+    loss_first: str | None
+    loss_tonight: str | None  # of the rows that came tonight; None where none came
+    returning_people: int | None = None  # with rows in several cohorts; None where no ENTITY is named
+    narrowed: Mapping[str, int] | None = None  # sensitive column -> of how many its value could be narrowed down
+    cohort_column: str | None = None  # that says which cohort a row is in
+
+
+@dataclass(frozen=True)
 class Manifest(JsonRecord):
     """Everything a recipient may know about a release."""
 
@@ -219,6 +238,7 @@ class Manifest(JsonRecord):
     pseudo_data: PseudoRecord | None = None
     export: ExportRecord | None = None
     utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
+    growing: GrownRecord | None = None
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:
@@ -247,6 +267,17 @@ class Manifest(JsonRecord):
 
 
 @dataclass(frozen=True)
+class GrowthRecord(JsonRecord):
+    """What the next night of a growing release needs to know."""
+
+    growth_id: str  # that of the first night's release
+    night: int
+    cohorts: int  # how many numbers of cohorts were used
+    key: tuple[str, ...]
+    recoding_sha256: str
+
+
+@dataclass(frozen=True)
 class RolesRecord(JsonRecord):
     """What each column was, and how the source looked; None: an earlier version did not say it."""
 
@@ -270,12 +301,15 @@ class RolesRecord(JsonRecord):
     tables: Mapping[str, tuple[str, ...]] | None = None  # table -> its columns
     live: Mapping[str, str] | None = None  # part of a live view -> its hash
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
+    growing: GrowthRecord | None = None
+    cohort: str | None = None  # the published column that says in which cohort a row is
 
     @property
     def published_quasi(self) -> tuple[str, ...]:
         """The quasi-identifiers by their published columns."""
         forms = self.forms or {}
-        return tuple(column for name in self.quasi for column in (forms[name].columns if name in forms else (name,)))
+        told = [column for name in self.quasi for column in (forms[name].columns if name in forms else (name,))]
+        return tuple(told) if self.cohort is None else (*told, self.cohort)
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from ppdm_sql.engines.base import Engine, Row
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased
+from ppdm_sql.statements.names import SCHEMA, Name, aliased
 from ppdm_sql.statements.texts import share
 
 Event = Literal["replaced", "superseded", "dropped", "exported", "verified", "tampered"]
@@ -230,15 +230,13 @@ def record(engine: Engine, release: ReleaseRecord, checks: Sequence[Check] = ())
     row["seed"] = str(release.seed)
     check_texts("release", row)
     with ledger.lock_ledger(engine):
-        if release.schema_name is None:
-            (row["schema_name"],) = engine.fetch_one(statement("catalog/current_schema"))
-        place = {f"{PREFIX}{name}": row[name] for name in ("schema_name", "relation_name")}
-        (row["generation"],) = engine.fetch_one(statement("catalog/next_generation"), **place)
-        parts = ledger.add_row(engine, "release", row)
-        for source in sorted(set(release.sources)):
-            parts |= ledger.add_row(engine, "release_source", {"release_id": release.release_id, "source": source})
+        place = {"schema": release.schema_name, "relation": release.relation_name}
+        row["schema_name"], row["generation"], seq = engine.fetch_one(statement("catalog/next_release"), **place)
+        parts = ledger.add_rows(engine, "release", [row])
+        sources = [{"release_id": release.release_id, "source": source} for source in sorted(set(release.sources))]
+        parts |= ledger.add_rows(engine, "release_source", sources)
         # Last, because without transactions this event is what makes the release one.
-        parts |= _add_event(engine, release.release_id, "published", None, checks)
+        parts |= _add_event(engine, release.release_id, "published", None, checks, seq)
         ledger.add_entry(engine, release.release_id, parts, f"{row['schema_name']}.{row['relation_name']}")
 
 
@@ -253,18 +251,18 @@ def add_event(
     if event not in get_args(Event):
         raise ValueError(f"a release has no event {event!r}")
     with ledger.lock_ledger(engine):
-        ledger.add_entry(engine, release_id, _add_event(engine, release_id, event, detail, checks))
+        (seq,) = engine.fetch_one(next_number("release_event"))
+        ledger.add_entry(engine, release_id, _add_event(engine, release_id, event, detail, checks, seq))
 
 
 def _add_event(
-    engine: Engine, release_id: str, event: str, detail: str | None, checks: Sequence[Check]
+    engine: Engine, release_id: str, event: str, detail: str | None, checks: Sequence[Check], seq: int
 ) -> ledger.Parts:
     event_id = new_id()
-    parts: ledger.Parts = {}
-    for position, check in enumerate(checks, start=1):
-        place = {"event_id": event_id, "position": position, "release_id": release_id}
-        parts |= ledger.add_row(engine, "release_check", place | vars(check))
-    (seq,) = engine.fetch_one(next_number("release_event"))
+    places = [{"event_id": event_id, "position": 1 + place, "release_id": release_id} for place in range(len(checks))]
+    parts = ledger.add_rows(
+        engine, "release_check", [place | vars(check) for place, check in zip(places, checks, strict=True)]
+    )
     happened = {
         "event_id": event_id,
         "release_id": release_id,
@@ -273,7 +271,7 @@ def _add_event(
         "detail": detail,
         "happened_at": now(),
     }
-    return parts | ledger.add_row(engine, "release_event", happened)
+    return parts | ledger.add_rows(engine, "release_event", [happened])
 
 
 def add_readers(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
@@ -281,10 +279,8 @@ def add_readers(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
     with ledger.lock_ledger(engine):
         known = readers(engine, release_id)
         new = [role for role in dict.fromkeys(roles) if role not in known]
-        parts: ledger.Parts = {}
-        for role in new:
-            row = {"release_id": release_id, "role_name": role, "seen_at": now()}
-            parts |= ledger.add_row(engine, "release_reader", row)
+        seen = [{"release_id": release_id, "role_name": role, "seen_at": now()} for role in new]
+        parts = ledger.add_rows(engine, "release_reader", seen)
         if parts:
             ledger.add_entry(engine, release_id, parts)
 

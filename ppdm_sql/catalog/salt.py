@@ -8,8 +8,10 @@ from ppdm_sql.catalog.store import append, now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import SCHEMA, Name
 
 _SALT = "salt"
+_SETTINGS = Name(SCHEMA, "setting")
 
 
 def salt(engine: Engine) -> str:
@@ -33,8 +35,20 @@ def salt(engine: Engine) -> str:
 
 def known_salt(engine: Engine) -> str | None:
     """The salt, where it was drawn already."""
-    rows = engine.fetch(statement("catalog/setting"), name=_SALT)
-    if not rows:
+    known = engine.facts.find("salt", _SETTINGS, lambda: _read_salt(engine))
+    if known is None:
+        engine.facts.forget(_SETTINGS)  # it may be drawn now
         return None
-    engine.hide(rows[0][0])  # it becomes part of statements, which are shown and logged
-    return str(rows[0][0])
+    engine.hide(known)  # it becomes part of statements, which are shown and logged
+    return known
+
+
+def note_salt(engine: Engine, value: str | None) -> None:
+    """Keeps the salt where another statement has read it."""
+    if value is not None:
+        engine.facts.note("salt", _SETTINGS, str(value))
+
+
+def _read_salt(engine: Engine) -> str | None:
+    rows = engine.fetch(statement("catalog/setting"), name=_SALT)
+    return str(rows[0][0]) if rows else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -29,6 +29,25 @@ def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Qu
     check_texts(table, row)
     held = {PREFIX + name: value for name, value in row.items()}  # prefixed: a column may be called "statement"
     engine.execute(_insert(table, row, numbers) if numbers else _plain_insert(table, tuple(row)), **held)
+
+
+def append_all(engine: Engine, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """More rows of ppdm.<table>, all with the same columns, in one statement."""
+    if len(rows) == 1:
+        append(engine, table, rows[0])
+    if len(rows) < 2:
+        return
+    for row in rows:
+        check_texts(table, row)
+    columns = exp.Schema(this=Name(SCHEMA, table).table(), expressions=[identifier(name) for name in rows[0]])
+    holes = [[exp.Placeholder(this=_hole(name, place)) for name in rows[0]] for place in range(len(rows))]
+    values = exp.Values(expressions=[exp.Tuple(expressions=one) for one in holes])
+    held = {_hole(name, place): row[name] for place, row in enumerate(rows) for name in rows[0]}
+    engine.execute(exp.Insert(this=columns, expression=values), **held)
+
+
+def _hole(name: str, place: int) -> str:
+    return f"{PREFIX}{name}_{place}"
 
 
 def _insert(table: str, row: Iterable[str], numbers: Mapping[str, exp.Query]) -> exp.Insert:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from rich.markup import escape
 
 from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
+from ppdm_sql.commands.written_files import check_folder, write_file
 from ppdm_sql.policy.words import many
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object
     from ppdm_sql.evaluate import output
 
     for name in ("csv_file", "svg_file"):
-        _check_folder(asked[name])
+        check_folder(asked[name])
     with options.session(progress=False) as session, watch_progress() as watching:
         statement = read_statement(session, file, asked["release"])
         found = session.evaluate(
@@ -76,9 +76,9 @@ def command(options: GlobalOptions, /, file: str, as_json: bool, **asked: object
             again=bool(asked["again"]),
             watch=watching,
         )
-    _write(asked["csv_file"], output.as_csv(found))
+    write_file(asked["csv_file"], output.as_csv(found))
     drawn = output.as_svg(found) if asked["svg_file"] else None
-    _write(asked["svg_file"], drawn)
+    write_file(asked["svg_file"], drawn)
     if as_json:
         show.print_json(output.as_json(found))
     else:
@@ -95,19 +95,6 @@ def read_statement(session: Session, file: str, release: object) -> Publish:
 
     statements = grammar.read(file, dialect=session.engine.dialect)
     return choose_statement(statements, None if release is None else str(release), file)
-
-
-def _check_folder(path: object) -> None:
-    """Before anything is measured: a grid must not be lost because its file cannot be written."""
-    if path is not None and not Path(str(path)).absolute().parent.is_dir():
-        raise click.UsageError(f"folder of {path} does not exist")
-
-
-def _write(path: object, text: str | None) -> None:
-    if path is not None and text is not None:
-        from ppdm_sql.release.export.write import write_private
-
-        write_private(Path(str(path)), text, replace=True)
 
 
 # -- watching ----------------------------------------------------------------------------------------------

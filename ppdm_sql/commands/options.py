@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -23,11 +24,18 @@ class GlobalOptions:
     lock_timeout: float
     show_values: bool
 
-    def session(self, *, writes: bool = True, out: str | None = None, progress: bool = True) -> Session:
-        """The database of --db, opened as the options say."""
+    def session(
+        self, *, writes: bool = True, out: str | None = None, progress: bool = True, file: str | None = None
+    ) -> Session:
+        """The database of --db, opened as the options say; file: an empty one in memory that can read this file."""
         from ppdm_sql.commands.progress import bar
         from ppdm_sql.session import connect
 
+        if file is not None:
+            return connect(
+                ":memory:", allow=[str(Path(file).resolve().parent)], memory_limit=self.memory_limit,
+                threads=self.threads, out=out, progress=bar() if progress else None,
+            )  # fmt: skip
         if not self.db:
             raise click.UsageError("no database given: use --db clinic.duckdb, or set PPDM_DB")
         return connect(

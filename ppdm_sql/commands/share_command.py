@@ -67,11 +67,13 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 @click.option(
     "--into", required=True, metavar="TABLE", help="Name of the new table; an existing one is never overwritten."
 )
-@click.option("--rows", type=click.IntRange(min=1), help="Rows in all [as many as the models were trained on].")
+@click.option(
+    "--rows", type=click.IntRange(min=1), help="Rows in all [four times as many as the models were trained on]."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
-@click.option("--classes", type=click.Choice(["quota", "draw", "counts"]),
-              help="Classes in a leaf: majority exact, others even [quota]; drawn; or as counted.")  # fmt: skip
+@click.option("--classes", type=click.Choice(["counts", "quota", "draw"]),
+              help="Classes in a leaf: as counted [counts]; majority exact, others even; or drawn.")  # fmt: skip
 @click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...",
               help="Bounds of numbers and dates, categories of other columns: 'age,0,120,ward,A|B|C'.")  # fmt: skip
 @click.option("--numbers", type=click.Choice(["uniform", "midpoint", "endpoint"]),
@@ -106,9 +108,9 @@ def collect(
     """
     from ppdm_sql.commands import show
     from ppdm_sql.errors import PolicyError
-    from ppdm_sql.models.library import name_of
     from ppdm_sql.pseudodata.domains import domains_from_text
     from ppdm_sql.sharing.collect import model_files, pool, read_shared, refuse_ours
+    from ppdm_sql.source.given import name_of
 
     if classes is not None and algorithm == "basegen":
         raise PolicyError("--classes is for pgen: with basegen the tree decides the class of every row")
@@ -121,8 +123,8 @@ def collect(
         shared = [read_shared(path) for path in model_files(files)]
         target = refuse_ours(name_of(session.engine, into))
         done = pool(
-            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, by_counts=classes == "counts",
-            draw=classes == "draw", domains=declared, numbers=numbers or "uniform", bands=bands or "even",
+            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm,
+            classes=classes or "counts", domains=declared, numbers=numbers or "uniform", bands=bands or "even",
             name_sources=name_sources,
         )  # fmt: skip
     if as_json:
@@ -162,10 +164,11 @@ def learn(
     from ppdm_sql.commands import show
     from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import SOURCE
+    from ppdm_sql.source.given import relation_of
 
     with options.session() as session:
         engine = session.engine
-        relation = library.relation_of(engine, source)
+        relation = relation_of(engine, source)
         pseudo = is_pseudo(engine, relation)
         taken = [info.name for info in engine.columns(relation) if info.name != SOURCE]
         found = library.train_on(
@@ -187,27 +190,32 @@ def learn(
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The table to vote on.")
 @click.option("--into", required=True, metavar="TABLE", help="Name of the new table.")
 @click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the table to keep, {COMMAS}.")
+@click.option("--rule", type=click.Choice(["plurality", "majority", "shares"]), default="plurality", show_default=True,
+              help="Most votes; more than half of them, else NULL; or the greatest sum of leaf shares.")  # fmt: skip
 @json_option
 @pass_options
-def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:
-    """Let the published models vote on every row of a table; the class of most votes is ppdm_class.
+def vote(
+    options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, rule: str, as_json: bool
+) -> int:
+    """Let the published models vote on every row of a table; the chosen class is ppdm_class.
 
     \b
     $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into told --keep patient_id
+    $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into sure --keep patient_id --rule majority
     """
     from ppdm_sql.commands import show
-    from ppdm_sql.models import library
     from ppdm_sql.sharing.collect import model_files, read_shared, refuse_ours
     from ppdm_sql.sharing.committee import vote as voted
+    from ppdm_sql.source.given import name_of, relation_of
 
     kept = listed_columns(keep)
     with options.session() as session:
         engine = session.engine
         shared = [read_shared(path) for path in model_files(files)]
-        target = refuse_ours(library.name_of(engine, into))
-        rows = voted(engine, shared, library.relation_of(engine, source), target, kept)
+        target = refuse_ours(name_of(engine, into))
+        rows = voted(engine, shared, relation_of(engine, source), target, kept, rule)
     if as_json:
-        show.print_json({"table": into, "rows": rows, "models": len(shared)})
+        show.print_json({"table": into, "rows": rows, "models": len(shared), "rule": rule})
     else:
         show.console.print(f"{many(len(shared), 'model')} voted on {many(rows, 'row')}: {into}")
     return 0

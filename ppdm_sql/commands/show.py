@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
+    from ppdm_sql.checks.size import Bucket
+    from ppdm_sql.methods.plan import PlanChoice
     from ppdm_sql.release.results import Exported, Planned, Published, Result, Verified
     from ppdm_sql.report.write import Reported
 
@@ -72,6 +74,7 @@ def print_published(release: Published) -> None:
     if release.withdrawn:
         console.print(f"  SUPERSEDES withdrew: {escape(', '.join(release.withdrawn))}", style="yellow")
     _print_swaps(release)
+    _notes(release.growth_lines)
     findings(release.outcomes)
     _notes(release.null_readings)
     _utility(release.utility, release.rows, release.warnings)
@@ -90,7 +93,7 @@ def print_verified(outcome: Verified) -> None:
 def print_exported(done: Exported) -> None:
     """The file, and every other one that was written with it."""
     console.print(f"exported {escape(done.name)} to {escape(done.path)}: {done.content_text}")
-    for number, file in enumerate(done.beside):
+    for number, file in enumerate(done.companions):
         console.print(f"  {'and      ' if number else 'with     '} {escape(file)}")
 
 
@@ -109,6 +112,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     if plan.findings:
         console.print(f"would publish {many(plan.rows, 'row')} in {many(plan.classes, 'class', 'classes')}")
         findings(plan.outcomes)
+    _choices(plan.choices)
     _notes(plan.notes)
     _utility(plan.utility, plan.rows, plan.warnings)
     if plan.sample:
@@ -117,8 +121,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     elif plan.utility is not None and not plan.holds:
         console.print("no rows are shown, because the release would be refused")
     for outcome in plan.joint:
-        state = "holds" if outcome.holds else "would be refused"
-        console.print(f"together with {escape(', '.join(outcome.releases))}: {state}")
+        console.print(f"together with {escape(', '.join(outcome.releases))}: {plan.joint_verdict(outcome)}")
     if plan.withdraws:
         console.print(f"SUPERSEDES would withdraw: {escape(', '.join(plan.withdraws))}", style="yellow")
     for name, message in plan.risks:
@@ -129,8 +132,20 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
             console.print(f"{sql};", markup=False)
 
 
+def _choices(found: Sequence[PlanChoice]) -> None:
+    """The recodings that a method chose from, the best first."""
+    if len(found) < 2:
+        return
+    console.print(f"the best {len(found)} recodings; the first is the one that would be published:")
+    table = plain_table(found[0].quality, "left out", "classes", "smallest", "risk", "levels")
+    for one in found:
+        figures = (one.value_text, f"{one.suppressed_rows:,}", f"{one.classes:,}", f"{one.smallest:,}")
+        table.add_row(*figures, f"{float(100 * one.risk):.3g} %", escape(one.levels_text))
+    console.print(table)
+
+
 def findings(found: Sequence[FindingRecord]) -> None:
-    table = _table("asked", "column", "achieved", "verdict")
+    table = plain_table("asked", "column", "achieved", "verdict")
     for item in found:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
@@ -143,7 +158,7 @@ def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str
 
     if found is None:
         return
-    table = _table("quasi-identifier", "loss", "suppressed", "labels")
+    table = plain_table("quasi-identifier", "loss", "suppressed", "labels")
     for line in utility_rows(found, published):
         table.add_row(*map(escape, line))
     console.print(table)
@@ -160,7 +175,7 @@ def _notes(notes: Sequence[str]) -> None:
 def measures(found: Measures) -> None:
     """The risk of a relation as it stands."""
     console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'equivalence class', 'equivalence classes')}")
-    table = _table("asked", "column", "found", "verdict")
+    table = plain_table("asked", "column", "found", "verdict")
     for item in found.outcomes:
         table.add_row(
             escape(item.asked),
@@ -178,16 +193,21 @@ def _risk(found: Measures) -> None:
     risk = found.risk
     console.print(
         f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
-        f"{_percent(risk.prosecutor_max)} highest, {_percent(risk.prosecutor_mean)} average"
+        f"{percent(risk.prosecutor_max)} highest, {percent(risk.prosecutor_mean)} average"
     )
-    most = max(bucket.rows for bucket in found.histogram)
-    for bucket in found.histogram:
+    print_histogram(found.histogram)
+
+
+def print_histogram(buckets: Sequence[Bucket]) -> None:
+    """Rows by the size of their class, as bars."""
+    most = max(bucket.rows for bucket in buckets)
+    for bucket in buckets:
         sizes = str(bucket.low) if bucket.low == bucket.high else f"{bucket.low}-{bucket.high or ''}"
         drawn = "#" * max(1 if bucket.rows else 0, round(30 * bucket.rows / most))
         console.print(f"  classes of {sizes:>9}  {bucket.rows:>10,} rows  [dim]{drawn}[/]")
 
 
-def _percent(share: float | Fraction | None) -> str:
+def percent(share: float | Fraction | None) -> str:
     return "-" if share is None else f"{100 * float(share):.3g} %"
 
 
@@ -200,7 +220,7 @@ def _verdict(holds: bool, classes: int, rows: int) -> str:
 
 
 def summaries(found: Sequence[ReleaseSummary]) -> None:
-    table = _table("release", "kind", "method", "asked", "rows", "classes", "state", "exports", "published (UTC)")
+    table = plain_table("release", "kind", "method", "asked", "rows", "classes", "state", "exports", "published (UTC)")
     for item in found:
         state = item.state if item.verdict is None else f"{item.state}, {item.verdict}"
         state += f", readable by {roles_text(item.readers)}" if item.readers else ""
@@ -225,13 +245,13 @@ def chain(state: ChainState) -> None:
 
 
 def rows(columns: Sequence[str], data: Sequence[Sequence[Any]]) -> None:
-    table = _table(*columns)
+    table = plain_table(*columns)
     for row in data:
         table.add_row(*("NULL" if value is None else escape(str(value)) for value in row))
     console.print(table)
 
 
-def _table(*heads: str) -> Table:
+def plain_table(*heads: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for head in heads:
         table.add_column(escape(head), overflow="fold")
@@ -248,6 +268,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
     else:
         console.print(f"{found.content_text}, {many(int(record.suppressed_rows or 0), 'row')} left out")
         _print_swaps(found)
+        _notes(found.growth_lines)
         findings(found.outcomes)
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)
@@ -271,7 +292,7 @@ def _print_swaps(found: Published) -> None:
     """Swapped rows are mentioned wherever a release is shown, not in its manifest alone."""
     figures = found.record.manifest.figures
     if figures.get("swapped rows"):
-        share = _percent(float(figures["swap rate"]))
+        share = percent(float(figures["swap rate"]))
         rows = many(int(figures["swapped rows"]), "row")
         console.print(f"{rows} ({share}) with a swapped value, which is not their own", style="yellow")
 

@@ -1,10 +1,14 @@
-"""The columns of a relation: what kind of values each holds."""
+"""The columns of a relation: what kind of values each holds; and the rows that a query returns."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
+
+Row = tuple[Any, ...]
+Rows = list[Row]
 
 
 class Kind(Enum):
@@ -24,6 +28,14 @@ class Kind(Enum):
     def is_ordered(self) -> bool:
         """Whether a range of values means something: numbers and moments, not words."""
         return self in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What pass-through SQL returned, for showing; rows is cut at the limit the caller gave."""
+
+    columns: tuple[str, ...]
+    rows: Rows
 
 
 @dataclass(frozen=True)
@@ -47,3 +59,14 @@ def without_labels(text: str) -> str:
     "No function matches 'sum(ENUM)'. You might need to add casts."
     """
     return re.sub(r"ENUM\('(?:[^']|'')*'(?:, *'(?:[^']|'')*')*\)", "ENUM", text)
+
+
+def smallest_integer(size: int, *, unsigned: bool) -> str:
+    """The smallest integer type that holds the codes 0 .. size - 1.
+
+    >>> smallest_integer(256, unsigned=True), smallest_integer(256, unsigned=False)
+    ('UTINYINT', 'SMALLINT')
+    """
+    types = ("UTINYINT", "USMALLINT", "UINTEGER") if unsigned else ("SMALLINT", "INT", "BIGINT")
+    limits = (1 << 8, 1 << 16, 1 << 32) if unsigned else (1 << 15, 1 << 31, 1 << 63)
+    return next(name for name, limit in zip(types, limits, strict=True) if size <= limit)

@@ -11,14 +11,15 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 from sqlglot import exp, parse_one
 
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
+from ppdm_sql.engines.duckdb_catalog import FoundRelation, functions_in, kind_of, pick_relation
 from ppdm_sql.engines.duckdb_errors import explanation
 from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.shadows import refuse_shadows
@@ -31,17 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOCK_PAUSE = 0.01  # seconds
-_KINDS = {
-    Kind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
-    Kind.DECIMAL: "DECIMAL",
-    Kind.FLOAT: "FLOAT DOUBLE",
-    Kind.TEXT: "VARCHAR ENUM",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    Kind.UUID: "UUID",
-}
-_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 
 
 class DuckDBEngine(Engine):
@@ -52,6 +42,7 @@ class DuckDBEngine(Engine):
     replaces_tables = True
     has_macros = True
     reads_any_moment = True
+    reads_files = True
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, *, owned: bool = False) -> None:
         super().__init__()
@@ -133,8 +124,9 @@ class DuckDBEngine(Engine):
         yield pa.RecordBatch.from_pylist([], schema=reader.schema) if first is None else first
         yield from reader
 
-    def _execute(self, sql: str, params: dict[str, Any]) -> None:
-        self._connection.execute(sql, params or None)
+    def _execute(self, sql: str, params: dict[str, Any]) -> int | None:
+        told = self._connection.execute(sql, params or None).fetchone()
+        return told[0] if told is not None and isinstance(told[0], int) else None
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         cursor = self._connection.execute(text)
@@ -188,6 +180,7 @@ class DuckDBEngine(Engine):
         except BaseException:
             with contextlib.suppress(duckdb.Error):  # a full disk ends the transaction by itself
                 self._connection.execute("ROLLBACK")
+            self.facts.forget()
             raise
         finally:
             self._in_transaction = False
@@ -224,44 +217,53 @@ class DuckDBEngine(Engine):
     def check_builtins(self) -> None:
         from ppdm_sql.statements.load import statement
 
-        known: dict[tuple[str, bool], set[str]] = {}
-        for name, internal, kind in self.fetch(statement("catalog/functions_duckdb")):
-            known.setdefault((kind, internal), set()).add(name.casefold())
-        taken = {
-            kind: sorted(known.get((kind, False), set()) & known.get((kind, True), set()))
-            for kind in ("function", "type")
-        }
-        hidden = {False: set[str](), True: set[str]()}
-        for name, temporary in self.fetch(statement("catalog/hidden_duckdb")):
-            hidden[temporary].add(name.casefold())
-        covered = sorted(name for name in hidden[True] & hidden[False] if not name.startswith(PREFIX))
-        refuse_shadows(taken["function"], taken["type"], covered)
+        defined: dict[tuple[str, bool], set[str]] = {}
+        for name, kind, temporary in self.fetch(statement("catalog/defined_duckdb")):
+            defined.setdefault((kind, temporary), set()).add(name.casefold())
+        hidden = defined.get(("relation", True), set()) & defined.get(("relation", False), set())
+        covered = sorted(name for name in hidden if not name.startswith(PREFIX))
+        taken: dict[str, set[str]] = {"function": set(), "type": set()}
+        if any(kind in taken for kind, _ in defined):  # to list all built-ins takes long
+            for name, kind in self.fetch(statement("catalog/functions_duckdb")):
+                if name.casefold() in defined.get((kind, False), ()):
+                    taken[kind].add(name.casefold())
+        refuse_shadows(sorted(taken["function"]), sorted(taken["type"]), covered)
 
     def columns(self, name: Name) -> list[ColumnInfo]:
+        return list(self.facts.find("columns", name, lambda: self._describe(name)))
+
+    def _describe(self, name: Name) -> list[ColumnInfo]:
         if self.relation_kind(name) is None:
             return []
         described = exp.Describe(this=exp.select("*").from_(name.table()))
-        return [ColumnInfo(row[0], _kind(row[1]), row[1]) for row in self.fetch(described)]
+        return [ColumnInfo(row[0], kind_of(row[1]), row[1]) for row in self.fetch(described)]
 
     def relation_kind(self, name: Name) -> str | None:
-        rows = self._list_relations(name.schema, name.last)
-        return rows[0][1] if rows else None
+        return self.facts.find("kind", name, lambda: self._relation(name).kind)
 
     def relations(self, schema: str | None) -> list[str]:
         return [row[0] for row in self._list_relations(schema, None)]
 
-    def _list_relations(self, schema: str | None, relation: str | None) -> Rows:
+    def look_up(self, names: Iterable[Name]) -> None:
+        self.facts.find_all("relation", names, self._find_relations)
+
+    def _relation(self, name: Name) -> FoundRelation:
+        return self.facts.find("relation", name, lambda: self._find_relations([name])[name])
+
+    def _find_relations(self, names: Sequence[Name]) -> dict[Name, FoundRelation]:
+        rows = self._list_relations(None, names)
+        return {name: pick_relation(rows, name) for name in names}
+
+    def _list_relations(self, schema: str | None, names: Sequence[Name] | None) -> Rows:
         from ppdm_sql.statements.load import statement
 
-        # Without a schema a name means what a query would find: a temporary relation, then main.
-        return self.fetch(statement("catalog/relations_duckdb"), schema=schema, relation=relation)
+        spelt = names and sorted({one for name in names for one in (name.last, name.last.lower())})
+        return self.fetch(statement("catalog/relations_duckdb"), schema=schema, names=spelt)
 
     def view_query(self, name: Name) -> str | None:
-        from ppdm_sql.statements.load import statement
-
-        if self.relation_kind(name) != "view":
+        text = self._relation(name).text
+        if text is None:
             return None
-        text = self.fetch_one(statement("catalog/view_text_duckdb"), schema=name.schema, relation=name.last)[0]
         created = parse_one(re.sub(r"^CREATE SECURE ", "CREATE ", text), dialect="duckdb")
         return created.expression.sql("duckdb") if created.expression is not None else None
 
@@ -294,7 +296,7 @@ class DuckDBEngine(Engine):
 
         rows = self.fetch(statement("catalog/unsteady_duckdb"))
         found = super().unsteady_names() | {"rowid"} | {name for name, macro in rows if macro is None}
-        macros = {name: _functions(macro) for name, macro in rows if macro is not None}
+        macros = {name: functions_in(macro) for name, macro in rows if macro is not None}
         while more := {name for name, called in macros.items() if name not in found and called & found}:
             found |= more
         return found
@@ -306,10 +308,8 @@ class DuckDBEngine(Engine):
         return rows[0][0] if rows else None
 
     def qualified_name(self, name: Name) -> str:
-        from ppdm_sql.statements.load import statement
-
-        rows = self.fetch(statement("catalog/qualified_duckdb"), schema=name.schema, relation=name.last)
-        return f"{rows[0][0]}.{rows[0][1]}".casefold() if rows else str(name)
+        found = self._relation(name)
+        return f"{found.schema}.{found.name}".casefold() if found.kind == "table" else str(name)
 
     def path_schemas(self) -> list[str]:
         from ppdm_sql.statements.load import statement
@@ -332,6 +332,8 @@ class DuckDBEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
+        self.facts.forget_after(created)
+        self.facts.note("kind", name, "view")
         with self._explain_errors(sql):
             self._connection.execute(sql)
 
@@ -352,6 +354,7 @@ class DuckDBEngine(Engine):
             head, rest = sql.split(" VIEW ", 1)
             sql = f"{head} SECURE VIEW {rest}"
         self._tell(sql)
+        self.facts.forget(name)
         with self._explain_errors(sql):
             self._connection.execute(sql)
 
@@ -400,27 +403,7 @@ def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from _nodes(node.get("children", []))
 
 
-def _functions(text: str) -> frozenset[str]:
-    """The words of a macro that may be functions.
-
-    >>> sorted(_functions("lower(x) || uuid()"))
-    ['lower', 'uuid', 'x']
-    """
-    return frozenset(word.casefold() for word in re.findall(r"\w+", text))
-
-
 def attachment(path: str, name: str) -> exp.Attach:
     """The statement that opens a file, read-only, next to the database that is open."""
     called = exp.Alias(this=exp.Literal.string(path), alias=identifier(name))
     return exp.Attach(this=called, expressions=[exp.AttachOption(this=exp.Var(this="READ_ONLY"))])
-
-
-def _kind(declared: str) -> Kind:
-    """The kind of a DuckDB type.
-
-    >>> _kind("DECIMAL(18,3)"), _kind("INTEGER[]"), _kind("TIMESTAMP WITH TIME ZONE")
-    (<Kind.DECIMAL: 'decimal'>, <Kind.UNSUPPORTED: 'unsupported'>, <Kind.TIMESTAMP: 'timestamp'>)
-    """
-    if declared.endswith("]"):
-        return Kind.UNSUPPORTED
-    return _KIND_OF.get(re.split(r"[ (]", declared, maxsplit=1)[0], Kind.UNSUPPORTED)

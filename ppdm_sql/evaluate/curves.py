@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ppdm_sql.methods.plan import PlanChoice
+
 if TYPE_CHECKING:
     import altair as alt
 
@@ -65,6 +67,22 @@ def curves_over_k(
         )
         layers.append(ring.encode(x=x, y=y))
     return alt.LayerChart(layer=layers)
+
+
+def draw_choices(name: str, choices: Sequence[PlanChoice]) -> str:
+    """The recodings that a plan chose from as SVG: quality against risk, the one that is published in a ring."""
+    import altair as alt
+    import vl_convert
+
+    rows = [{"x": float(100 * one.risk), "y": float(one.value), "told": one.levels_text} for one in choices]
+    x = alt.X("x:Q", title="risk, in %: classes per published row", scale=alt.Scale(zero=True))
+    y = alt.Y("y:Q", title=choices[0].quality, scale=alt.Scale(domain=_room(rows, None), nice=False))
+    points = chart_of(rows).mark_point(filled=True, size=60, opacity=1, color=ON_WHITE.series[0])
+    ring = chart_of(rows[:1]).mark_point(size=260, strokeWidth=3, stroke=ON_WHITE.chosen, filled=False, opacity=1)
+    layers: list[Any] = [points.encode(x=x, y=y, tooltip=alt.Tooltip("told:N")), ring.encode(x=x, y=y)]
+    chart = alt.LayerChart(layer=layers).properties(width=560, height=320, title=name)
+    svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    return svg
 
 
 def chart_of(rows: Rows) -> alt.Chart:

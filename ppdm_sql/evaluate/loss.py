@@ -30,7 +30,7 @@ from ppdm_sql.statements.rowtext import row_text
 
 @dataclass(frozen=True)
 class Loss:
-    """A release beside its source.  cells: quasi-identifier cells of the released rows."""
+    """A release and its source.  cells: quasi-identifier cells of the released rows."""
 
     rows: int
     released_rows: int
@@ -73,7 +73,7 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
             f"{released} has {released_rows} rows, more than the {rows} of {raw}, so it was not made from it"
         )
     dropped = rows - released_rows
-    sides = ColumnMeasure(engine, raw, released)
+    sides = ColumnMeasure(engine, raw, released, source.quasi)
     columns = tuple(
         sides.loss(before[name], after[name], hierarchies.get(name), source.tunings.get(name, Tuning()).order)
         if name in source.quasi

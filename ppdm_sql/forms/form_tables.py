@@ -30,7 +30,9 @@ _RANGE_NOTES = (
     "the first value beyond the range; NULL: open, suppressed or missing, see {name}_kind",
     "exact, range, suppressed, or missing (in the source)",
 )
-_NATIVE_NOTE = "the range that is published for the row; without ends: suppressed; NULL: missing in the source"
+_NATIVE_NOTE = (
+    "the range that is published for the row; without ends: suppressed, or any value; NULL: missing in the source"
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class FormedColumn:
     info: ColumnInfo
     form: Form
     hierarchy: Hierarchy | None = None  # of a file or table
+    calendar: bool = False  # it has HIERARCHY CALENDAR
 
     @property
     def name(self) -> str:
@@ -62,7 +65,7 @@ class FormedColumn:
         """The table of what is published for each label."""
         import pyarrow as pa
 
-        reader = LabelReader(self.info, self.hierarchy, tuple(labels))
+        reader = LabelReader(self.info, self.hierarchy, tuple(labels), self.calendar)
         extents = self._read(reader, labels)
         told: dict[str, Callable[[Extent], str | None]] = {
             _FROM: reader.start,
@@ -73,6 +76,19 @@ class FormedColumn:
         columns = {LABEL: pa.array(labels, pa.string())}
         columns |= {name: pa.array([tell(one) for one in extents], pa.string()) for name, tell in told.items()}
         return engine.work.load("form", columns, analyze=True)
+
+    def texts(self, labels: Sequence[str | None]) -> dict[str, list[str | None]]:
+        """Per published column what it has for each of some labels; UnreadLabelError where one is no range."""
+        reader = LabelReader(self.info, self.hierarchy, tuple(one for one in labels if one is not None), self.calendar)
+        extents = [reader.read(label) for label in labels]
+        if self.form is Form.MIDPOINT:
+            return {self.name: [reader.middle(one) for one in extents]}
+        low, stop, kind = self.published
+        return {
+            low: [reader.start(one) for one in extents],
+            stop: [reader.end(one) for one in extents],
+            kind: [one.sort for one in extents],
+        }
 
     def _read(self, reader: LabelReader, labels: Sequence[str]) -> list[Extent]:
         extents, unread = [], 0
@@ -100,7 +116,8 @@ class FormedColumn:
             kind = exp.Coalesce(this=column(_KIND, table), expressions=[exp.Literal.string("missing")])
         if self.form is Form.RANGE:
             return dict(zip(self.published, (low, stop, exp.cast(kind, "TEXT")), strict=True))
-        return {self.name: engine.native_range(self.info, low, stop, column(_KIND, table) if table else kind)}
+        assert engine.ranges is not None  # else the policy is refused
+        return {self.name: engine.ranges.make(self.info, low, stop, column(_KIND, table) if table else kind)}
 
 
 def typed(engine: Engine, info: ColumnInfo, value: exp.Expr) -> exp.Expr:
@@ -136,16 +153,25 @@ def formed_rows(engine: Engine, relation: Name, formed: Mapping[str, FormedColum
     return query
 
 
-def label_of_range(engine: Engine, info: ColumnInfo, table: str) -> exp.Expr:
+def label_of_range(engine: Engine, name: str, table: str) -> exp.Expr:
     """A published range as the label that says the same: for whoever reads labels."""
-    low, stop, kind = (column(name, table) for name in form_columns(info.name, Form.RANGE))
+    low, stop, kind = (column(one, table) for one in form_columns(name, Form.RANGE))
 
     def is_kind(word: str) -> exp.Expr:
         return exp.EQ(this=kind.copy(), expression=exp.Literal.string(word))
 
-    def is_null(one: exp.Expr) -> exp.Expr:
-        return exp.Is(this=one.copy(), expression=exp.Null())
+    return _written_range(low, stop, missing=is_kind("missing"), exact=is_kind("exact"))
 
+
+def label_of_native_range(engine: Engine, name: str, table: str) -> exp.Expr:
+    """The same of a range that is one value."""
+    value = column(name, table)
+    assert engine.ranges is not None  # the release has such a column
+    low, stop, exact = engine.ranges.ends(value)
+    return _written_range(low, stop, missing=_is_null(value), exact=exact)
+
+
+def _written_range(low: exp.Expr, stop: exp.Expr, *, missing: exp.Expr, exact: exp.Expr) -> exp.Expr:
     def said(*parts: str | exp.Expr) -> exp.Expr:
         texts = [exp.Literal.string(one) if isinstance(one, str) else exp.cast(one.copy(), "TEXT") for one in parts]
         found: exp.Expr = texts[0]
@@ -155,10 +181,14 @@ def label_of_range(engine: Engine, info: ColumnInfo, table: str) -> exp.Expr:
 
     return (
         exp.Case()
-        .when(is_kind("missing"), exp.cast(exp.Null(), "TEXT"))
-        .when(is_kind("exact"), said("", low))
-        .when(exp.or_(is_kind("suppressed"), exp.and_(is_null(low), is_null(stop))), exp.Literal.string("*"))
-        .when(is_null(low), said("< ", stop))
-        .when(is_null(stop), said(">= ", low))
+        .when(missing, exp.cast(exp.Null(), "TEXT"))
+        .when(exact, said("", low))
+        .when(exp.and_(_is_null(low), _is_null(stop)), exp.Literal.string("*"))
+        .when(_is_null(low), said("< ", stop))
+        .when(_is_null(stop), said(">= ", low))
         .else_(said("[", low, ", ", stop, ")"))
     )
+
+
+def _is_null(one: exp.Expr) -> exp.Expr:
+    return exp.Is(this=one.copy(), expression=exp.Null())

@@ -3,6 +3,7 @@
     67                      exact        the value itself
     [65, 70)  < 30  >= 65   range        from a boundary on, and below the other
     [65, 69]                range        both included (ranges = extent of mondrian)
+    2024-02  2024-Q1  2020s range        a period of HIERARCHY CALENDAR: from its first day on
     (known)                 range        any value, without ends: it is not missing, and no more is said (kactus)
     a word of a hierarchy   range        from the least to the greatest leaf of the word, as the file or table has them
     *  **  the root         suppressed   nothing
@@ -20,8 +21,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from ppdm_sql.engines.base import ColumnInfo
+from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.forms.grids import Grid, Step, grid_of
+from ppdm_sql.source.calendar import period_ends
 from ppdm_sql.source.hierarchy import Hierarchy
 
 Sort = Literal["exact", "range", "suppressed", "missing"]
@@ -52,11 +54,13 @@ class LabelReader:
     """Reads the labels of one column.
 
     hierarchy: of a file or table, whose words are no intervals; those of INTERVALS are read as they stand.
+    calendar: the column has HIERARCHY CALENDAR, so that 2024 is a year.
     """
 
     info: ColumnInfo
     hierarchy: Hierarchy | None = None
     labels: tuple[str, ...] = field(default=(), repr=False)  # all of the column: they say how fine its numbers are
+    calendar: bool = False
 
     @cached_property
     def grid(self) -> Grid:
@@ -82,7 +86,7 @@ class LabelReader:
         if label == _KNOWN:
             return Extent("range")
         try:
-            return self._interval(label) or self._value(label)
+            return self._interval(label) or self._period(label) or self._value(label)
         except ValueError:
             raise UnreadLabelError from None
 
@@ -121,8 +125,22 @@ class LabelReader:
             return Extent("range", self._at(found["low"]), self._at(found["high"]))
         return self._hull([found["low"], found["high"]])
 
+    def _period(self, label: str) -> Extent | None:
+        """A period; of a column of dates a day is a value."""
+        ends = period_ends(label) if self.calendar else None
+        if ends is None or (self.info.kind is Kind.DATE and ends[1] - ends[0] == 1):
+            return None
+        return Extent("range", *(self._at(str(day)) for day in ends))
+
     def _at(self, text: str) -> Step:
         return self.grid.first_at(self.grid.read(text))
+
+    def boundary(self, text: str) -> Step:
+        """The first value of the type from a boundary on."""
+        try:
+            return self._at(text)
+        except ValueError:
+            raise UnreadLabelError from None
 
     def _value(self, label: str) -> Extent:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -34,6 +34,48 @@ class ResidualRisk:
 
 
 @dataclass(frozen=True)
+class PlanChoice:
+    """One of the recodings that a method chose from; the first is the one that is published."""
+
+    levels: Mapping[str, int]  # quasi-identifier -> level
+    quality: str
+    value: int | Fraction | float
+    suppressed_rows: int
+    rows: int  # of the source
+    classes: int
+    smallest: int  # rows or persons of its smallest class
+
+    @property
+    def risk(self) -> Fraction:
+        """How likely, on average, an attacker who knows a person's quasi-identifiers finds the row of that person."""
+        return Fraction(self.classes, max(self.rows - self.suppressed_rows, 1))
+
+    @property
+    def value_text(self) -> str:
+        """The quality to ten digits.
+
+        >>> PlanChoice({}, "loss", Fraction(1, 3), 0, 10, 1, 5).value_text
+        '0.3333333333'
+        """
+        return str(self.value) if isinstance(self.value, int) else f"{float(self.value):.10g}"
+
+    @property
+    def levels_text(self) -> str:
+        return ", ".join(f"{name} {level}" for name, level in self.levels.items())
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "levels": dict(self.levels),
+            "quality": self.quality,
+            "value": self.value if isinstance(self.value, int) else float(self.value),
+            "suppressed_rows": self.suppressed_rows,
+            "classes": self.classes,
+            "smallest_class": self.smallest,
+            "risk": float(self.risk),
+        }
+
+
+@dataclass(frozen=True)
 class LabelTable:
     """What every class publishes of its quasi-identifiers: a small table with a row per class, joined on PART."""
 
@@ -59,9 +101,10 @@ class TablePlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
-    live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+    live: Callable[[], Live] | None = None  # how a view can do the same at query time; None: the recoding cannot
     labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
     recoding: Recoding | None = None  # what becomes of rows that were not there
@@ -80,6 +123,18 @@ class TablePlan:
         return exp.Select(expressions=every).from_(source).join(self.labels.table.table("l"), on=same)
 
 
+@dataclass(frozen=True, repr=False)
+class ValueLabels:
+    """What every value of a column is published as, in every row alike."""
+
+    labels: Sequence[str | None]  # per code of the cells' column, NULL's last
+    of_any_value: bool = False  # the label stands for every value there can be
+    typed: bool = False  # labels are values of the column's own type
+
+    def __repr__(self) -> str:
+        return f"ValueLabels({len(self.labels)} codes)"  # the labels are data
+
+
 @dataclass(frozen=True)
 class CellPlan:
     """What a method makes of cells: which class each cell's rows are published in, and what a class publishes."""
@@ -89,12 +144,19 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    nulled: frozenset[str] = frozenset()  # columns that are no quasi-identifiers and leave as NULL
+    typed: frozenset[str] = frozenset()  # quasi-identifiers whose texts are values of the column's own type
+    patterns: tuple[Mapping[str, Any], ...] = ()  # as those of TablePlan, like the next two
+    notes: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: frozenset[str] = frozenset()
+    choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
+    value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
     recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
 
 
 @dataclass(frozen=True)
 class Private:
-    """Columns that travel beside the codes, from the source to the stage, and never further."""
+    """Columns that travel with the codes, from the source to the stage, and never further."""
 
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
 

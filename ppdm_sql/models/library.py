@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import exp, parse
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
 from ppdm_sql.catalog import migrate, models, releases
 from ppdm_sql.catalog.mark import is_pseudo
@@ -18,19 +17,16 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.classifiers.conjunctive_rules import ConjunctiveRules
 from ppdm_sql.classifiers.naive_bayes import NaiveBayes
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import EngineError, PolicyError
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.models.kinds import kind_named, kind_of_inducer
-from ppdm_sql.source.faults import explain_text
-from ppdm_sql.source.relation import match, reads_in_place
-from ppdm_sql.source.tables import base_tables
-from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word, column
+from ppdm_sql.source.given import name_of, relation_of
+from ppdm_sql.source.relation import match
+from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word
 from ppdm_sql.trees import exchange
 from ppdm_sql.trees.expression import create_macro, kept_columns
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress, silent
-
-_QUERY_WORDS = ("select", "with", "from", "values", "(")
 
 
 @dataclass(frozen=True)
@@ -318,47 +314,3 @@ def install(
 
 
 # -- relations -------------------------------------------------------------------------------------------------------
-
-
-def relation_of(engine: Engine, source: str) -> Name:
-    """A table by its name, or a SELECT as a view; a SELECT that may give other rows next time is written down first."""
-    text = source.strip().rstrip(";").strip()
-    if not text.casefold().startswith(_QUERY_WORDS):
-        name = name_of(engine, text)
-        if engine.relation_kind(name) is None:
-            raise PolicyError(f"table {name} does not exist")
-        return name
-    tree = _one_query(engine, text)
-    base_tables(engine, tree)
-    try:
-        view = engine.work.view_of_text("model_source", text)
-    except EngineError as error:
-        raise explain_text(engine, error, text, None, tree) from error
-    if reads_in_place(tree):
-        return view
-    names = [column(info.name) for info in engine.columns(view)]
-    return engine.work.table("model_snapshot", exp.Select(expressions=names).from_(view.table()), analyze=True)
-
-
-def _one_query(engine: Engine, text: str) -> exp.Expr:
-    try:
-        found = parse(text, dialect=engine.dialect)
-    except SqlglotError:  # its text quotes the statement
-        raise PolicyError("the SELECT cannot be parsed: is it complete?") from None
-    if len(found) != 1 or not isinstance(found[0], exp.Query):
-        raise PolicyError("expected one table or one SELECT")
-    return found[0]
-
-
-def name_of(engine: Engine, text: str) -> Name:
-    """A relation's name as it is written in SQL: people, clinic.people, "odd name"."""
-    try:
-        found = exp.maybe_parse(text, into=exp.Table, dialect=engine.dialect)
-    except SqlglotError:
-        found = None
-    if not isinstance(found, exp.Table) or not isinstance(found.this, exp.Identifier):
-        raise PolicyError('expected the name of a table: people, clinic.people or "odd name"')
-    if any(value for part, value in found.args.items() if part not in ("this", "db")):
-        raise PolicyError("expected the name of a table and nothing else")
-    parts = [part for part in (found.args.get("db"), found.this) if part is not None]
-    return engine.name([Word(part.name, quoted=bool(part.args.get("quoted"))) for part in parts])

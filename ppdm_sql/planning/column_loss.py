@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.planning.displacement import displacement_of
-from ppdm_sql.planning.label_coverage import MOMENTS, Values, label_of, loss_of_cell, never_named
+from ppdm_sql.planning.histograms import PrintedCounts, histograms_of, raw_histograms
+from ppdm_sql.planning.label_coverage import Values, label_of, loss_of_cell, never_named
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import row_text
-
-_VALUE, _ROWS = "ppdm_value", "ppdm_rows"
 
 
 @dataclass(frozen=True)
@@ -46,11 +46,27 @@ class ColumnLoss:
 
 @dataclass(frozen=True)
 class ColumnMeasure:
-    """A release and the rows it was made from, compared column by column."""
+    """A release and the rows it was made from, compared column by column; quasi: the columns that may have changed."""
 
     engine: Engine
     raw: Name
     released: Name
+    quasi: Sequence[str]
+
+    @cached_property
+    def _held(self) -> Mapping[str, PrintedCounts]:
+        """Of the raw rows; plans that share them share it."""
+        infos = self._infos(self.raw)
+        about = ("histograms", tuple(self.quasi))
+        return self.engine.work.once(self.raw, about, lambda: raw_histograms(self.engine, self.raw, infos))
+
+    @cached_property
+    def _shown(self) -> Mapping[str, PrintedCounts]:
+        return histograms_of(self.engine, self.released, self._infos(self.released), repeats=True)
+
+    def _infos(self, relation: Name) -> list[ColumnInfo]:
+        infos = {info.name: info for info in self.engine.columns(relation)}
+        return [infos[name] for name in self.quasi]
 
     def unchanged_loss(self, before: ColumnInfo, after: ColumnInfo) -> ColumnLoss:
         """A column that nothing was done to."""
@@ -61,11 +77,11 @@ class ColumnMeasure:
         self, before: ColumnInfo, after: ColumnInfo, hierarchy: Hierarchy | None, order: Sequence[str] = ()
     ) -> ColumnLoss:
         """What was lost of a quasi-identifier; order: the one its policy declares for texts."""
-        was, now, new = self._distinct(before.name)
-        if not new:  # every released value was there at least as often
+        raw, released = self._held[before.name], self._shown[before.name]
+        was, now = len(raw.printed), len(released.printed)
+        if not released.more_than(raw):  # every released value was there at least as often
             return ColumnLoss(before.name, 0, Fraction(0), was, now, False)
-        held = dict(self._histogram(self.raw, before))
-        shown = dict(self._histogram(self.released, after))
+        held, shown = raw.values, released.values
         nulls = _suppressing_nulls(held, shown)
         if after.kind is not Kind.TEXT and before.kind.is_ordered:
             return self._numbers(before, held, shown, nulls, (was, now))
@@ -116,20 +132,6 @@ class ColumnMeasure:
             sides[stand_in] = exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(stand_in)))
         was, now, new = self.engine.fetch_one(statement("release/new_values", sides))
         return int(was), int(now), int(new)
-
-    def _histogram(self, relation: Name, info: ColumnInfo) -> list[tuple[object, int]]:
-        """(value, rows); moments as text, because Python's have neither nanoseconds nor infinity."""
-        plain: exp.Expr = column(info.name)
-        if info.kind is Kind.TEXT:
-            plain = self.engine.exact_text(plain)
-        elif info.kind in MOMENTS:
-            plain = exp.cast(plain, "TEXT")
-        query = exp.Select(expressions=[aliased(plain, _VALUE), aliased(exp.Count(this=exp.Star()), _ROWS)])
-        found: dict[object, int] = {}
-        for value, rows in self.engine.fetch(query.from_(relation.table()).group_by(plain.copy())):
-            key = "nan" if isinstance(value, float) and value != value else value
-            found[key] = found.get(key, 0) + int(rows)
-        return list(found.items())
 
 
 def _suppressing_nulls(held: Mapping[object, int], shown: Mapping[object, int]) -> int:

@@ -1,4 +1,4 @@
-"""What is out already beside a new release: what it is judged together with, and what becomes of that."""
+"""What is already out when a release is new: what it is judged together with, and what becomes of that."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning import joint, people, residual_risks
+from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.planning.superseding import uncounted
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.stored_requirements import refuse_damaged
@@ -32,20 +33,27 @@ def judge_jointly(
     name: Name,
     former: ReleaseRecord | None = None,
     content: str | None = None,
+    rows: Name = STAGE,
+    grown_from: ReleaseRecord | None = None,
 ) -> list[joint.JointOutcome]:
     """The stage together with every release that is still out and speaks of the same people.
 
     What the statement supersedes does not count, nor does its own former state if nobody was ever given that.
     raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
     content: the hash of the published rows, where it is known: a release of exactly these rows adds nothing.
+    rows: every row that a growing release ever published; grown_from: its night before, whose rows are among them.
     """
     if not migrate.is_there(engine):
+        return []
+    everything = releases.out_now(engine)
+    if not everything:
         return []
     same_tables = releases.live_from(engine, source.tables)
     known = {record.release_id for record in same_tables}
     gone = uncounted(engine, policy.supersedes, name, source.tables, former)
+    gone |= {grown_from.release_id} if grown_from is not None else set()
     others = [record for record in same_tables if record.release_id not in gone]
-    strangers = [record for record in releases.out_now(engine) if record.release_id not in known | gone]
+    strangers = [record for record in everything if record.release_id not in known | gone]
     if not others and not strangers:
         return []
     for other in (*others, *strangers):
@@ -60,6 +68,7 @@ def judge_jointly(
         persons=source.entity is not None,
         strangers=strangers,
         content=content,
+        rows=rows,
     )
 
 
@@ -84,7 +93,7 @@ def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcom
 
 
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
-    """Why a release is refused beside the others, and what can be done; None when it is not."""
+    """Why a release is refused together with the others, and what can be done; None when it is not."""
     broken = [outcome for outcome in outcomes if not outcome.holds]
     if not broken or residual_risks.JOINT.name in policy.accepted_risks:
         return _known_elsewhere_breach(policy, outcomes)

@@ -8,10 +8,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.forms.form_tables import FormedColumn, label_of_range
+from ppdm_sql.forms.form_tables import FormedColumn, label_of_native_range, label_of_range
 from ppdm_sql.methods.plan import TablePlan
 from ppdm_sql.policy.forms import Form, form_columns
-from ppdm_sql.policy.policy import HierarchyFile, HierarchyTable
+from ppdm_sql.policy.policy import CalendarLadder, HierarchyFile, HierarchyTable
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
@@ -20,7 +20,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 def with_forms(plan: TablePlan, source: Source, hierarchies: Mapping[str, Hierarchy]) -> TablePlan:
     """The same plan; its published columns are those of the forms."""
     forms = {
-        name: FormedColumn(source.info(name), form, _words(source, hierarchies, name))
+        name: FormedColumn(source.info(name), form, _words(source, hierarchies, name), _has_calendar(source, name))
         for name, form in source.forms.items()
         if name not in plan.stand_ins
     }
@@ -34,13 +34,23 @@ def _words(source: Source, hierarchies: Mapping[str, Hierarchy], name: str) -> H
     return hierarchies[name] if listed else None
 
 
+def _has_calendar(source: Source, name: str) -> bool:
+    return isinstance((source.hierarchies or {}).get(name), CalendarLadder)
+
+
 def with_labels(engine: Engine, source: Source, released: Name) -> Name:
     """A release whose ranges stand as labels again, which say the same: for whoever measures labels."""
     there = {info.name for info in engine.columns(released)}
-    ranges = [name for name, form in source.forms.items() if form is Form.RANGE and f"{name}_from" in there]
+    ranges = {
+        name: form
+        for name, form in source.forms.items()
+        if form is not Form.MIDPOINT and form_columns(name, form)[0] in there
+    }
     if not ranges:
         return released
-    gone = {one for name in ranges for one in form_columns(name, Form.RANGE)}
+    gone = {one for name, form in ranges.items() for one in form_columns(name, form)}
     query = exp.Select(expressions=[aliased(column(name, "s"), name) for name in sorted(there - gone)])
-    query = query.select(*(aliased(label_of_range(engine, source.info(name), "s"), name) for name in ranges))
+    for name, form in ranges.items():
+        label = label_of_range if form is Form.RANGE else label_of_native_range
+        query = query.select(aliased(label(engine, name, "s"), name))
     return engine.work.table("relabelled", query.from_(released.table("s")))

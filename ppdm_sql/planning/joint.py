@@ -73,11 +73,11 @@ def shown_name(record: ReleaseRecord) -> str:
     return record.stated_name
 
 
-def link_query() -> exp.Select:
+def link_query(rows: Name = STAGE) -> exp.Select:
     """Which row of whom is in which class, and how many rows have that key."""
     keys = [column(name) for name in (*KEY, PERSON, QUASI, PART)]
     counted = aliased(exp.Count(this=exp.Star()), ROWS)
-    return exp.Select(expressions=[*keys, counted]).from_(STAGE.table()).group_by(*(key.copy() for key in keys))
+    return exp.Select(expressions=[*keys, counted]).from_(rows.table()).group_by(*(key.copy() for key in keys))
 
 
 def nobody(engine: Engine) -> exp.Expr:
@@ -137,14 +137,15 @@ def judge_jointly(
     persons: bool,
     strangers: Sequence[ReleaseRecord] = (),
     content: str | None = None,
+    rows: Name = STAGE,
 ) -> list[JointOutcome]:
     """The outcomes of joining the stage with each live release in turn; the first breach ends it.
 
     Strangers are releases of other tables: they matter where they speak of the same people.
-    content: the hash of what the stage publishes, where it is known.
+    content: the hash of what the stage publishes, where it is known.  rows: what takes the place of the stage.
     """
     with engine.workspace() as work:
-        staged = work.table("joint_link", link_query())
+        staged = work.table("joint_link", link_query(rows))
         unknown = int(engine.fetch_one(exp.Select(expressions=[nobody(engine)]))[0])
         found = [_other(engine, staged, record, keys, unknown) for record in others]
         around = (_stranger(engine, staged, record, keys, unknown) for record in strangers)
@@ -245,7 +246,7 @@ def _other(engine: Engine, staged: Name, record: ReleaseRecord, keys: Keys, unkn
     # Other people alone are credible where their column was named and a query leaves people out ...
     if not keys.person or not (keys.some_rows or record.roles.some_rows):
         return _Other(record, name, None, "nobody", told)
-    # ... and where their raw values do not say that they are the same under keys that were drawn anew.
+    # ... and where their raw values do not say that they are the same under new keys.
     if people.unusual_rows_agree(engine, staged, record, keys):
         return _Other(record, name, None, "other keys", told)
     return _Other(record, name, how)

@@ -37,6 +37,11 @@ def _problem(policy: Policy) -> str | None:
         )
     if policy.loss_limits:
         return f"{policy.loss_limits[0]}: a LIVE view cannot keep it, because what it shows changes with its source"
+    if policy.suppress and policy.roles.entity is not None:
+        return (
+            "a LIVE view with an ENTITY counts persons at every read, and the plan of what is left out counts a person "
+            "once only: leave out SUPPRESS AT MOST, or publish a VIEW without LIVE"
+        )
     for item in policy.requirements:
         if item.compares_with_table:
             return (

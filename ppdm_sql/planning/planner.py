@@ -16,7 +16,9 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.plan import Private
 from ppdm_sql.planning import residual_risks
+from ppdm_sql.planning.cohorts import row_columns, with_cohorts, with_row_key
 from ppdm_sql.planning.form_plan import with_forms
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
@@ -29,6 +31,7 @@ from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.relation import Source, open_source
+from ppdm_sql.source.tables import named_relations
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -45,18 +48,25 @@ class Planner:
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
+        look_ahead(self.engine, statement)
         target = find_target(self.engine, statement, release_id)
         check_superseded(self.engine, statement)
         with as_drift(statement, target.former):
             source = self.source(statement)
         check_drift(target.former, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
+        if statement.growing:
+            source = with_row_key(self.engine, statement, source)
+        private = self.private_columns(source)
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
+        if statement.growing:
+            plan = with_cohorts(plan, statement, source)
         plan = with_forms(plan, source, hierarchies)
-        plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
+        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
         return request
@@ -69,7 +79,8 @@ class Planner:
             source = self.source(statement)
         check_drift(former, source)
         method = registry.model_method(statement.policy.algorithm, statement.place)
-        private = private_columns(self.engine, source, self._salt())
+        private = private_columns(self.engine, source, self.salt())
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, progress=self.progress))
@@ -80,6 +91,11 @@ class Planner:
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
         return ModelRequest(new_release_id(), run_id, statement, source, hierarchies, plan, name, former, private)
+
+    def private_columns(self, source: Source) -> Private:
+        """What travels with the rows to the stage and no further."""
+        found = private_columns(self.engine, source, self.salt())
+        return Private({**found.columns, **row_columns(self.engine, source, self.salt())}) if source.key else found
 
     def source(self, statement: Publish) -> Source:
         with self.explained_values(statement):
@@ -139,12 +155,21 @@ class Planner:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
         return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
 
-    def _salt(self) -> str:
+    def salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""
         if not migrate.is_there(self.engine):
             return ""
         # Without the salt of the link tables a plan would find nobody in them, and everything would hold.
         return (releases.known_salt(self.engine) or "") if self.engine.read_only else releases.salt(self.engine)
+
+
+def _check_hierarchies(statement: Publish, source: Source) -> None:
+    """A hierarchy that the method would not look at is refused with its place."""
+    algorithm = statement.policy.algorithm
+    along = next((name for name in source.quasi if name in (source.hierarchies or {})), None)
+    if along is not None and not registry.method_named(algorithm).takes_hierarchies:
+        message = f"ALGORITHM {algorithm} takes no HIERARCHY: leave out the HIERARCHY of the column"
+        raise _wrong_column(statement, along, message)
 
 
 def _wrong_column(statement: Publish, name: str, message: str) -> PolicyError:
@@ -173,6 +198,12 @@ def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
     """Whether a former release had the columns that are missing now."""
     before = set() if former.is_damaged else {name.casefold() for name in former.roles.source_columns}
     return isinstance(error, UnknownColumn) and {name.casefold() for name in error.columns} <= before
+
+
+def look_ahead(engine: Engine, statement: Publish) -> None:
+    """Looks up the release, what its query reads, and the catalog in one go."""
+    names = named_relations(engine, parse_one(statement.query, dialect=engine.dialect))
+    engine.look_up([engine.name(statement.name), *names, migrate.MIGRATIONS])
 
 
 def folder_of(statement: Publish) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ppdm_sql.catalog import migrate, models, releases
+from ppdm_sql.catalog.growth import STORAGE
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, PolicyError
@@ -12,7 +13,6 @@ from ppdm_sql.policy.policy import PseudoData, Publish
 from ppdm_sql.statements.names import SCHEMA, Name
 
 _LONGEST = 200
-STORAGE = "ppdm_release_"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
 
 
 def _former(engine: Engine, name: Name) -> ReleaseRecord | None:
-    return releases.current(engine, name) if migrate.is_there(engine) else None
+    if not migrate.is_there(engine):
+        return None
+    return engine.facts.find("former", name, lambda: releases.current(engine, name))
 
 
 def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | None) -> str | None:

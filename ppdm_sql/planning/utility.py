@@ -94,7 +94,7 @@ def utility_of(
     """Measures the quasi-identifiers of a release; rows: of the source, published and classes: of the release."""
     before = {info.name: info for info in engine.columns(source.relation)}
     after = {info.name: info for info in engine.columns(released)}
-    measure = ColumnMeasure(engine, source.relation, released)
+    measure = ColumnMeasure(engine, source.relation, released, source.quasi)
     columns = []
     for name in source.quasi:
         order = source.tunings[name].order if name in source.tunings else ()

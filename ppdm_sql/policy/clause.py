@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ppdm_sql.policy import algorithms
-from ppdm_sql.policy.policy import Inducer, Place, Policy, Supersedes
+from ppdm_sql.policy.changes import read_changes
+from ppdm_sql.policy.policy import Changes, Inducer, Place, Policy, Supersedes
 from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
@@ -42,9 +43,10 @@ class _Draft:
     seed: int = 0
     suppress: Fraction | None = None
     readers: tuple[Word, ...] = ()
+    changes: Changes = field(default_factory=Changes)
 
 
-def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Policy:
+def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, growing: bool = False) -> Policy:
     """The policy between the brackets; opening is the WITH, where what is missing is reported."""
     draft = _Draft(kind)
     while not reader.at_end:
@@ -54,6 +56,10 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
             reader.skip(lambda: _at_clause(reader) or _near_clause(reader))
     _note_missing(reader, draft, opening)
     _note_idle(reader, draft)
+    if not growing:
+        for name in ("CHANGES", "KEY"):
+            if name in draft.seen:
+                reader.wrong(f"{name} is for a release that grows: CREATE TABLE name GROWING AS", draft.seen[name])
     _note_losses(reader, draft)
     note_double_roles(reader.report, draft.columns)
     return Policy(
@@ -69,6 +75,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token) -> Pol
         seed=draft.seed,
         suppress=draft.suppress,
         readers=draft.readers,
+        changes=draft.changes,
     )
 
 
@@ -211,6 +218,10 @@ def _readers(reader: Reader, draft: _Draft) -> None:
     draft.readers = tuple(roles)
 
 
+def _changes(reader: Reader, draft: _Draft) -> None:
+    draft.changes = read_changes(reader)
+
+
 _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
     "ALGORITHM": _algorithm,
     "REQUIRE": _require,
@@ -220,6 +231,7 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
     "SEED": _seed,
     "SUPPRESS AT MOST": _suppress,
     "GRANT SELECT TO": _readers,
+    "CHANGES": _changes,
 }
 
 

@@ -231,24 +231,26 @@ def _publish(script: _Script, reader: Reader) -> Publish:
     header = Reader(script.report, reader.tokens, reader.closing, 0, clause)
     kind: ReleaseKind | None = None
     name: tuple[Word, ...] = ()
-    replace = live = False
+    replace = live = growing = False
     query = ""
     query_place: Place | None = None
     try:
         replace, kind = _read_create(header)
-        name, live = _read_release_name(header, kind)
+        name, live, growing = _read_release_name(header, kind)
         query_place = header.place(header.peek())
         query = check_query(header, script.dialect, script.work)
     except UnreadablePolicyError:
         pass  # noted; the clause may have mistakes of its own
     reader.at = clause + 2
     inside = reader.group("after WITH ANONYMIZATION")
-    policy = read_clause(inside, kind, reader.tokens[clause])
+    policy = read_clause(inside, kind, reader.tokens[clause], growing=growing)
     reader.expect_end("the WITH ANONYMIZATION clause")
     if kind is None:
         raise UnreadablePolicyError
     text, place = script.text(reader.tokens), script.place(reader.tokens)
-    return Publish(kind, name, query, policy, text, place, replace=replace, live=live, query_place=query_place)
+    return Publish(
+        kind, name, query, policy, text, place, replace=replace, live=live, growing=growing, query_place=query_place
+    )
 
 
 def _read_create(reader: Reader) -> tuple[bool, ReleaseKind]:
@@ -266,8 +268,8 @@ def _read_create(reader: Reader) -> tuple[bool, ReleaseKind]:
     reader.fail(f"a release cannot be created as {describe_token(token)}: {told}")
 
 
-def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool]:
-    """Name [LIVE] AS."""
+def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, ...], bool, bool]:
+    """Name [LIVE | GROWING] AS; whether it is live, and whether it grows."""
     if reader.words("IF", "NOT", "EXISTS"):
         reader.fail("IF NOT EXISTS is not allowed here: write OR REPLACE, or REFRESH an existing release")
     token = reader.peek()
@@ -281,11 +283,17 @@ def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, .
     live = reader.accept("LIVE")
     if live and kind != "VIEW":
         reader.wrong(f"only a VIEW can be LIVE, not a {kind}", live_token)
+    growing_token = reader.peek()
+    growing = reader.accept("GROWING")
+    if growing and kind == "MODEL":
+        reader.wrong("only a TABLE or VIEW can be GROWING: a MODEL has no rows", growing_token)
+    if (live and growing) or (growing and reader.accept("LIVE")):
+        reader.wrong("a release is LIVE or GROWING, not both: a live view shows new rows by itself", growing_token)
     if reader.sign("("):
         reader.fail("the columns of a release are named in its query, not after its name")
     if not reader.accept("AS"):
         reader.fail(f"expected AS after the name of the release, not {describe_token(reader.peek())}")
-    return name, live
+    return name, live, growing
 
 
 def _pseudo(script: _Script, reader: Reader) -> PseudoData:

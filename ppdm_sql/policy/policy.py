@@ -84,6 +84,7 @@ class Roles:
     target: Word | None = None
     insensitive: tuple[Word, ...] = ()
     entity: Word | None = None
+    key: tuple[Word, ...] = ()  # what tells the rows of a growing release apart
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
     forms: Mapping[Word, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
@@ -115,6 +116,19 @@ class Supersedes:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """CHANGES (...): what a growing release does with rows that come late, change or leave."""
+
+    late: Literal["coarsen", "wait"] = "coarsen"
+    most_loss: Fraction = Fraction(3, 10)  # of wait: rows wait until their batch loses no more than this,
+    most_nights: int = 14  # but no longer than so many refreshes
+    changed: Literal["keep", "again"] = "keep"
+    gone: Literal["keep", "together", "withdraw"] = "keep"
+    returning: Literal["declare", "wait"] = "declare"
+    show: Literal["nothing", "cohort"] = "nothing"
+
+
+@dataclass(frozen=True)
 class Policy:
     """The WITH ANONYMIZATION clause."""
 
@@ -129,6 +143,7 @@ class Policy:
     seed: int = 0
     suppress: Fraction | None = None  # SUPPRESS AT MOST p %: the share of the rows that may be left out
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
+    changes: Changes = Changes()
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
     @property
@@ -167,6 +182,8 @@ class Publish:
     place: Place
     replace: bool = False
     live: bool = False
+    growing: bool = False
+    refresh: bool = False  # it is run again by REFRESH
     query_place: Place | None = field(default=None, compare=False)  # where the query starts
 
 

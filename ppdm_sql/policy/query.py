@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from types import FunctionType
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.parser import Parser
 
+from ppdm_sql.errors import PpdmError
 from ppdm_sql.policy.reader import Reader, UnreadablePolicyError
 from ppdm_sql.policy.tokens import Token, describe_token
 
@@ -33,6 +35,7 @@ class Work:
     """The parsing steps left for the queries of one file."""
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
+        _refuse_compiled_parser()
         self.steps = steps
 
     def spend(self) -> None:
@@ -97,6 +100,15 @@ def parse_bounded(text: str, dialect: sqlglot.Dialect, work: Work) -> list[exp.E
 
 def _where(tokens: Sequence[Token], writing: exp.Expr) -> Token | None:
     return next((token for token in tokens if token.word == writing.key.upper()), None)
+
+
+def _refuse_compiled_parser() -> None:
+    """The steps of a compiled parser cannot be counted: a nested query would take hours, or overflow its stack."""
+    if not isinstance(Parser._advance, FunctionType):
+        raise PpdmError(
+            "the package sqlglotc is installed, and the work of its compiled parser cannot be limited: run "
+            "pip uninstall sqlglotc"
+        )
 
 
 @lru_cache(maxsize=32)

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from ppdm_sql.policy.changes import changes_text
 from ppdm_sql.policy.policy import (
     CalendarLadder,
     HierarchyFile,
@@ -26,7 +27,7 @@ from ppdm_sql.policy.policy import (
     Supersedes,
     Tuning,
 )
-from ppdm_sql.requirements import decimal
+from ppdm_sql.requirements import Requirement, SetAnonymity, decimal
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word, identifier
 
@@ -52,7 +53,8 @@ def render_statement(statement: Publish, dialect: str) -> str:
     );
     """
     said = ["CREATE", *(["OR REPLACE"] if statement.replace else []), statement.kind]
-    said += [_name(statement.name, dialect), *(["LIVE"] if statement.live else []), "AS"]
+    said += [_name(statement.name, dialect), *(["LIVE"] if statement.live else [])]
+    said += [*(["GROWING"] if statement.growing else []), "AS"]
     clauses = [f"    {clause}" for clause in _clauses(statement.policy, dialect)]
     return "\n".join([" ".join(said), statement.query.strip(), "WITH ANONYMIZATION (", *clauses, ");"])
 
@@ -60,7 +62,10 @@ def render_statement(statement: Publish, dialect: str) -> str:
 def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     roles = policy.roles
     yield f"ALGORITHM {policy.algorithm}" + (f" {_options(policy.options, dialect)}" if policy.options else "")
-    asked = [*map(str, policy.requirements), *(_loss(limit, dialect) for limit in policy.loss_limits)]
+    asked = [
+        *(_requirement(item, dialect) for item in policy.requirements),
+        *(_loss(limit, dialect) for limit in policy.loss_limits),
+    ]
     yield f"REQUIRE {', '.join(asked)}"
     lists = {
         "IDENTIFIER": roles.identifiers,
@@ -69,6 +74,7 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         "TARGET": (roles.target,) if roles.target is not None else (),
         "INSENSITIVE": roles.insensitive,
         "ENTITY": (roles.entity,) if roles.entity is not None else (),
+        "KEY": roles.key,
     }
     for role, words in lists.items():
         laddered = role in ("QUASI IDENTIFIER", "SENSITIVE")
@@ -83,6 +89,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
+    changes = changes_text(policy.changes)
+    if changes is not None:
+        yield changes
     if policy.preserve:
         yield f"PRESERVE ({', '.join(_inducer(one, dialect) for one in policy.preserve)})"
     if policy.supersedes is not None:
@@ -95,6 +104,12 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         yield f"SEED {policy.seed}"
     if policy.readers:
         yield f"GRANT SELECT TO {', '.join(_word(word, dialect) for word in policy.readers)}"
+
+
+def _requirement(found: Requirement, dialect: str) -> str:
+    if not isinstance(found, SetAnonymity):
+        return str(found)
+    return f"k = {found.k} ON ({', '.join(_word(word, dialect) for word in found.on)})"
 
 
 def _loss(found: LossLimit, dialect: str) -> str:

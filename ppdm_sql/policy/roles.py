@@ -29,8 +29,9 @@ from ppdm_sql.statements.names import Word
 LONGEST_PREFIX = 10_000
 PERIODS = ("day", "month", "quarter", "year", "decade", "century")
 
-# The only double roles: a class that is also to be protected, or that is also known to the attacker.
-_TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"})
+# The only double roles: a class that is also to be protected, or that is also known to the attacker; and what names a
+# person can tell rows apart, too.
+_TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"}, {"KEY", "ENTITY"}, {"KEY", "IDENTIFIER"})
 
 
 class RoleColumn(NamedTuple):
@@ -235,6 +236,7 @@ def roles_of(columns: Mapping[str, Sequence[RoleColumn]], place: Callable[[Token
         target=next(iter(words("TARGET")), None),
         insensitive=words("INSENSITIVE"),
         entity=next(iter(words("ENTITY")), None),
+        key=words("KEY"),
         hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
         nulls_as_value=tuple(column.word for column in columns.get("SENSITIVE", ()) if column.nulls_as_value),
         forms={c.word: c.form for listed in columns.values() for c in listed if c.form is not None},

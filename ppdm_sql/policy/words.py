@@ -24,6 +24,8 @@ CLAUSES: Mapping[str, tuple[str, ...]] = {
     "TARGET": ("TARGET",),
     "INSENSITIVE": ("INSENSITIVE",),
     "ENTITY": ("ENTITY",),
+    "KEY": ("KEY",),
+    "CHANGES": ("CHANGES",),
     "PRESERVE": ("PRESERVE",),
     "SUPERSEDES": ("SUPERSEDES",),
     "ACCEPT RISK": ("ACCEPT", "RISK"),

@@ -13,12 +13,14 @@ from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Row, Table
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.methods.plan import PlanChoice
 from ppdm_sql.planning.composition import risks_of
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings, recorded_readings
 from ppdm_sql.planning.measure_model import MeasuredModel
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.request import ModelRequest, Request
+from ppdm_sql.planning.residual_risks import JOINT
 from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
@@ -97,6 +99,11 @@ class Published:
         return utility_warnings(self.utility, self.rows, self.classes)
 
     @property
+    def growth_lines(self) -> list[str]:
+        """Of a growing release: how it stands after this night."""
+        return self.kind.growth_lines(self.record)
+
+    @property
     def withdrawn(self) -> list[str]:
         """Other names that were dropped, because this release supersedes what they showed."""
         superseded = releases.superseded_by(self.engine, self.record.release_id)
@@ -160,7 +167,16 @@ class Published:
             "utility": None if self.utility is None else self.utility.to_numbers(),
             "warnings": self.warnings,
             "withdrawn": self.withdrawn,
+            **self._grown_json(),
         }
+
+    def _grown_json(self) -> dict[str, Any]:
+        grown = self.record.manifest.growing
+        if grown is None:
+            return {}
+        losses = {key: None if text is None else float(text) for key, text in (
+            ("loss_first", grown.loss_first), ("loss_tonight", grown.loss_tonight))}  # fmt: skip
+        return {"waiting": grown.waiting_rows, "cohorts": grown.cohorts, "growing": grown.to_json() | losses}
 
     def _repr_html_(self) -> str:
         return as_block(self.name, self.content_text, as_table(self.outcomes))
@@ -259,16 +275,26 @@ class Planned:
     classes: int = 0
     findings: tuple[FindingRecord, ...] = ()
     joint: tuple[JointRecord, ...] = ()
+    joint_is_accepted: bool = False  # the statement accepts the risk "joint"
     risks: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()  # how NULLs in sensitive columns are counted, where there are some
     withdraws: tuple[str, ...] = ()  # other releases that SUPERSEDES would take away
     utility: UtilityRecord | None = None
     columns: tuple[str, ...] = ()
     sample: tuple[Row, ...] = ()  # rows as they would be published
+    suppressed_rows: int = 0
+    choices: tuple[PlanChoice, ...] = ()  # the recodings that a method chose from, the best first
 
     @property
     def holds(self) -> bool:
-        return all(finding.holds for finding in self.outcomes) and all(item.holds for item in self.joint)
+        together = self.joint_is_accepted or all(item.holds for item in self.joint)
+        return together and all(finding.holds for finding in self.outcomes)
+
+    def joint_verdict(self, outcome: JointRecord) -> str:
+        """What becomes of the release because of those that it was measured with."""
+        if outcome.holds:
+            return "holds"
+        return "does not hold, which the statement accepts" if self.joint_is_accepted else "would be refused"
 
     @property
     def outcomes(self) -> tuple[FindingRecord, ...]:
@@ -285,6 +311,7 @@ class Planned:
             classes=measured.judgement.classes,
             findings=finding_records(measured.judgement.findings),
             joint=tuple(outcome.to_record() for outcome in measured.joint),
+            joint_is_accepted=JOINT.name in request.statement.policy.accepted_risks,
             risks=tuple((risk.name, risk.message) for risk in (*request.risks, *risks_of(measured.joint))),
             utility=(
                 measured.utility.to_record(request.statement.policy.loss_limits)
@@ -292,6 +319,8 @@ class Planned:
                 else None
             ),
             columns=request.plan.published if isinstance(request, Request) else (),
+            suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
+            choices=request.plan.choices if isinstance(request, Request) else (),
             notes=tuple(
                 null_readings(measured.judgement.nulls, measured.judgement.rows, request.source.nulls_as_value)
             ),
@@ -327,6 +356,8 @@ class Planned:
             "rows": self.rows,
             "classes": self.classes,
             "steps": list(self.steps),
+            "suppressed_rows": self.suppressed_rows,
+            "choices": [one.as_json() for one in self.choices],
             "findings": [finding.summary() for finding in self.outcomes],
             "joint": [item.to_json() for item in self.joint],
             "residual_risks": dict(self.risks),
@@ -340,10 +371,7 @@ class Planned:
         }
 
     def _repr_html_(self) -> str:
-        joint = [
-            f"together with {', '.join(item.releases)}: {'holds' if item.holds else 'would be refused'}"
-            for item in self.joint
-        ]
+        joint = [f"together with {', '.join(item.releases)}: {self.joint_verdict(item)}" for item in self.joint]
         limits = [f"not promised: {name}: {message}" for name, message in self.risks]
         limits += [f"SUPERSEDES would withdraw: {', '.join(self.withdraws)}"] if self.withdraws else []
         words = "would be published" if self.holds else "would be refused"
@@ -366,7 +394,7 @@ def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was handed over, with what lies beside it."""
+    """A file that was handed over, with what lies next to it."""
 
     name: str
     path: str
@@ -377,11 +405,13 @@ class Exported:
     sha256: str
     script: str | None = None  # of a model: its tables and a predictor for a bare DuckDB
     audit: str | None = None  # of a model: the query for whoever holds the source
+    recodes: tuple[str, ...] = ()  # of a table: what tells other rows in its words, for DuckDB and for PostgreSQL
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def companions(self) -> tuple[str, ...]:
         """Every file that was written, but for the release itself."""
-        return tuple(file for file in (self.manifest, self.certificate, self.script, self.audit) if file is not None)
+        files = (self.manifest, self.certificate, self.script, self.audit, *self.recodes)
+        return tuple(file for file in files if file is not None)
 
     @property
     def content_text(self) -> str:
@@ -391,7 +421,7 @@ class Exported:
         return f"{many(self.rows, 'row')}, {self.bytes:,} bytes, measured again in the file"
 
     def as_json(self) -> dict[str, Any]:
-        told = {key: value for key, value in vars(self).items() if key != "name" and value is not None}
+        told = {key: value for key, value in vars(self).items() if key != "name" and value not in (None, ())}
         return {"statement": "export", "release": self.name, **told}
 
 

@@ -101,6 +101,19 @@ def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> No
     releases.add_event(engine, former.release_id, "superseded", f"same rows as {record.release_id}")
 
 
+def hand_on_growth(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
+    """The night before of a growing release: the new one has all of its rows that are out, and knows those that left.
+
+    So whoever has a copy of any night before counts as somebody who has one of this.
+    """
+    given = [event for event in releases.events(engine, former.release_id) if event.event == "exported"]
+    if given:
+        releases.add_event(engine, record.release_id, "exported", given[-1].detail)
+    releases.add_readers(engine, record.release_id, releases.readers(engine, former.release_id))
+    releases.add_event(engine, former.release_id, "superseded", f"grew into {record.release_id}")
+    engine.drop_table(ledger.link_name(former.release_id))
+
+
 def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, is_former: bool) -> None:
     """Takes another release away for good; what had the name of the new one makes room for it by itself."""
     if other.content_hash != record.content_hash:
@@ -127,7 +140,7 @@ def _says_the_same(engine: Engine, former: ReleaseRecord, record: ReleaseRecord)
 
 
 def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None) -> None:
-    """What new pseudo-data does to the release that had its name; the same rows made anew tell nothing new."""
+    """What new pseudo-data does to the release that had its name; the same rows made again reveal nothing new."""
     if former is None:
         return
     models = {one.pseudo_data.model_hash if one.pseudo_data else None for one in (former, record)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ppdm_sql.catalog import ledger, releases
+from ppdm_sql.catalog.growth import STORAGE
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.planning.target import STORAGE, Target
+from ppdm_sql.planning.target import Target
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.statements.names import SCHEMA, Name
 

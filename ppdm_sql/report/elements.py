@@ -5,8 +5,8 @@ Every text here is shown escaped and isolated (page.py); only a Figure carries m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from markupsafe import Markup
@@ -63,7 +63,7 @@ class Section:
     tables: tuple[ReportTable, ...] = ()
     codes: tuple[Code, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()  # words with what they mean
-    half: bool = False  # beside another one, where there is room
+    half: bool = False  # next to another one, where there is room
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,18 @@ class Page:
     tiles: tuple[Tile, ...]
     sections: tuple[Section, ...]
     note: str = ""
+    title: str = "release report"
+    generator: str = "ppdm_sql report"  # what made the page; it overwrites its own pages only
+
+
+def pair_sections(sections: Sequence[Section], halves: Collection[str]) -> tuple[Section, ...]:
+    """Sections with a chart (halves) stand in pairs; one that is left alone takes the whole width."""
+    left, placed = list(sections), []
+    while left:
+        pair = [section for section in left[:2] if section.id in halves]
+        placed += [replace(section, half=len(pair) == 2) for section in left[: len(pair) or 1]]
+        left = left[len(pair) or 1 :]
+    return tuple(placed)
 
 
 def prose(words: str, **names: object) -> Markup:

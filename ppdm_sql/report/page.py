@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
@@ -17,12 +15,10 @@ import jinja2
 from markupsafe import Markup
 
 from ppdm_sql.report.audience import Audience
-from ppdm_sql.report.elements import Page, Section
+from ppdm_sql.report.elements import Page, pair_sections
 from ppdm_sql.report.escape import escape_value
 from ppdm_sql.report.facts import Facts
 from ppdm_sql.report.sections import class_sizes, cost, guarantees, overview
-
-GENERATOR = "ppdm_sql report"
 
 
 def page_of(facts: Facts, audience: Audience) -> Page:
@@ -48,19 +44,9 @@ def page_of(facts: Facts, audience: Audience) -> Page:
         problems=overview.problems(facts, audience),
         lines=overview.lines(facts, audience),
         tiles=overview.tiles(facts, audience),
-        sections=tuple(_pair_sections([section for section in sections if section is not None])),
+        sections=pair_sections([section for section in sections if section is not None], _HALVES),
         note=f"Counts below {audience.k} are given as “fewer than {audience.k}”." if audience.public else "",
     )
-
-
-def _pair_sections(sections: Sequence[Section]) -> Iterator[Section]:
-    """Sections with a chart stand in pairs; one that is left alone takes the whole width."""
-    left = list(sections)
-    while left:
-        pair = [section for section in left[:2] if section.id in _HALVES]
-        for section in left[: len(pair) or 1]:
-            yield replace(section, half=len(pair) == 2)
-        left = left[len(pair) or 1 :]
 
 
 _HALVES = ("sizes", "risk", "loss", "evaluation")
@@ -71,7 +57,7 @@ def render_page(page: Page) -> str:
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    return _template().render(page=page, style=Markup(style), policy=policy, generator=GENERATOR)  # noqa: S704 - ours
+    return _template().render(page=page, style=Markup(style), policy=policy, generator=page.generator)  # noqa: S704 - ours
 
 
 @cache

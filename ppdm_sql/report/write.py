@@ -17,8 +17,9 @@ from ppdm_sql.release.export.write import mapped_errors, private_folder, put_in_
 from ppdm_sql.release.notebook_html import visible_lines
 from ppdm_sql.release.results import Verified
 from ppdm_sql.report.audience import Audience
+from ppdm_sql.report.elements import Page
 from ppdm_sql.report.facts import gather
-from ppdm_sql.report.page import GENERATOR, page_of, render_page
+from ppdm_sql.report.page import page_of, render_page
 from ppdm_sql.watching import Progress
 
 _HEAD = 4096  # bytes in which a report says what it is
@@ -59,27 +60,39 @@ def report(
             _refuse_foreign(target, shown_name(record), readers)
     facts = gather(engine, record, verify, progress)
     page = page_of(facts, Audience.of(readers, facts.k))
+    written = write_page(page, target)
+    progress("done", 1, 1)
+    return Reported(page.name, str(target), page.audience, page.holds, facts.verified.problems, written)
+
+
+def write_page(page: Page, target: Path) -> int:
+    """The page as a file, whole or not at all; how many bytes it has."""
     text = render_page(page)
     with private_folder(target) as work:
         write_private(work / target.name, text)
         put_in_place(work, [target])
-    progress("done", 1, 1)
-    return Reported(page.name, str(target), page.audience, page.holds, facts.verified.problems, len(text.encode()))
+    return len(text.encode())
 
 
-def _refuse_foreign(target: Path, name: str, readers: str) -> None:
+def refuse_foreign_page(target: Path, page: Page) -> None:
+    """Overwrites an earlier page about the same thing for the same readers, and nothing else."""
+    with mapped_errors(target):
+        _refuse_foreign(target, page.name, page.audience, generator=page.generator, what="such a page")
+
+
+def _refuse_foreign(
+    target: Path, name: str, readers: str, *, generator: str = Page.generator, what: str = "a report of this release"
+) -> None:
     """Overwrites an earlier report of the same release for the same readers, and nothing else."""
     if not target.exists():
         return
     if target.is_file():
         with target.open("rb") as file:
             head = file.read(_HEAD).decode("utf-8", errors="replace")
-        known = {"generator": GENERATOR, "ppdm-release": name, "ppdm-audience": readers}
+        known = {"generator": generator, "ppdm-release": name, "ppdm-audience": readers}
         if all(f'<meta name="{key}" content="{_attribute(value)}">' in head for key, value in known.items()):
             return
-    raise PolicyError(
-        f"{target.name} already exists and is not a report of this release for {readers} readers: --force overwrites it"
-    )
+    raise PolicyError(f"{target.name} already exists and is not {what} for {readers} readers: --force overwrites it")
 
 
 def _attribute(value: str) -> str:

@@ -2,13 +2,16 @@
 
     day 2024-02-29   month 2024-02   quarter 2024-Q1   year 2024   decade 2020s   century 1900 to 1999
 
-Timestamps with a time zone count in UTC, as everywhere.
+Timestamps with a time zone count in UTC, as everywhere.  period_ends reads a period back.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
+
+import numpy as np
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.policy.policy import CalendarLadder
@@ -23,6 +26,10 @@ _WRITERS: Mapping[str, Callable[[date], str]] = {
     "decade": lambda day: f"{day.year // 10 * 10:04d}s",
     "century": lambda day: f"{day.year // 100 * 100:04d} to {day.year // 100 * 100 + 99:04d}",
 }
+
+_PERIOD = re.compile(
+    r"(?P<year>\d{4})(?:(?P<decade>s)| to (?P<last>\d{4})|-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?"
+)
 
 
 def calendar_rows(ladder: CalendarLadder, kind: Kind, values: Sequence[object]) -> list[list[str]]:
@@ -48,3 +55,35 @@ def _day(value: date) -> date:
     if not isinstance(value, datetime):
         return value
     return (value if value.tzinfo is None else value.astimezone(UTC)).date()
+
+
+# -- reading -----------------------------------------------------------------------------------------------
+
+
+def period_ends(label: str) -> tuple[np.datetime64, np.datetime64] | None:
+    """The first day of a period, and the first one after it; None for what is no period.
+
+    >>> [str(day) for day in period_ends("2024-Q1") or ()], period_ends("2024-13"), period_ends("*")
+    (['2024-01-01', '2024-04-01'], None, None)
+    """
+    found = _PERIOD.fullmatch(label)
+    if found is None:
+        return None
+    first, months = found["year"], 12
+    if found["decade"]:
+        months = 120
+    elif found["last"]:
+        months = 12 * (int(found["last"]) + 1 - int(found["year"]))
+    elif found["quarter"]:
+        first, months = f"{first}-{3 * int(found['quarter']) - 2:02d}", 3
+    elif found["month"]:
+        first, months = f"{first}-{found['month']}", 1
+    try:
+        if found["day"]:
+            day = np.datetime64(label, "D")
+            return day, day + 1
+        start = np.datetime64(first, "M")
+    except ValueError:  # month 13, or the 30th of February
+        return None
+    # numpy, because the last decade ends in a year that date cannot hold
+    return start.astype("M8[D]"), (start + months).astype("M8[D]")

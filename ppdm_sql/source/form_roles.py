@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.policy.options import at
-from ppdm_sql.policy.policy import CalendarLadder, HierarchySource, Place, Policy, PrefixLadder
+from ppdm_sql.policy.policy import HierarchySource, Place, PrefixLadder
 
 
 def renamed(names: Sequence[str], forms: Mapping[str, Form]) -> tuple[str, ...]:
@@ -38,12 +38,12 @@ def form_mistakes(
                 f"{info.kind.value}: leave AS {form.value} out",
             )
             continue
-        rule = {PrefixLadder: "PREFIX", CalendarLadder: "CALENDAR"}.get(type(hierarchies.get(name)))
-        if rule is not None:
+        if isinstance(hierarchies.get(name), PrefixLadder):
+            other = "CALENDAR" if info.kind in (Kind.DATE, Kind.TIMESTAMP) else "INTERVALS"
             yield at(
                 place,
-                f'column "{name}": the words of HIERARCHY {rule} are no ranges: use HIERARCHY INTERVALS with '
-                f"AS {form.value}, or leave AS {form.value} out",
+                f'column "{name}": the words of HIERARCHY PREFIX are cut texts and no ranges: use HIERARCHY {other} '
+                f"with AS {form.value}, or leave AS {form.value} out",
             )
         for published in form_columns(name, form) if form is Form.RANGE else ():
             clash = taken.setdefault(published.casefold(), published)
@@ -55,10 +55,14 @@ def form_mistakes(
                 )
 
 
-def refuse_native_ranges(engine: Engine, policy: Policy, place: Place | None) -> None:
-    """Refuses AS NATIVE RANGE where the engine has no such types."""
-    native = [word for word, form in policy.roles.forms.items() if form is Form.NATIVE_RANGE]
-    if native and not engine.has_ranges:
-        told = f"AS NATIVE RANGE is not available on {engine.title}: write AS RANGE"
-        where = [policy.roles.places.get(word, place) for word in native]
-        raise PolicyError(*(at(one, told) for one in where), file=place.file if place else None)
+def refuse_native_ranges(
+    engine: Engine, native: Mapping[str, ColumnInfo], places: Mapping[str, Place | None], place: Place | None
+) -> None:
+    """Refuses AS NATIVE RANGE for columns whose values the engine has no type of ranges for."""
+    mistakes = []
+    for name, info in native.items():
+        if engine.ranges is None or engine.ranges.type_of(info) is None:
+            told = f'column "{name}": AS NATIVE RANGE is not available on {engine.title}'
+            mistakes.append(at(places.get(name, place), f"{told} for {info.shape}: write AS RANGE"))
+    if mistakes:
+        raise PolicyError(*mistakes, file=place.file if place else None)

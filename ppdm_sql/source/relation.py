@@ -47,11 +47,13 @@ class Source:
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # table -> all its columns
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
     forms: Mapping[str, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
+    key: tuple[str, ...] = ()  # what tells the rows of a growing release apart
+    cohort: str | None = None  # the column that says in which cohort a row was published, where the policy shows it
 
     @property
     def published(self) -> tuple[str, ...]:
         """The columns that leave, in the order of the query, by the names they have there."""
-        dropped = {*self.identifiers, self.entity}
+        dropped = {*self.identifiers, *self.key, self.entity}
         return tuple(name for name in self.columns if name not in dropped)
 
     @property
@@ -62,12 +64,16 @@ class Source:
     @property
     def release_columns(self) -> tuple[str, ...]:
         """The columns of the release: those that leave, each in its form."""
-        return renamed(self.published, self.forms)
+        return (*renamed(self.published, self.forms), *self._shown_cohort)
 
     @property
     def release_quasi(self) -> tuple[str, ...]:
         """The quasi-identifiers by their columns in the release; rows that agree in all of them are a class."""
-        return renamed(self.quasi, self.forms)
+        return (*renamed(self.quasi, self.forms), *self._shown_cohort)
+
+    @property
+    def _shown_cohort(self) -> tuple[str, ...]:
+        return () if self.cohort is None else (self.cohort,)
 
     def behind(self, names: Collection[str]) -> frozenset[Behind]:
         """The columns of the tables that these columns are made of; by their own names where that is not known."""
@@ -100,7 +106,20 @@ def describe_source(
     engine: Engine, query: str, policy: Policy, place: Place | None = None, start: Place | None = None,
     *, show_values: bool = False,
 ) -> Source:  # fmt: skip
-    """The same without reading a row: the query as a temporary view, its roles and types."""
+    """The same without reading a row: the query as a temporary view, its roles and types.
+
+    Described once while the view is there: a statement is checked before it runs.
+    """
+
+    def describe() -> tuple[Policy, Source]:
+        return policy, _describe(engine, query, policy, place, start, show_values=show_values)
+
+    return engine.work.remember(("source", query, id(policy), show_values), describe)[1]
+
+
+def _describe(
+    engine: Engine, query: str, policy: Policy, place: Place | None, start: Place | None, *, show_values: bool
+) -> Source:
     tree = parse_one(query, dialect=engine.dialect)
     listed = base_tables(engine, tree, place, lambda table: place_of(start or place, query, table))
     try:
@@ -110,7 +129,9 @@ def describe_source(
     tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
     source = resolve(view, engine.columns(view), policy, tables, place, named)
-    refuse_native_ranges(engine, policy, place)
+    native = {name: source.info(name) for name, form in source.forms.items() if form is Form.NATIVE_RANGE}
+    places = {name: where for word, where in policy.roles.places.items() if (name := match(word, native)) is not None}
+    refuse_native_ranges(engine, native, places, place)
     lineage = Lineage(engine)
     made_of = lineage.columns(tree)
     unknown = Origin(frozenset().union(*(one.columns for one in made_of.values())))
@@ -226,10 +247,11 @@ def resolve(
     insensitive = find_columns(roles.insensitive)
     target = next(iter(find_columns([roles.target] if roles.target else [])), None)
     entity = next(iter(find_columns([roles.entity] if roles.entity else [])), None)
+    key = find_columns(roles.key)
     resolved = ((match(word, by_name), wanted) for word, wanted in roles.hierarchies.items())
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
     forms = {name: form for word, form in roles.forms.items() if (name := match(word, by_name)) is not None}
-    given = {*identifiers, *quasi, *sensitive, *insensitive, target, entity}
+    given = {*identifiers, *quasi, *sensitive, *insensitive, *key, target, entity}
     if not mistakes:  # a misspelt role would leave its column without one: that is told already
         without = [name for name in by_name if name not in given]
         mistakes.extend(_without_role(without, shown, place))
@@ -237,7 +259,7 @@ def resolve(
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
     if not mistakes:
         placed = {name: roles.places.get(word, place) for word in roles.forms if (name := match(word, by_name))}
-        leaving = [name for name in by_name if name not in (*identifiers, entity)]
+        leaving = [name for name in by_name if name not in (*identifiers, *key, entity)]
         mistakes.extend(form_mistakes(by_name, forms, hierarchies, leaving, placed))
     if missing:
         raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
@@ -247,8 +269,22 @@ def resolve(
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
         relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
-        nulls_as_value, forms=forms, tunings=tunings,
+        nulls_as_value, forms=forms, tunings=tunings, key=key, cohort=_cohort_column(policy, by_name, place),
     )  # fmt: skip
+
+
+COHORT = "cohort"
+
+
+def _cohort_column(policy: Policy, columns: Mapping[str, object], place: Place | None) -> str | None:
+    """The column that CHANGES (show = cohort) adds."""
+    if policy.changes.show != "cohort":
+        return None
+    taken = next((name for name in columns if name.casefold() == COHORT), None)
+    if taken is not None:
+        told = f'CHANGES (show = cohort) adds a column "{COHORT}", and the query has one: rename that with AS'
+        raise PolicyError(at(place, told), file=place.file if place else None)
+    return COHORT
 
 
 def match(word: Word, names: Mapping[str, object]) -> str | None:

@@ -20,6 +20,7 @@ _MOMENT = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?)?(?:([+-])(\d\d)(?::?(\d\d))?)?"
 )
 _INTERVAL = re.compile(r"\[(?P<low>[^\[,]+), (?P<high>[^,]+)\)")
+_NATIVE = re.compile(r'[\[(](?P<low>"[^"]*"|[^,"]*),(?P<high>"[^"]*"|[^,"]*)(?P<end>[)\]])')  # of PostgreSQL's types
 RANGE = "ppdm range"  # in the place of a type: two columns that are the ends of an interval
 
 
@@ -35,10 +36,14 @@ def range_text(name: str) -> exp.Expr:
 
 
 class Span(NamedTuple):
-    """An interval: where it starts and where it ends; a single value has one place."""
+    """An interval: where it starts and where it ends; a single value has one place.
+
+    typed: the ends are values of the column's type, which a border between two of these is not.
+    """
 
     start: Fraction | float
     end: Fraction | float
+    typed: bool = False
 
 
 def read_span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | str:
@@ -50,13 +55,19 @@ def read_span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | st
             return kind
         start = read(low) if low else -math.inf
         if kind == "exact":
-            return Span(start, start)
-        return Span(start, read(high) if high else math.inf)
+            return Span(start, start, True)
+        return Span(start, read(high) if high else math.inf, True)
     if not text.strip("*"):
         return text
     found = _INTERVAL.fullmatch(text)
     if found is not None:
         return Span(read(found["low"]), read(found["high"]))
+    found = _NATIVE.fullmatch(text)
+    if found is not None:
+        low, high = (found[side].strip('"') for side in ("low", "high"))
+        if not low and not high:
+            return "suppressed"
+        return Span(read(low) if low else -math.inf, read(high) if high else math.inf, True)
     if text.startswith("< "):
         return Span(-math.inf, read(text[2:]))
     if text.startswith(">= "):

@@ -33,7 +33,10 @@ class Stored:
     @classmethod
     def look_up(cls, engine: Engine, relation: Name, needed: Iterable[str]) -> Stored:
         """The relation, once all the columns that are needed were found in it and can be compared."""
-        kinds = {info.name: info.kind for info in engine.columns(relation)}
+        columns = engine.columns(relation)
+        kinds = {info.name: info.kind for info in columns}
+        own = engine.ranges  # a range has one text
+        ranges = {info.name for info in columns if own is not None and own.has_type(info.declared)}
         if not kinds:
             raise PolicyError(f"relation {relation} does not exist")
         wanted = list(dict.fromkeys(needed))
@@ -41,7 +44,7 @@ class Stored:
         strange = [
             f"column {name} of {relation} has a type that cannot be compared as text"
             for name in wanted
-            if kinds.get(name) is Kind.UNSUPPORTED
+            if kinds.get(name) is Kind.UNSUPPORTED and name not in ranges
         ]
         if missing or strange:
             raise PolicyError(*missing, *strange)

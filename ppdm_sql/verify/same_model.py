@@ -121,7 +121,7 @@ def _cells(
 def _as_read(info: ColumnInfo, item: Mapping[str, Any]) -> exp.Expr:
     if info.declared == RANGE:
         return range_text(info.name)
-    if item["ordered"] and info.kind not in (*_MOMENTS, Kind.TEXT):
+    if item["ordered"] and info.kind not in (*_MOMENTS, Kind.TEXT, Kind.UNSUPPORTED):
         return column(info.name)
     return exp.cast(column(info.name), "TEXT")
 
@@ -130,7 +130,7 @@ def _value(value: Any, info: ColumnInfo, item: Mapping[str, Any]) -> Value:
     """Numbers exactly; a float counts as the decimal number it is printed as."""
     if not item["ordered"] or value is None:
         return value
-    if "intervals" in item and (info.declared == RANGE or info.kind is Kind.TEXT):
+    if "intervals" in item and info.kind in (Kind.TEXT, Kind.UNSUPPORTED):
         return read_span(value, info, item)
     place = _place(value, info)
     return Span(place, place) if "intervals" in item else place
@@ -388,9 +388,7 @@ def _same_split(split: _Split, promised: Mapping[str, Any], info: ColumnInfo) ->
     if isinstance(low, Span):
         moments = info.kind in _MOMENTS or ":" in promised["at"] or "-" in promised["at"][1:]
         border = nanoseconds(promised["at"]) if moments else Fraction(promised["at"])
-        # The ends of age_from and age_to are values of the type, which a border between two of them is not.
-        least = low.start if info.kind is not Kind.TEXT else low.end
-        return bool(least <= border <= high.start and low.end <= high.start)
+        return bool((low.start if low.typed else low.end) <= border <= high.start and low.end <= high.start)
     half = (low + high) / 2
     if info.kind not in _MOMENTS:
         return bool(Fraction(promised["at"]) == half)

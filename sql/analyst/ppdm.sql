@@ -1,4 +1,4 @@
--- How risky is this table?  Table macros for any DuckDB client (2.0 or later); nothing else is needed.
+-- How risky is this table?  Table macros for any DuckDB client (tested with 1.5 and 2.0).
 --
 -- Load them once per database with `.read ppdm.sql` (or run this text); loading again replaces them and
 -- touches nothing else.  Every macro only reads.

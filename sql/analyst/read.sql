@@ -1,6 +1,5 @@
 -- Computing with the labels of a release: macros for any DuckDB client; nothing else is needed.
--- Tested with DuckDB 2.0.  A test for the 1.5 command line is there (tests/analyst/test_reading.py), but has not been
--- run yet.  For PostgreSQL there is read_postgres.sql, with the same names.
+-- Tested with DuckDB 1.5 and 2.0.  For PostgreSQL there is read_postgres.sql, with the same names.
 --
 -- Load them once per database with `.read read.sql` (or run this text); loading again replaces them and touches nothing
 -- else.  Every macro is an expression over a label as it is published:

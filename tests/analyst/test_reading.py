@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import duckdb
@@ -100,13 +98,3 @@ def test_postgres_reads_the_same(postgres_engine):
         ):
             theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}", [label] * 5)
             assert tuple(theirs.fetchone()) == other.execute(f"SELECT {ask.format('$1::TEXT')}", [label]).fetchone()
-
-
-def test_an_older_duckdb_reads_the_same():
-    """The macros with a DuckDB 1.x command line, where there is one."""
-    client = shutil.which("duckdb")
-    if client is None:
-        pytest.skip("there is no duckdb command line here (package duckdb-cli)")
-    text = resources.sql_text("analyst/read") + "SELECT ppdm_lower('[65, 70)'), ppdm_share('[65, 75)', 60, 70);"
-    done = subprocess.run([client, "-csv", "-noheader"], input=text, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["65.0,0.5"]

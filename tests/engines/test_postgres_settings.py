@@ -165,23 +165,58 @@ def test_a_value_does_not_become_sql(postgres_engine, postgres_url, postgres_adm
 # -- what has the name of a built-in -----------------------------------------------------------------------
 
 SHADOWS = {
-    "md5": "CREATE FUNCTION pg_catalog.md5(varchar) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$",
-    "lower": "CREATE OR REPLACE FUNCTION pg_catalog.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$",
-    "upper": "CREATE OR REPLACE FUNCTION pg_catalog.upper(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN 'e'; END $$",
-    "=": "CREATE FUNCTION public.same(varchar, varchar) RETURNS boolean LANGUAGE sql AS 'SELECT true'; "
-    "CREATE OPERATOR pg_catalog.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.same)",
-    "CAST .integer AS text.": "CREATE CAST (integer AS text) WITH FUNCTION pg_catalog.to_hex(integer)",
+    "added": ("md5", "CREATE FUNCTION pg_catalog.md5(varchar) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$"),
+    "in SQL": (
+        "lower",
+        "CREATE OR REPLACE FUNCTION pg_catalog.lower(text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$",
+    ),
+    "of SQL": (
+        "round",
+        "CREATE OR REPLACE FUNCTION pg_catalog.round(numeric) RETURNS numeric LANGUAGE internal AS 'numeric_abs'; "
+        "GRANT EXECUTE ON FUNCTION pg_catalog.round(numeric) TO PUBLIC",
+    ),
+    "in plpgsql": (
+        "upper",
+        "CREATE OR REPLACE FUNCTION pg_catalog.upper(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN 'e'; END $$",
+    ),
+    "aggregate": (
+        "max",
+        "CREATE OR REPLACE AGGREGATE pg_catalog.max(integer) (SFUNC = pg_catalog.int4smaller, STYPE = integer)",
+    ),
+    "renamed": ("md5_old", "ALTER FUNCTION pg_catalog.md5(text) RENAME TO md5_old"),
+    "moved": (
+        "md5",
+        "ALTER FUNCTION pg_catalog.md5(text) SET SCHEMA public; GRANT EXECUTE ON FUNCTION public.md5(text) TO PUBLIC",
+    ),
+    "simplified": ("starts_with", "ALTER FUNCTION pg_catalog.starts_with(text, text) STABLE"),
+    "operator": (
+        "=",
+        "CREATE FUNCTION public.same(varchar, varchar) RETURNS boolean LANGUAGE sql AS 'SELECT true'; "
+        "CREATE OPERATOR pg_catalog.= (LEFTARG = varchar, RIGHTARG = varchar, FUNCTION = public.same)",
+    ),
+    "moved operator": ("=", "ALTER OPERATOR pg_catalog.= (integer, integer) SET SCHEMA public"),
+    "type": ("_int2_old, int2_old", "ALTER TYPE pg_catalog.int2 RENAME TO int2_old"),
+    "cast": ("CAST .integer AS text.", "CREATE CAST (integer AS text) WITH FUNCTION pg_catalog.to_hex(integer)"),
 }
 
 
-@pytest.mark.parametrize("name", SHADOWS)
-def test_a_shadow_among_the_built_ins_is_refused(postgres_admin, name):
+@pytest.mark.parametrize(("name", "shadow"), SHADOWS.values(), ids=SHADOWS)
+def test_a_shadow_among_the_built_ins_is_refused(postgres_admin, name, shadow):
     with postgres_admin.transaction(force_rollback=True):
         engine = PostgresEngine(postgres_admin)
         engine.check_builtins()
-        engine.pass_through(SHADOWS[name])
-        with pytest.raises(PolicyError, match=f"{name} was added to PostgreSQL"):
+        engine.pass_through(shadow)
+        with pytest.raises(PolicyError, match=f"^{name} was added to PostgreSQL"):
             engine.check_builtins()
+    postgres_admin.execute("RESET ALL")
+
+
+def test_privileges_of_built_ins_are_not_refused(postgres_admin):
+    """A careful administrator takes such functions from PUBLIC."""
+    with postgres_admin.transaction(force_rollback=True):
+        for function in ("pg_sleep(double precision)", "pg_sleep_for(interval)", "set_config(text, text, boolean)"):
+            postgres_admin.execute(f"REVOKE EXECUTE ON FUNCTION pg_catalog.{function} FROM PUBLIC")
+        PostgresEngine(postgres_admin).check_builtins()
     postgres_admin.execute("RESET ALL")
 
 

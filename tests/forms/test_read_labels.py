@@ -136,3 +136,29 @@ def test_a_word_of_a_hierarchy_covers_its_leaves_whether_somebody_has_them_or_no
     ]
     with pytest.raises(UnreadLabelError):
         read.read("middle-aged")
+
+
+@pytest.mark.parametrize(
+    ("declared", "label", "sort", "low", "stop"),
+    [
+        ("DATE", "2024-02", "range", "2024-02-01", "2024-03-01"),
+        ("DATE", "2024-Q4", "range", "2024-10-01", "2025-01-01"),
+        ("DATE", "2024", "range", "2024-01-01", "2025-01-01"),
+        ("DATE", "9990s", "range", "9990-01-01", "10000-01-01"),
+        ("DATE", "1900 to 1999", "range", "1900-01-01", "2000-01-01"),
+        ("DATE", "2024-02-29", "exact", "2024-02-29", "2024-03-01"),
+        ("TIMESTAMP", "2024-02-29", "range", "2024-02-29 00:00:00", "2024-03-01 00:00:00"),
+        ("TIMESTAMP WITH TIME ZONE", "2020s", "range", "2020-01-01 00:00:00+00", "2030-01-01 00:00:00+00"),
+        ("DATE", "*", "suppressed", None, None),
+    ],
+)
+def test_a_period_of_a_calendar_is_a_range(declared, label, sort, low, stop):
+    read = reader(declared, calendar=True)
+    found = read.read(label)
+    assert (found.sort, read.start(found), read.end(found)) == (sort, low, stop)
+
+
+@pytest.mark.parametrize("label", ["2024-13", "2024-Q5", "20240", "2020 s"])
+def test_what_is_no_period_is_refused(label):
+    with pytest.raises(UnreadLabelError):
+        reader("DATE", calendar=True).read(label)

@@ -8,6 +8,7 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.models import library
 from ppdm_sql.session import Session
+from ppdm_sql.source.given import relation_of
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree_json import tree_text
 from ppdm_sql.watching import silent
@@ -76,9 +77,7 @@ def train(session, name="m", inducer="cart", target="back", **options):
 
 def grown_again(session, model):
     """The tree that the model's own inducer and settings grow from the release."""
-    relation = library.relation_of(
-        session.engine, SOURCE.format(target=model.tree.target.name).replace("people", "open")
-    )
+    relation = relation_of(session.engine, SOURCE.format(target=model.tree.target.name).replace("people", "open"))
     columns = {info.name: info for info in session.engine.columns(relation)}
     attributes = [columns[one.name] for one in model.tree.attributes]
     chosen = settings(model.record.inducer, model.record.options)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.policy.grammar import parse, read
+from ppdm_sql.policy.query import Parser
 
 CLAUSE = "WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (age))"
 
@@ -79,3 +80,11 @@ def test_many_mistakes_are_cut_off():
     assert len(caught.value.mistakes) == 101
     assert caught.value.mistakes[-1].message == "too many mistakes: stopped reading here"
     assert [m.line for m in caught.value.mistakes[:-1]] == list(range(1, 101))
+
+
+def test_a_compiled_parser_whose_steps_cannot_be_counted_is_refused(monkeypatch):
+    """Every policy was refused with "the query cannot be parsed" where sqlglotc was installed."""
+    monkeypatch.setattr(Parser, "_advance", print)
+    with pytest.raises(PpdmError, match="run pip uninstall sqlglotc") as refused:
+        parse(published("SELECT 1"))
+    assert refused.value.exit_code == 3

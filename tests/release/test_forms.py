@@ -130,6 +130,7 @@ def test_shifted_numbers_are_marked_as_stand_ins_and_are_no_ranges(duck):
 def test_the_intervals_of_tpp_hold_the_true_value(duck):
     """Rows are told apart by a column that leaves as it is."""
     text = policy("tpp", " AS RANGE").replace("IDENTIFIER (id)", "INSENSITIVE (id)", 1)
+    text = text.replace("ACCEPT RISK (boundaries)", "ACCEPT RISK (boundaries, undeclared)")
     duck.publish(text)
     rows = asked(
         duck,
@@ -152,6 +153,36 @@ def test_a_live_view_and_refresh_take_forms(duck):
     assert asked(duck, "SELECT age, COUNT(*) FROM again GROUP BY ALL ORDER BY ALL") == before
 
 
+@pytest.mark.parametrize("declared", ["DATE", "TIMESTAMP"])
+def test_periods_of_a_calendar_are_ranges_that_hold_the_true_day(duck, declared):
+    """Rows are told apart by a column that leaves as it is."""
+    connection = duck.engine._connection
+    connection.execute(f"ALTER TABLE chain ALTER seen TYPE {declared}")
+    connection.execute("UPDATE chain SET seen = NULL WHERE id % 10 = 0")
+    text = """CREATE OR REPLACE TABLE open AS SELECT id, age, seen, dead FROM chain
+        WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (age{form},
+            seen HIERARCHY CALENDAR (month, quarter, year, decade){form}) INSENSITIVE (id) TARGET (dead)
+        ACCEPT RISK (joint, undeclared))"""
+    duck.publish(text.format(form=" AS RANGE"))
+    assert duck.verify("open").holds
+    assert reverify_file(duck.export("open", f"{declared}.parquet").path).holds
+    kinds = {}
+    published = "SELECT seen_from, seen_to, seen_kind, seen FROM open JOIN chain USING (id)"
+    for low, stop, kind, truth in asked(duck, published):
+        kinds[kind] = kinds.get(kind, 0) + 1
+        assert kind in ("range", "exact", "suppressed", "missing")
+        if kind in ("range", "exact"):
+            assert low <= truth < stop
+        elif kind == "missing":
+            assert truth is None
+    assert kinds["range"] > 50
+    widths = dict(asked(duck, "SELECT (seen_to::DATE - seen_from::DATE), COUNT(*) FROM open GROUP BY ALL"))
+    assert set(widths) <= {None, 0, 1, *range(28, 32), *range(90, 93), 365, 366, 3652, 3653}
+    duck.publish(text.format(form=" AS MIDPOINT"))
+    far = "SELECT COUNT(*) FROM open JOIN chain USING (id) WHERE abs(open.seen::DATE - chain.seen::DATE) > 1900"
+    assert asked(duck, far) == [(0,)]
+
+
 # -- bad input -----------------------------------------------------------------------------------------------
 
 
@@ -163,7 +194,11 @@ def test_a_live_view_and_refresh_take_forms(duck):
         ("age,", "age AS RANG,", "5:30: RANGE, MIDPOINT, NATIVE RANGE is expected after AS"),
         ("age,", "age AS NATIVE RANGE,", "AS NATIVE RANGE is not available on DuckDB"),
         ("dead)", "dead AS RANGE)", "TARGET takes no AS RANGE"),
-        ("age,", "age HIERARCHY PREFIX (1) AS RANGE,", "HIERARCHY PREFIX are no ranges"),
+        (
+            "age,",
+            "age HIERARCHY PREFIX (1) AS RANGE,",
+            "HIERARCHY PREFIX are cut texts and no ranges: use HIERARCHY INTERVALS",
+        ),
     ],
 )
 def test_a_form_that_does_not_fit_is_refused_with_its_place(duck, old, new, told):

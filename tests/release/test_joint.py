@@ -56,6 +56,13 @@ def test_supersedes_says_that_nobody_holds_the_former(session):
 
 def test_the_risk_can_be_accepted_by_name_and_is_then_in_the_manifest(session):
     session.publish(policy())
+    planned = session.plan(other("ACCEPT RISK (joint)", **{"k = 5": "k = 9"}))
+    assert planned.holds
+    assert planned.sample
+    assert planned.joint_verdict(planned.joint[0]) == "does not hold, which the statement accepts"
+    refused = session.plan(other(**{"k = 5": "k = 9"}))
+    assert not refused.holds
+    assert refused.joint_verdict(refused.joint[0]) == "would be refused"
     release = session.publish(other("ACCEPT RISK (joint)", **{"k = 5": "k = 9"}))
     (outcome,) = release.manifest["joint"]
     assert not outcome["holds"]

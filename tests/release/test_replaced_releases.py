@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.errors import EngineError, PolicyError, RequirementBreached
 from ppdm_sql.statements.names import Name
 from tests.release.conftest import policy
 from tests.release.test_joint_models import COLUMNS, model, visits
@@ -95,6 +95,15 @@ def test_a_role_that_could_read_it_may_have_a_copy(postgres_engine, tables, open
         postgres_admin.execute(f"GRANT SELECT ON ta TO {role}")
         postgres_admin.execute(f"REVOKE SELECT ON ta FROM {role}")
     assert not session.plan(named("ta", k=9)).holds
+    if way == "view":
+        for ask in (lambda: session.publish(named("ta", k=9)), lambda: session.drop("ta")):
+            with pytest.raises(
+                EngineError, match="view public.seen depends on table public.ta. Drop that first"
+            ) as refused:
+                ask()
+            assert refused.value.exit_code == 3
+        assert session.verify("ta").holds
+        session.execute("DROP VIEW seen")
     with pytest.raises(RequirementBreached, match="together with ta has"):
         session.publish(named("ta", k=9))
 

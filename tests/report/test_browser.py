@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,8 @@ from browser import CHROMIUM, DRIVER, browser
 from pages import MODEL, people, policy
 from test_page import POINTS, tried
 
+from ppdm_sql.report.profile_page import profile_page
+from ppdm_sql.report.write import write_page
 from ppdm_sql.session import connect
 
 pytestmark = [
@@ -35,7 +38,7 @@ return {
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """A table whose names are long and wide, and a model with a large tree."""
+    """A table whose names are long and wide, a model with a large tree, and the profile of the table."""
     folder = tmp_path_factory.mktemp("browser")
     con = duckdb.connect()
     con.execute("CREATE TABLE people (id INTEGER, age INTEGER, sex TEXT, zip TEXT, job TEXT, illness TEXT)")
@@ -45,7 +48,9 @@ def reports(tmp_path_factory):
         session.publish(policy().replace("zip", f'"{"zip" * 40}"'))
         tried(session.engine, *POINTS)
         session.publish(MODEL)
-        return [session.report(name, f"{name}.html").path for name in ("people_open", "ills")]
+        write_page(profile_page(session.profile("people", fraction=Fraction(1, 10))), folder / "profile.html")
+        listed = [session.report(name, f"{name}.html").path for name in ("people_open", "ills")]
+        return [*listed, str(folder / "profile.html")]
 
 
 @pytest.fixture(scope="module")

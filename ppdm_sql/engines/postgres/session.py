@@ -81,7 +81,8 @@ def explanation(cause: psycopg.Error, sql: str) -> EngineError:
     """The error in our words.  PostgreSQL's text is quoted only where it speaks of names, never of values.
 
     Classes 42 (syntax and names), 3F (schemas) and 2B (others depend on it) speak of the statement, unless a function
-    raised the error; DETAIL, HINT and CONTEXT can quote rows and are never shown.
+    raised the error; DETAIL, HINT and CONTEXT can quote rows and are never shown, but for the DETAIL of 2BP01, which
+    lists what depends on a relation.
     """
     state = cause.sqlstate or ""
     said = cause.diag.message_primary or ""
@@ -104,11 +105,19 @@ def explanation(cause: psycopg.Error, sql: str) -> EngineError:
         return EngineError("the statement was cancelled, or took longer than statement_timeout", sql=sql)
     if state == "XX000" and "concurrently" in said:
         return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
+    if state == "2BP01":
+        return EngineError(f"{said}: {_dependents(cause)}. Drop that first, and create it again afterwards", sql=sql)
     if state.startswith(_OF_NAMES):
         return EngineError(said, sql=sql, fault=_fault_of_names(cause, said))
     told = _ABOUT_VALUES.get(state) or (_ABOUT_VALUES["23"] if state.startswith("23") else None)
     told = told or f"PostgreSQL refused a statement ({type(cause).__name__}, {state or 'before sending'})"
     return EngineError(told, sql=sql, fault=_fault_of_values(cause, state, said))
+
+
+def _dependents(cause: psycopg.Error, most: int = 5) -> str:
+    lines = (cause.diag.message_detail or "").splitlines()
+    more = [f"and {len(lines) - most:,} more"] if len(lines) > most else []
+    return ", ".join([*lines[:most], *more])
 
 
 _ABOUT_VALUES = {

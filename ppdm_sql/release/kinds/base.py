@@ -71,6 +71,14 @@ class ReleaseKind(ABC):
 
     # -- a release that is there -------------------------------------------------------------------
 
+    def plan_refresh(self, planner: Planner, statement: Publication, record: ReleaseRecord) -> Planned | None:
+        """What REFRESH would publish, where that is not the whole release again."""
+        return None
+
+    def growth_lines(self, record: ReleaseRecord) -> list[str]:
+        """How the release grew, for people."""
+        return []
+
     @abstractmethod
     def verify(self, engine: Engine, record: ReleaseRecord) -> Verified:
         """Whether the release is what was published and still meets its requirements; notes the outcome."""

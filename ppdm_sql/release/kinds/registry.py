@@ -14,6 +14,7 @@ MODULES = [
     "ppdm_sql.release.kinds.model",
     "ppdm_sql.release.kinds.pseudo_data",
     "ppdm_sql.release.kinds.live_view",
+    "ppdm_sql.release.kinds.growing",
     "ppdm_sql.release.kinds.stored",
 ]
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ppdm_sql.catalog.manifest import Manifest
+from ppdm_sql.catalog.manifest import Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
@@ -16,7 +16,7 @@ from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, public_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order
+from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order, recode_paths
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.preview import preview_table
@@ -77,6 +77,14 @@ class StoredRelease(ReleaseKind):
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         """Grants what readers need besides the relation itself."""
 
+    def storage(self, request: Request) -> str | None:
+        """The table in schema ppdm that holds the rows, where it is another one than that of the release's name."""
+        return request.target.storage.last if request.target.is_stored_view else None
+
+    def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
+        """What the catalog keeps of releases of this kind alone."""
+        return roles
+
     def complete_manifest(self, content: Manifest) -> Manifest:
         """What a manifest says of releases of this kind alone."""
         return content
@@ -92,7 +100,7 @@ class StoredRelease(ReleaseKind):
 
     def export_files(self, path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
         file = read_order(path, options, out).path
-        return [file, manifest_path(file), certificate_path(file)]
+        return [file, manifest_path(file), certificate_path(file), *recode_paths(file)]
 
     def export(
         self,

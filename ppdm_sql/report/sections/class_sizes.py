@@ -88,7 +88,7 @@ def _sizes_description(sizes: Sequence[tuple[int, int | None]], now: Sequence[Bu
 
 # -- risk --------------------------------------------------------------------------------------------------
 
-_ATTACKERS: tuple[tuple[str, str, Callable[[Risk], float | Fraction | None]], ...] = (
+ATTACKERS: tuple[tuple[str, str, Callable[[Risk], float | Fraction | None]], ...] = (
     ("prosecutor, highest", "knows that the person is in the table", lambda found: found.prosecutor_max),
     ("prosecutor, average", "the same, for a row taken by chance", lambda found: found.prosecutor_mean),
     ("journalist, highest", "wants to find anyone, to show that it can be done", lambda found: found.journalist_max),
@@ -111,16 +111,16 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
     )
     rows: list[tuple[Cell | str, ...]] = [
         (Cell(name, what), *(_chance(place, found, audience) for found in (was, now)))
-        for place, (name, what, _) in enumerate(_ATTACKERS)
+        for place, (name, what, _) in enumerate(ATTACKERS)
     ]
     rows += _exact_rows(was, now, audience) if not audience.public else []
     told = table("Re-identification risk", ("attacker", "source", "release"), rows, (1, 2))
     title = "Re-identification risk, before and after" if was else "Re-identification risk"
     bars = [
         {
-            "group": _ATTACKERS[place][0],
+            "group": ATTACKERS[place][0],
             "kind": kind,
-            "value": charts.percent_value(_ATTACKERS[place][2](found), audience.public),
+            "value": charts.percent_value(ATTACKERS[place][2](found), audience.public),
         }
         for place in _DRAWN
         if not (audience.public and place in _WORST)
@@ -145,7 +145,7 @@ def _exact_rows(was: Risk | None, now: Risk, audience: Audience) -> list[tuple[C
 
 
 def _chance(place: int, found: Risk | None, audience: Audience) -> str:
-    value = None if found is None else _ATTACKERS[place][2](found)
+    value = None if found is None else ATTACKERS[place][2](found)
     if value is None:
         return "–"
     return audience.worst(float(value)) if place in _WORST else audience.percent(float(value))

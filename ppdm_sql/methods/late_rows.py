@@ -1,0 +1,181 @@
+"""Rows that come after a release was made, sent down its recoding: as fine as so few of them can be.
+
+Every cell starts at the most specific node whose labels are true of it.  From the deepest nodes upwards, a node whose
+rows do not meet the requirements either hands them on to its coarser node or takes the rows of one class below it that
+meets them, whichever loses less.  What is left at the coarsest node and is too little waits.
+
+Rows with another history (they were published before, in different classes) are never put together: somebody who holds
+the earlier release can tell them apart.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ppdm_sql.cells.cells import Cells
+from ppdm_sql.cells.parts import DROPPED, Parts
+from ppdm_sql.methods.recoding import Recoding
+from ppdm_sql.methods.shared.labels import same_rows
+from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.source.lines import Ints
+
+_WAITS = -1
+_TRIED = 12  # classes below a node that are tried as partners, the cheapest first
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """The cells of late rows with what the requirements count in them."""
+
+    node: Ints  # per cell the most specific node of the recoding
+    rows: Ints
+    persons: Ints
+    secrets: tuple[Ints, ...]  # per sensitive column the code of each cell
+    history: Ints  # per cell a number; 0: its rows were never published
+
+
+@dataclass(frozen=True)
+class LatePlan:
+    """Where late rows are published: parts and what they print.  Rows that wait are dropped from the parts."""
+
+    parts: Parts
+    labels: dict[str, list[str | None]]
+    loss: float  # of the rows that are published, by the recoding's own measure; 1 where there are none
+
+    @property
+    def published(self) -> int:
+        """How many classes there are."""
+        return self.parts.classes
+
+
+def place_late_rows(recoding: Recoding, late: LateRows, demands: Demands) -> LatePlan:
+    """The parts of late rows; each meets every requirement by itself."""
+    node = np.full(len(late.node), _WAITS, dtype=np.int64)
+    for history in np.unique(late.history).tolist():
+        here = np.flatnonzero(late.history == history)
+        node[here] = _Settling(recoding, late, demands, here).run()
+    out = np.flatnonzero(node != _WAITS)
+    if not len(out):
+        return LatePlan(Parts(np.full(len(node), DROPPED), 0), {name: [] for name in recoding.names}, 1.0)
+    used, place = np.unique(node[out], return_inverse=True)
+    printed = recoding.labels(used)
+    number = same_rows(np.column_stack([_numbered(texts) for texts in printed.values()]))  # nodes that print the same
+    part = np.full(len(node), DROPPED)
+    part[out] = same_rows(np.column_stack([number[place], late.history[out]]))
+    classes, first = np.unique(part[out], return_index=True)
+    labels = {name: [texts[place[at]] for at in first.tolist()] for name, texts in printed.items()}
+    lost = float((recoding.losses[node[out]] * late.rows[out]).sum() / late.rows[out].sum())
+    return LatePlan(Parts(part, len(classes)), labels, lost)
+
+
+def late_rows(recoding: Recoding, cells: Cells, node: Ints, codes: Sequence[Ints], history: Ints | None) -> LateRows:
+    """The cells as they are settled; codes: per sensitive column that of each cell."""
+    past = np.zeros(len(cells), dtype=np.int64) if history is None else history
+    return LateRows(node, cells.rows, cells.counted, tuple(codes), past)
+
+
+def _numbered(texts: Sequence[str | None]) -> Ints:
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return np.array([places[text] for text in texts], dtype=np.int64)
+
+
+@dataclass
+class _Group:
+    """Cells that would be published together."""
+
+    cells: list[int]
+    rows: int
+    persons: int
+
+    def add(self, other: _Group) -> None:
+        self.cells += other.cells
+        self.rows += other.rows
+        self.persons += other.persons
+
+
+@dataclass
+class _Settling:
+    """One history: groups move up the recoding until every one of them may be a class."""
+
+    recoding: Recoding
+    late: LateRows
+    demands: Demands
+    here: Ints
+    groups: dict[int, _Group] = field(default_factory=dict)  # node -> what is there now
+    classes: dict[int, _Group] = field(default_factory=dict)  # node -> a class that meets the requirements
+    below: dict[int, list[int]] = field(default_factory=dict)  # node -> classes at it and below it
+
+    def run(self) -> Ints:
+        """Per cell of `here` the node it is published at, or that it waits."""
+        for cell in self.here.tolist():
+            one = _Group([cell], int(self.late.rows[cell]), int(self.late.persons[cell]))
+            self._join(int(self.late.node[cell]), one)
+        waiting = sorted(self.groups)
+        while waiting:  # the highest number first: children come after their parents
+            node = waiting.pop()
+            parent = int(self.recoding.coarser[node])
+            self._settle(node, parent)
+            if parent >= 0 and parent not in self.groups and (node in self.groups or self.below.get(node)):
+                self.groups[parent] = _Group([], 0, 0)
+                insort(waiting, parent)
+            if parent >= 0:
+                self.below.setdefault(parent, []).extend(self.below.pop(node, []))
+                if node in self.groups:
+                    self._join(parent, self.groups.pop(node))
+        found = np.full(len(self.late.node), _WAITS, dtype=np.int64)
+        for node, group in self.classes.items():
+            found[group.cells] = node
+        return found[self.here]
+
+    def _join(self, node: int, group: _Group) -> None:
+        if node in self.groups:
+            self.groups[node].add(group)
+        else:
+            self.groups[node] = group
+
+    def _settle(self, node: int, parent: int) -> None:
+        """Makes a class of what is at a node, with the rows of one below it where that loses less than going up."""
+        group = self.groups[node]
+        if not group.cells:
+            del self.groups[node]
+            return
+        if not self.recoding.printable[node]:
+            return
+        if not self._meets(group.cells, group.persons):
+            partner = self._partner(node, parent, group)
+            if partner is None:
+                return
+            group.add(self.classes.pop(partner))
+            self.below[node].remove(partner)
+        self.classes[node] = self.groups.pop(node)
+        self.below.setdefault(node, []).append(node)
+
+    def _partner(self, node: int, parent: int, group: _Group) -> int | None:
+        """The class below a node whose rows cost least to be made coarser, if that costs less than going up."""
+        losses = self.recoding.losses
+        price = {one: self.classes[one].rows * (losses[node] - losses[one]) for one in self.below.get(node, ())}
+        most = np.inf if parent < 0 else group.rows * (losses[parent] - losses[node])
+        if parent < 0 and group.persons < self.demands.k:
+            return None  # so few can wait for others
+        for one in sorted(price, key=lambda other: (price[other], other))[:_TRIED]:
+            if price[one] > most:
+                return None
+            other = self.classes[one]
+            if self._meets([*group.cells, *other.cells], group.persons + other.persons):
+                return one
+        return None
+
+    def _meets(self, cells: list[int], persons: int) -> bool:
+        if persons < self.demands.k:
+            return False
+        place = np.array(cells)
+        for secret, codes in zip(self.demands.secrets, self.late.secrets, strict=True):
+            width = len(secret.reference) + 1  # NULL comes last
+            counts = np.bincount(codes[place], weights=self.late.rows[place], minlength=width).astype(np.int64)
+            if not secret.holds(counts.reshape(1, -1))[0]:
+                return False
+        return True

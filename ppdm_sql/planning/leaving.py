@@ -1,0 +1,185 @@
+"""Which rows leave a growing release tonight: parts of cohorts that hide each other, and leave a cohort that still does.
+
+A cohort is sealed: it stays as it is, or leaves as a whole, or is split into parts that each meet every requirement.
+Otherwise the difference between two nights would say whose row it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.catalog.growth import rows_name
+from ppdm_sql.catalog.manifest import GrowthRecord
+from ppdm_sql.cells.aggregate import aggregate
+from ppdm_sql.cells.cells import Cells
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.methods.base import CellJob
+from ppdm_sql.methods.plan import PERSON
+from ppdm_sql.methods.shared.columns import cell_axis
+from ppdm_sql.methods.shared.limits import Secret, secret_of
+from ppdm_sql.planning import joint
+from ppdm_sql.planning.cohorts import COHORT, ROW
+from ppdm_sql.policy.policy import Policy
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.lines import Ints
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.load import statement as sql_statement
+from ppdm_sql.statements.names import Name, column
+
+HOW = "ppdm_how"
+STAYS, GONE, CHANGED, WHOLE = 0, 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What leaves: rows (ppdm_row0, ppdm_row1, ppdm_how, ppdm_number), and the parts they are, by their numbers."""
+
+    rows: Name
+    numbers: Mapping[int, int]  # number of a part -> how it leaves
+    first: int  # the first number that can be given
+
+    @property
+    def parts(self) -> int:
+        """How many numbers are used."""
+        return max((number + 1 - self.first for number in self.numbers), default=0)
+
+    @property
+    def again(self) -> frozenset[int]:
+        """The parts whose rows are to be published again."""
+        return frozenset(number for number, how in self.numbers.items() if how == CHANGED)
+
+    def only(self, again: Collection[int]) -> Leaving:
+        """The same without changed rows that would not all be published again: they stay."""
+        kept = {number: how for number, how in self.numbers.items() if how != CHANGED or number in again}
+        return replace(self, numbers=kept)
+
+
+def find_leaving(
+    engine: Engine,
+    policy: Policy,
+    source: Source,
+    hierarchies: Mapping[str, Hierarchy],
+    keyed: Name,
+    growth: GrowthRecord,
+) -> Leaving:
+    """Compares the rows that are out with the source, and decides who can leave."""
+    grown = rows_name(growth.growth_id).table()
+    touched = engine.work.table("touched", touched_rows(keyed, growth), analyze=True)
+    counts = count_touched(engine, touched.table())
+    parts = engine.work.table(
+        "cohort_parts", sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
+    )
+    decided = _Decision(engine, policy, source, hierarchies, parts).run() if counts else []
+    numbers = {growth.cohorts + place: how for place, (_, how) in enumerate(decided)}
+    columns = {
+        COHORT: np.array([cohort for cohort, _ in decided], dtype=np.int64),
+        HOW: np.array([how for _, how in decided], dtype=np.int64),
+        "ppdm_number": np.array([*numbers], dtype=np.int64),
+    }
+    loaded = engine.work.load("decided", columns)
+    tables = {"parts": parts.table(), "decided": loaded.table()}
+    rows = engine.work.table("leaving", sql_statement("release/growing_leaving", tables))
+    return Leaving(rows, numbers, growth.cohorts)
+
+
+def touched_rows(keyed: Name, growth: GrowthRecord) -> exp.Query:
+    """The rows that are out and that the source no longer has in that form."""
+    tables = {"keyed": keyed.table(), "grown": rows_name(growth.growth_id).table()}
+    return sql_statement("release/growing_touched", tables)
+
+
+def count_touched(engine: Engine, touched: exp.Expr) -> dict[int, int]:
+    """How many of them are gone, and how many changed."""
+    counted = exp.Select(expressions=[column(HOW), exp.Count(this=exp.Star())]).from_(touched)
+    return {int(how): int(rows) for how, rows in engine.fetch(counted.group_by(column(HOW)))}
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """Which parts of which cohorts leave."""
+
+    engine: Engine
+    policy: Policy
+    source: Source
+    hierarchies: Mapping[str, Hierarchy]
+    parts: Name
+
+    def run(self) -> list[tuple[int, int]]:
+        """(cohort, how) of every part that leaves."""
+        changes = self.policy.changes
+        if changes.gone == "keep" and changes.changed == "keep":
+            return []
+        sizes, values = self._sizes(), self._values()
+        found: list[tuple[int, int]] = []
+        for cohort, units in sorted(sizes.items()):
+            there = [how for how in (STAYS, GONE, CHANGED) if any(where >> how & 1 for where in units)]
+            if changes.gone == "withdraw" and GONE in there:
+                found.append((cohort, WHOLE))
+                continue
+            wanted = [how for how in there if self._is_wanted(how)]
+            for choice in ([*wanted], *([one] for one in wanted)):
+                rest = [how for how in there if how not in choice]
+                groups = [*([how] for how in choice), *([rest] if rest else [])]
+                if choice and all(self._is_large(units, group) and values.meets(cohort, group) for group in groups):
+                    found += [(cohort, how) for how in choice]
+                    break
+        return found
+
+    def _is_wanted(self, how: int) -> bool:
+        changes = self.policy.changes
+        return changes.gone == "together" if how == GONE else how == CHANGED and changes.changed == "again"
+
+    def _is_large(self, units: Mapping[int, int], group: Sequence[int]) -> bool:
+        mask = sum(1 << how for how in group)
+        return sum(number for where, number in units.items() if where & mask) >= (self.policy.k or 1)
+
+    def _sizes(self) -> dict[int, dict[int, int]]:
+        """Per cohort: how many persons or rows are in which of its parts, by the sum of 1 << how over them."""
+        nobody = int(self.engine.fetch_one(exp.Select(expressions=[joint.nobody(self.engine)]))[0])
+        of_persons = self.source.entity is not None
+        unit = {"unit": [PERSON] if of_persons else [*ROW]}
+        query = sql_statement("release/growing_part_sizes", {"parts": self.parts.table()}, unit)
+        found: dict[int, dict[int, int]] = {}
+        for cohort, where, units in self.engine.fetch(query, nobody=nobody if of_persons else -1):
+            found.setdefault(int(cohort), {})[int(where)] = int(units)
+        return found
+
+    def _values(self) -> _PartValues:
+        """The sensitive values of every part, with what is required of them."""
+        numbers = {name: ColumnInfo(name, Kind.INTEGER, "BIGINT") for name in (COHORT, HOW)}
+        source = replace(
+            self.source, relation=self.parts, columns={**self.source.columns, **numbers}, entity=None, quasi=()
+        )
+        bare = CellJob(Cells(self.parts, {}, np.zeros(0, dtype=np.int64), None), source, self.policy, self.hierarchies)
+        cells = aggregate(self.engine, source, (COHORT, HOW, *bare.sensitive))
+        secrets = tuple(secret_of(bare, cell_axis(cells, name), cells.total) for name in bare.sensitive)
+        place = {int(str(value)): code for code, value in enumerate(cells[COHORT].values)}
+        hows = np.array([int(str(value)) for value in cells[HOW].values], dtype=np.int64)[cells[HOW].codes]
+        codes = tuple(cells[name].codes.astype(np.int64) for name in bare.sensitive)
+        return _PartValues(secrets, place, cells[COHORT].codes.astype(np.int64), hows, codes, cells.rows)
+
+
+@dataclass(frozen=True)
+class _PartValues:
+    """Cells of the parts of cohorts: their cohort, how they leave, and the code of each sensitive column."""
+
+    secrets: tuple[Secret, ...]
+    place: Mapping[int, int]  # cohort -> its code
+    cohort: Ints
+    how: Ints
+    codes: tuple[Ints, ...]
+    rows: Ints
+
+    def meets(self, cohort: int, group: Sequence[int]) -> bool:
+        """Whether some parts of a cohort together meet what is required of the sensitive columns."""
+        here = np.flatnonzero((self.cohort == self.place[cohort]) & np.isin(self.how, group))
+        for secret, code in zip(self.secrets, self.codes, strict=True):
+            width = len(secret.reference) + 1
+            counts = np.bincount(code[here], weights=self.rows[here], minlength=width).astype(np.int64)
+            if not secret.holds(counts.reshape(1, -1))[0]:
+                return False
+        return True

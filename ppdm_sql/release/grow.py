@@ -1,0 +1,388 @@
+"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and everything is measured on what is
+stored; in one transaction, or nothing changes.
+
+Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
+which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sqlglot import exp
+
+from ppdm_sql.catalog import growth, ledger, releases
+from ppdm_sql.catalog.manifest import GrownRecord, GrowthRecord, Manifest
+from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import now
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import PpdmError
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, TablePlan
+from ppdm_sql.planning import composition, joint, manifest, residual_risks
+from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
+from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.late_batch import Batch, plan_batch
+from ppdm_sql.planning.leaving import CHANGED, GONE, count_touched, touched_rows
+from ppdm_sql.planning.measure_table import sensitive_columns
+from ppdm_sql.planning.planner import Planner
+from ppdm_sql.planning.request import new_release_id
+from ppdm_sql.planning.staging import STAGE, build_stage, key_columns, public_columns
+from ppdm_sql.planning.utility import Utility, loss_text, refuse_loss, utility_of
+from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.release.ledger_lock import publishing, still_current
+from ppdm_sql.release.publish import check_rows, refuse_breaches, roles_record
+from ppdm_sql.release.readers import note_readers
+from ppdm_sql.release.supersede import hand_on_growth
+from ppdm_sql.requirements import DistinctDiversity
+from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.load import statement as sql_statement
+from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.relation import Judgement, judge, null_matches_all_k
+
+SINCE, UNTIL = "ppdm_since", "ppdm_until"
+_KEPT = (*ROW, *KEY, PERSON, QUASI, COHORT)  # of a row that left
+_PRIVATE = (*_KEPT, TOLD)
+_ENTITY = "ppdm_entity"
+
+
+# -- the table of rows -----------------------------------------------------------------------------------
+
+
+def stored_rows(published: Sequence[str], night: int) -> exp.Select:
+    """The staged rows as they are stored: what is published, and what tells them apart."""
+    picked = [aliased(column(name, "s"), name) for name in (*published, *_PRIVATE)]
+    since = aliased(exp.cast(exp.Literal.number(night), "INT"), SINCE)
+    until = aliased(exp.cast(exp.Null(), "INT"), UNTIL)
+    return exp.Select(expressions=[*picked, since, until]).from_(STAGE.table("s"))
+
+
+def rows_out(rows: Name, columns: Sequence[str]) -> exp.Select:
+    """Columns of the rows that are out."""
+    return public_columns(rows, columns).where(exp.Is(this=column(UNTIL, "s"), expression=exp.Null()))
+
+
+def no_waiting() -> exp.Select:
+    """The table of keys that wait, while nobody does."""
+    row = [aliased(exp.cast(exp.Literal.number(0), "BIGINT"), name) for name in ROW]
+    since = aliased(exp.cast(exp.Literal.number(0), "INT"), SINCE)
+    return exp.Select(expressions=[*row, since]).where(exp.false())
+
+
+def _insert(engine: Engine, into: Name, query: exp.Query, columns: Sequence[str]) -> None:
+    listed = [exp.to_identifier(name, quoted=True) for name in columns]
+    engine.execute(exp.Insert(this=exp.Schema(this=into.table(), expressions=listed), expression=query))
+
+
+# -- a night ---------------------------------------------------------------------------------------------
+
+
+def refresh(planner: Planner, statement: Publish, former: ReleaseRecord, run_id: str) -> ReleaseRecord:
+    """Publishes tonight's rows of a growing release, or raises and leaves everything as it was."""
+    batch = plan_batch(planner, statement, former)
+    if batch.plan is not None:
+        build_stage(planner.engine, batch.plan, statement.policy.seed)
+    planner.progress("writing", 0, None)
+    with publishing(planner.engine):
+        still_current(planner.engine, former)
+        return _Growing(planner, batch, run_id).store()
+
+
+@dataclass(frozen=True)
+class _Measured:
+    judgement: Judgement
+    classes: int
+    content: str
+    joint: tuple[joint.JointOutcome, ...]
+    utility: Utility
+    tonight: Utility | None
+    k_null_matches_all: int | None
+
+
+@dataclass
+class _Growing:
+    planner: Planner
+    batch: Batch
+    run_id: str
+
+    @property
+    def engine(self) -> Engine:
+        return self.planner.engine
+
+    @property
+    def source(self) -> Source:
+        return self.batch.source
+
+    @property
+    def policy(self) -> Policy:
+        return self.batch.statement.policy
+
+    @property
+    def rows(self) -> Name:
+        return growth.rows_name(self.batch.growth.growth_id)
+
+    @property
+    def name(self) -> Name:
+        return self.batch.former.name
+
+    @property
+    def published(self) -> tuple[str, ...]:
+        return self.source.release_columns
+
+    def store(self) -> ReleaseRecord:
+        engine, batch = self.engine, self.batch
+        left = self._leave()
+        self._wait()
+        if batch.plan is not None:
+            query = stored_rows(self.published, batch.night)
+            _insert(engine, self.rows, query, query.named_selects)
+        if engine.relation_kind(self.name) == "table":
+            self._append_to_table(left)
+        self.planner.progress("verifying", 0, None)
+        measured = self._measure()
+        refuse_breaches(str(self.name), measured.judgement, self.source)
+        refuse_loss(str(self.name), measured.utility.to_record(self.policy.loss_limits))
+        composition.refuse_joint(str(self.name), self.policy, measured.joint)
+        return self._record(measured, left)
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def _leave(self) -> int:
+        """Takes away what leaves tonight; gives the number of rows."""
+        engine, leaving = self.engine, self.batch.leaving
+        if not leaving.numbers:
+            return 0
+        numbers = engine.work.load("numbers", {"ppdm_number": np.array(sorted(leaving.numbers), dtype=np.int64)})
+        same = exp.EQ(this=column("ppdm_number", "n"), expression=column("ppdm_number", "l"))
+        picked = exp.Select(expressions=[column(name, "l") for name in (*ROW, "ppdm_number")])
+        picked = picked.from_(leaving.rows.table("l")).join(numbers.table("n"), on=same)
+        rows = engine.work.table("who_leaves", picked)
+        changed = [exp.EQ(this=column(name), expression=exp.Null()) for name in self.published]
+        changed.append(exp.EQ(this=column(UNTIL), expression=exp.Literal.number(self.batch.night)))
+        changed.append(exp.EQ(this=column(COHORT), expression=column("ppdm_number", "b")))
+        same_row = [exp.EQ(this=column(name, "a"), expression=column(name, "b")) for name in ROW]
+        is_out = exp.Is(this=column(UNTIL, "a"), expression=exp.Null())
+        engine.execute(
+            exp.Update(
+                this=self.rows.table("a"),
+                expressions=changed,
+                from_=exp.From(this=rows.table("b")),
+                where=exp.Where(this=exp.and_(*same_row, is_out)),
+            )
+        )
+        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(rows.table())
+        return int(engine.fetch_one(counted)[0])
+
+    def _wait(self) -> None:
+        """Notes who waits from now on."""
+        engine, table = self.engine, growth.waiting_name(self.batch.growth.growth_id)
+        keys = exp.Select(expressions=[column(name) for name in (*ROW, SINCE)]).from_(self.batch.fresh.table())
+        if self.batch.plan is not None:
+            tables = {"fresh": self.batch.fresh.table(), "staged": STAGE.table()}
+            keys_left = sql_statement("release/growing_waiting", tables)
+        else:
+            keys_left = keys
+        engine.drop_table(table)
+        engine.create_table(table, keys_left)
+
+    def _append_to_table(self, left: int) -> None:
+        """Brings the public table up to date: tonight's rows alone, unless rows left."""
+        engine = self.engine
+        if left:
+            engine.execute(exp.Delete(this=self.name.table()))
+            _insert(engine, self.name, rows_out(self.rows, self.published), self.published)
+        elif self.batch.plan is not None:
+            _insert(engine, self.name, public_columns(STAGE, self.published), self.published)
+
+    # -- measuring ---------------------------------------------------------------------------------
+
+    def _measure(self) -> _Measured:
+        engine, source, policy = self.engine, self.source, self.policy
+        judgement = judge_cohorts(engine, self.rows, source, self.batch.hierarchies, policy)
+        content = content_hash(engine, self.name, self.published)
+        out = engine.work.view_of_text("grown_rows", engine.render(rows_out(self.rows, self.published)))
+        if content_hash(engine, out, self.published) != content:
+            raise PpdmError("the relation does not show the stored rows; nothing was published")
+        if source.entity is None and self.batch.plan is not None:
+            quasi = [*source.release_quasi, COHORT]
+            residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, quasi))
+        outcomes = composition.judge_jointly(
+            engine, policy, source, name=self.name, former=None, content=content,
+            rows=self._every_row(), grown_from=self.batch.former,
+        )  # fmt: skip
+        classes = count_classes(engine, self.name, source.release_quasi)
+        return _Measured(
+            judgement, classes, content, tuple(outcomes),
+            self._utility(self.name, judgement.rows, classes, self._waiting()[0]),
+            self._tonight(),
+            null_matches_all_k(engine, self.name, source.release_quasi),
+        )  # fmt: skip
+
+    def _every_row(self) -> Name:
+        """Every row that was ever out, by its cohort: what somebody knows who holds all nights."""
+        names = [*KEY, PERSON, QUASI]
+        query = exp.Select(expressions=[*(column(name) for name in names), aliased(column(COHORT), PART)])
+        return self.engine.work.view_of_text("every_row", self.engine.render(query.from_(self.rows.table())))
+
+    def _utility(self, released: Name, rows: int, classes: int, missing: int = 0) -> Utility:
+        engine, source = self.engine, self.source
+        shown = with_labels(engine, source, released)
+        return utility_of(
+            engine, source, shown, self.batch.hierarchies, rows=rows + missing, published=rows, classes=classes
+        )
+
+    def _tonight(self) -> Utility | None:
+        """What the rows of tonight lose."""
+        plan = self.batch.plan
+        if plan is None:
+            return None
+        staged = self.engine.work.table("tonight", public_columns(STAGE, self.published))
+        return self._utility(staged, self.batch.new_rows, plan.classes)
+
+    def _waiting(self) -> tuple[int, int]:
+        """How many rows wait, and for how many refreshes the first of them does."""
+        return count_waiting(self.engine, self.batch.growth.growth_id, self.batch.night)
+
+    # -- recording ---------------------------------------------------------------------------------
+
+    def _record(self, measured: _Measured, left: int) -> ReleaseRecord:
+        engine, batch, source, policy = self.engine, self.batch, self.source, self.policy
+        former, at, release_id = batch.former, now(), new_release_id()
+        bare = TablePlan(
+            query=exp.Select(), published=self.published, classes=measured.classes, rows=measured.judgement.rows,
+            notes=dict(former.manifest.column_notes or {}),
+        )  # fmt: skip
+        kept = former.manifest.residual_risks
+        risks = [residual_risks.ResidualRisk(name, text) for name, text in kept.items()]
+        content = manifest.build_manifest(
+            release_id=release_id,
+            name=former.stated_name,
+            published_at=f"{at:%Y-%m-%dT%H:%M:%SZ}",
+            engine=engine,
+            source=source,
+            policy=policy,
+            plan=bare,
+            judgement=measured.judgement,
+            k_null_matches_all=measured.k_null_matches_all,
+            content_hash=measured.content,
+            columns=former.columns,
+            risks=(*risks, *composition.risks_of(measured.joint)),
+            joint=[outcome.to_record() for outcome in measured.joint],
+            utility=measured.utility.to_record(policy.loss_limits),
+        )
+        content = replace(
+            content, classes=measured.classes, suppressed_rows=self._waiting()[0], figures=former.manifest.figures,
+            growing=self._grown(measured, left),
+        )  # fmt: skip
+        record = self._release_record(content, release_id)
+        engine.create_table(ledger.link_name(release_id), joint.link_query(self._every_row()))
+        releases.record(engine, record, checks=check_rows(measured.judgement.findings))
+        note_readers(engine, former)
+        hand_on_growth(engine, former, record)
+        kind = "table" if engine.relation_kind(self.name) == "table" else "view"
+        engine.comment(self.name, kind, f"ppdm_sql release {release_id}")
+        note_readers(engine, record)
+        return record
+
+    def _release_record(self, content: Manifest, release_id: str) -> ReleaseRecord:
+        batch, former = self.batch, self.batch.former
+        here = replace(batch.growth, night=batch.night, cohorts=batch.cohorts)
+        roles = roles_record(self.source, batch.hierarchies, batch.statement)
+        return replace(
+            former,
+            release_id=release_id,
+            run_id=self.run_id,
+            roles=replace(roles, growing=here, cohort=self.source.cohort),
+            key_columns=key_columns(self.source),
+            rows=content.rows,
+            classes=content.classes,
+            suppressed_rows=content.suppressed_rows,
+            content_hash=content.content_hash,
+            manifest=content,
+            manifest_sha256=content.sha256,
+            published_at=now(),
+            state="live",
+            sources=self.source.tables,
+        )
+
+    def _grown(self, measured: _Measured, left: int) -> GrownRecord:
+        batch, before = self.batch, self.batch.former.manifest.growing
+        rows, nights = self._waiting()
+        people, narrowed = measure_returning(self.engine, self.rows, self.source, self.policy)
+        kept = count_touched(self.engine, touched_rows(batch.keyed, batch.growth).subquery("t"))
+        return GrownRecord(
+            night=batch.night,
+            cohorts=measured.judgement.classes,
+            new_rows=batch.new_rows,
+            left_rows=left,
+            waiting_rows=rows,
+            waiting_nights=nights,
+            changed_rows=kept.get(CHANGED, 0),
+            gone_rows=kept.get(GONE, 0),
+            loss_first=None if before is None else before.loss_first,
+            loss_tonight=None if measured.tonight is None else loss_text(measured.tonight.loss),
+            returning_people=people,
+            narrowed=narrowed,
+            cohort_column=self.source.cohort,
+        )
+
+
+# -- measuring what is stored ----------------------------------------------------------------------------
+
+
+def judge_cohorts(
+    engine: Engine, rows: Name, source: Source, hierarchies: dict[str, Hierarchy], policy: Policy
+) -> Judgement:
+    """Every requirement on every cohort that is out, on the stored rows."""
+    quasi = [*source.release_quasi, COHORT]
+    view = cohort_view(engine, rows, [*quasi, *source.sensitive])
+    entity = _ENTITY if source.entity is not None else None
+    sensitive = sensitive_columns(source, hierarchies)
+    return judge(engine, view, quasi=quasi, sensitive=sensitive, requirements=policy.requirements, entity=entity)
+
+
+def cohort_view(engine: Engine, rows: Name, columns: Sequence[str]) -> Name:
+    """The rows that are out as the judge reads them: with the person, who is NULL where nobody is known."""
+    picked = rows_out(rows, list(dict.fromkeys(columns)))
+    unknown = joint.nobody(engine)
+    known = exp.Case(ifs=[exp.If(this=exp.NEQ(this=column(PERSON, "s"), expression=unknown), true=column(PERSON, "s"))])
+    return engine.work.table("cohorts", picked.select(aliased(known, _ENTITY)))
+
+
+def count_classes(engine: Engine, relation: Name, quasi: Sequence[str]) -> int:
+    """How many classes a reader sees."""
+    distinct = exp.Select(expressions=[column(name) for name in quasi]).from_(relation.table()).distinct()
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(distinct.subquery("d"))
+    return int(engine.fetch_one(counted)[0])
+
+
+def count_waiting(engine: Engine, growth_id: str, night: int) -> tuple[int, int]:
+    """How many rows wait, and for how many refreshes the first of them has."""
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Min(this=column(SINCE))])
+    rows, first = engine.fetch_one(counted.from_(growth.waiting_name(growth_id).table()))
+    return int(rows), 0 if first is None else night - int(first) + 1
+
+
+def measure_returning(
+    engine: Engine, rows: Name, source: Source, policy: Policy
+) -> tuple[int | None, dict[str, int] | None]:
+    """How many people have rows in several cohorts, and of how many a value that stays the same could be narrowed."""
+    if source.entity is None:
+        return None, None
+    least = max((item.l for item in policy.requirements if isinstance(item, DistinctDiversity)), default=2)
+    nobody = int(engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0])
+    narrowed, people = {}, 0
+    for name in source.sensitive:
+        held = rows_out(rows, [PERSON, COHORT]).select(aliased(column(name, "s"), "ppdm_value"))
+        query = sql_statement("release/growing_returning", {"grown": held.subquery("grown")})
+        people, few = map(int, engine.fetch_one(query, nobody=nobody, least=least))
+        narrowed[name] = few
+    return people, narrowed
+
+
+def first_growth(release_id: str, source: Source, classes: int, recoding_sha256: str) -> GrowthRecord:
+    """Where a growing release stands after its first night."""
+    return GrowthRecord(release_id, 0, classes, source.key, recoding_sha256)
