@@ -10,7 +10,8 @@ A column outside the quasi-identifiers is taken for one that no attacker knows. 
 
 Rows can agree by chance.  So the last two need evidence: if the two columns had nothing to do with each other, at least
 _LEAST_SURPRISE rows would be expected to contradict, and none does.  SENSITIVE columns are declared, and measured by
-requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.
+requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.  Nor
+is a TARGET refused because it follows from a quasi-identifier: then the release shows what it was made to show.
 
 One statement with a GROUP BY per column, over values and not hashes, since it decides a publication.
 """
@@ -88,7 +89,7 @@ def _findings(measured: dict[str, _Groups], outside: Sequence[str], source: Sour
             yield f'"{name}" ({many(one.groups, "value")}) determines {", ".join(determined)}'
             continue
         behind = [other for other in source.quasi if measured[other].explains(one)]
-        if behind:
+        if behind and name != source.target:  # a target that one column predicts is what a release is for
             yield f'"{name}" ({many(one.groups, "value")}) follows from {", ".join(behind)}'
 
 

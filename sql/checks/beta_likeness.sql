@@ -22,7 +22,7 @@ GROUP BY quasi
 HAVING MAX(
     CASE
         WHEN ppdm_count * ppdm_rows * $beta_denominator
-             > ppdm_known * ppdm_everywhere * ($beta_numerator + $beta_denominator) THEN 1
+             > ppdm_known * ppdm_everywhere * (CAST($beta_numerator AS DECIMAL(38, 0)) + $beta_denominator) THEN 1
         ELSE 0
     END
 ) = 1 OR MAX(ppdm_known) = 0

@@ -31,7 +31,7 @@ WITH ppdm_value AS (
         ppdm_here,
         ppdm_expected,
         CASE
-            WHEN ppdm_known = 0 OR ppdm_here * $denominator > ppdm_expected * ($numerator + $denominator) THEN 1
+            WHEN ppdm_known = 0 OR ppdm_here * $denominator > ppdm_expected * (CAST($numerator AS DECIMAL(38, 0)) + $denominator) THEN 1
             ELSE 0
         END AS ppdm_breaks,
         CAST(ppdm_here AS DOUBLE) / CAST(NULLIF(ppdm_expected, 0) AS DOUBLE) AS ppdm_ratio,
