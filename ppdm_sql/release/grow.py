@@ -1,4 +1,4 @@
-"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and everything is measured on what is
+"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and all of it is measured on what is
 stored; in one transaction, or nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
