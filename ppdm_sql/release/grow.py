@@ -19,7 +19,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
-from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, TablePlan
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, ResidualRisk, TablePlan
 from ppdm_sql.planning import composition, joint, manifest, residual_risks
 from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
 from ppdm_sql.planning.form_plan import with_labels
@@ -53,7 +53,7 @@ _ENTITY = "ppdm_entity"
 
 
 def stored_rows(published: Sequence[str], night: int) -> exp.Select:
-    """The staged rows as they are stored: what is published, and what tells them apart."""
+    """The staged rows as they are stored: what is published, and their keys."""
     picked = [aliased(column(name, "s"), name) for name in (*published, *_PRIVATE)]
     since = aliased(exp.cast(exp.Literal.number(night), "INT"), SINCE)
     until = aliased(exp.cast(exp.Null(), "INT"), UNTIL)
@@ -222,7 +222,7 @@ class _Growing:
         )  # fmt: skip
 
     def _every_row(self) -> Name:
-        """Every row that was ever out, by its cohort: what somebody knows who holds all nights."""
+        """Every row that was ever out, by its cohort: what an attacker knows who holds all nights."""
         names = [*KEY, PERSON, QUASI]
         query = exp.Select(expressions=[*(column(name) for name in names), aliased(column(COHORT), PART)])
         return self.engine.work.view_of_text("every_row", self.engine.render(query.from_(self.rows.table())))
@@ -256,7 +256,7 @@ class _Growing:
             notes=dict(former.manifest.column_notes or {}),
         )  # fmt: skip
         kept = former.manifest.residual_risks
-        risks = [residual_risks.ResidualRisk(name, text) for name, text in kept.items()]
+        risks = [ResidualRisk(name, text) for name, text in kept.items()]
         content = manifest.build_manifest(
             release_id=release_id,
             name=former.stated_name,
