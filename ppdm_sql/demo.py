@@ -54,7 +54,7 @@ def run_demo(
 
 
 def _prepare(folder: Path) -> None:
-    """An empty folder with the policy and its hierarchies; an earlier demo there is made anew."""
+    """An empty folder with the policy and its hierarchies; an earlier demo there is replaced."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in (DATABASE, f"{DATABASE}.wal", EXPORT, f"{EXPORT}.manifest.json", f"{EXPORT}.certificate.sql", REPORT):
         (folder / old).unlink(missing_ok=True)

@@ -25,6 +25,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.engines.shadows import check_builtins_once
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model, Predicted
@@ -126,25 +127,30 @@ class Session(TableQuestions):
 
         An error of a later statement has the results of the earlier ones in its attribute results.
         """
-        statements = self.parse(text, file)
-        self.check_ahead(statements)
         results: list[Result] = []
-        for statement in statements:
-            try:
-                result = self.run(statement)
-            except PpdmError as error:
-                error.results = tuple(results)
-                raise
-            results.append(result)
-            if told is not None:
-                told(statement, result)
+        try:
+            for statement, result in self.run_all(self.parse(text, file)):
+                results.append(result)
+                (told or _tell_nobody)(statement, result)
+        except PpdmError as error:
+            error.results = tuple(results)
+            raise
         return results
+
+    def run_all(self, statements: Sequence[Statement]) -> Iterator[tuple[Statement, Result]]:
+        """Checks all statements, then runs one after the other; what was found out about the first holds in its run."""
+        ahead: list[Result] = []
+        with self.engine.workspace():
+            self._check_ahead(statements)
+            if statements and not isinstance(statements[0], PassThrough):  # its text may drop what the check looks at
+                ahead.append(self.run(statements[0]))
+        for number, statement in enumerate(statements):
+            yield statement, ahead.pop() if number == 0 and ahead else self.run(statement)
 
     @_in_workspace
     def run(self, statement: Statement | str) -> Result:
         """Runs one statement, of parse() or as a text; execute() runs a text of several."""
-        if isinstance(statement, str):
-            statement = self._one(statement)
+        statement = self._one(statement) if isinstance(statement, str) else statement
         match statement:
             case PassThrough():
                 return self._pass_through(statement)
@@ -173,8 +179,11 @@ class Session(TableQuestions):
     @_in_workspace
     def check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
         """Refuses everything that can be known to be wrong before the first statement runs."""
+        self._check_ahead(statements, exports=exports)
+
+    def _check_ahead(self, statements: Sequence[Statement], *, exports: bool = True) -> None:
         if statements and not isinstance(statements[0], PassThrough):  # ordinary SQL may drop what is in the way
-            self.engine.check_builtins()
+            check_builtins_once(self.engine)
         Preflight(self._planner, self._out if exports else None).check(statements)
 
     def _pass_through(self, statement: PassThrough) -> Passed:
@@ -208,8 +217,7 @@ class Session(TableQuestions):
     @_in_workspace
     def check(self, statement: Publish | str) -> Measures:
         """How the source of a policy stands against its requirements, as it is now; changes nothing."""
-        if isinstance(statement, str):
-            statement = self._one_publish(statement)
+        statement = self._one_publish(statement) if isinstance(statement, str) else statement
         self.engine.check_builtins()
         source = self._planner.source(statement)
         hierarchies = self._planner.hierarchies(statement, source)
@@ -235,7 +243,7 @@ class Session(TableQuestions):
 
     def _publish(self, statement: Publish | PseudoData) -> Published:
         kind_of_statement(statement).check(statement)
-        self.engine.check_builtins()
+        check_builtins_once(self.engine)
         return Published.of(self.engine, run_publication(self._planner, statement))
 
     def _refresh(self, statement: Refresh) -> Published:
@@ -430,6 +438,9 @@ class Session(TableQuestions):
         if found is None:
             raise PolicyError(f'there is no release "{name}" in this database (ppdm list shows the releases)')
         return found
+
+
+def _tell_nobody(statement: Statement, result: Result) -> None: ...
 
 
 def _check_audit(asked: object, k: object, groups: object) -> None:

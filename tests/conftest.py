@@ -28,7 +28,7 @@ database.  Spark takes a minute and so is a job of its own: pytest -m spark, or 
 Three sizes (tests/sizes.py): `make test` leaves out what is marked `wide`, `make test-all` runs that too, and what is
 marked `nightly` runs only where it is asked for.  Of a test that needs a database and has many cases, `make test` takes
 the first.  Of the tests of one file that run on every engine, it takes the first on PostgreSQL.  Of the other cases of
-a test four are marked `wide` here, and the rest `nightly`.
+a test two are marked `wide` here, and the rest `nightly`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ collect_ignore_glob = ["*conftest.py"]  # --doctest-modules would import them al
 ENGINES = ("duckdb", "postgres", "spark")
 PARAMS = [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ENGINES]
 
-USE_A_DATABASE = {"engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"}
+# A fixture that opens a database of its own is listed here, too: the further cases of its tests are not for make test.
+USE_A_DATABASE = {
+    *("engine", "duckdb_engine", "postgres_url", "tmp_path", "tmp_path_factory"),
+    *("memory", "ward_session", "small_engine", "one_database", "shared", "lab", "duck", "opened"),
+}
 CASES = 1  # of one test, in make test
 # Tables of a few rows: one part of a shuffle, and no program that is compiled for each query, nor planned twice.
 SPARK_SETTINGS = {
@@ -63,7 +67,7 @@ SPARK_SETTINGS = {
     "spark.sql.codegen.wholeStage": "false",
 }
 ON_POSTGRES = 1  # of all tests of one file that run on every engine, in make test
-WIDE_CASES = 4  # of one test on one engine, in make test-wide
+WIDE_CASES = 2  # of one test on one engine, in make test-wide
 
 
 # -- the fixture the tests use ---------------------------------------------------------------------------

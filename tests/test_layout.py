@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from house_figures import PACKAGE, Module, Place, figures, modules
@@ -73,6 +74,15 @@ def test_names_records_working_tables_and_files_stay_as_they_should():
     """The figures of house_figures.py; `python tests/house_figures.py --list` names the places."""
     missed = [one for one in figures(modules()) if not one.is_reached]
     assert [f"{one.title}: {one.value}, goal: {one.goal}" for one in missed] == []
+
+
+def test_every_test_file_has_a_name_of_its_own():
+    """pytest imports a file by its name alone: with two of a name neither make test nor CI would start."""
+    folders = (
+        folder for folder in (ROOT / "tests").iterdir() if folder.is_dir() and not (folder / "__init__.py").exists()
+    )
+    names = Counter(file.name for folder in folders for file in folder.glob("*.py") if file.name != "conftest.py")
+    assert [name for name, times in names.items() if times > 1] == []
 
 
 def test_every_sql_file_says_what_it_is_for():

@@ -17,7 +17,7 @@ from sqlglot import exp
 from benchmarks.papers.data import ROW
 from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
 from ppdm_sql.classifiers.best_score import PREDICTED
-from ppdm_sql.classifiers.votes import majority_query
+from ppdm_sql.classifiers.votes import votes_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
@@ -135,7 +135,16 @@ def make_pool(engine: Engine, task: Task, trees: Sequence[Tree], way: Way, seed:
     named = {attribute.name for tree in trees for attribute in tree.attributes}
     bounds = {name: ends for name, ends in task.bounds.items() if name in named}
     rows = way.times * sum(tree.root.rows for tree in trees)
-    pool(engine, shared, POOL, rows=rows, seed=seed, algorithm=way.algorithm, by_counts=way.by_counts, domains=bounds)
+    pool(
+        engine,
+        shared,
+        POOL,
+        rows=rows,
+        seed=seed,
+        algorithm=way.algorithm,
+        classes="counts" if way.by_counts else "quota",
+        domains=bounds,
+    )
     assert SOURCE not in task.names
 
 
@@ -186,7 +195,7 @@ def voted(engine: Engine, task: Task, trees: Sequence[Tree]) -> Name:
     engine.create_table(_DEALT, query, temporary=True)
     lists = [tree.classes for tree in trees]
     into = own("ppdm_paper_said_votes")
-    _store(engine, majority_query(trees[0].target, lists, _DEALT, members, [ROW], engine=engine), PREDICTED, into)
+    _store(engine, votes_query(trees[0].target, lists, _DEALT, members, [ROW], engine=engine), PREDICTED, into)
     for place in range(len(trees)):
         engine.drop_table(own(f"{_VOTES.last}_{place}"), temporary=True)
     engine.drop_table(_DEALT, temporary=True)

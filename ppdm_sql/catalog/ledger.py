@@ -25,7 +25,7 @@ from typing import Any
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate
-from ppdm_sql.catalog.salt import known_salt, salt
+from ppdm_sql.catalog.salt import known_salt, note_salt, salt
 from ppdm_sql.catalog.store import append, append_all, json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import EngineError, PolicyError, Tampered
@@ -159,7 +159,8 @@ def _read_head(engine: Engine) -> tuple[int, str | None]:
     rows = engine.fetch(statement("catalog/ledger_head"))
     if len(rows) != 1:
         raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one, so it was edited; nothing was changed")
-    entries, head, number, _ = rows[0]
+    entries, head, number, _, known = rows[0]
+    note_salt(engine, known)
     return max(int(entries), int(number or 0)), head
 
 

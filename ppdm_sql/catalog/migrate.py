@@ -20,6 +20,7 @@ import sqlglot
 from sqlglot import exp
 
 from ppdm_sql import __version__, resources
+from ppdm_sql.catalog.salt import note_salt
 from ppdm_sql.catalog.store import append, now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
@@ -30,7 +31,7 @@ from ppdm_sql.statements.texts import share, without_places
 _FILE = re.compile(r"(\d{4})_[a-z0-9_]+\.sql")
 _PATIENCE = 5.0  # seconds for another process to finish the migration it has begun, or to give it up
 _PAUSE = 0.05
-_MIGRATIONS = Name(SCHEMA, "migration")
+MIGRATIONS = Name(SCHEMA, "migration")
 
 Comparison = Literal["applied", "pending", "changed", "unknown"]
 
@@ -65,13 +66,13 @@ class _Record:
 
 def is_there(engine: Engine) -> bool:
     """Whether this database has a catalog at all."""
-    return engine.relation_kind(_MIGRATIONS) is not None
+    return engine.relation_kind(MIGRATIONS) is not None
 
 
 def status(engine: Engine) -> list[MigrationState]:
     """Every migration known here or there, in order.  Reads only."""
     files = {file.number: file for file in _files()}
-    records = _records(engine) if is_there(engine) else {}
+    records = _known_records(engine) if is_there(engine) else {}
     return [_state(files.get(number), records.get(number)) for number in sorted(files.keys() | records.keys())]
 
 
@@ -92,12 +93,12 @@ def _migrate(engine: Engine, files: Sequence[_File], records: Mapping[int, _Reco
 
 def ensure(engine: Engine) -> None:
     """Migrates if need be; one query when there is nothing to do, and none after it in the same call."""
-    engine.facts.find("current", _MIGRATIONS, lambda: _ensure(engine))
+    engine.facts.find("current", MIGRATIONS, lambda: _ensure(engine))
 
 
 def _ensure(engine: Engine) -> None:
     try:
-        records = _records(engine)
+        records = _known_records(engine)
     except EngineError:
         if is_there(engine):
             raise
@@ -105,12 +106,13 @@ def _ensure(engine: Engine) -> None:
     files = _files()
     if _pending(files, records):
         _migrate(engine, files, records)
+        engine.facts.forget(MIGRATIONS)
     note_presence(engine)
 
 
 def note_presence(engine: Engine) -> None:
     """Whoever has read or locked a table of the catalog need not ask whether there is one."""
-    engine.facts.note("kind", _MIGRATIONS, "table")
+    engine.facts.note("kind", MIGRATIONS, "table")
 
 
 # -- the two sides ---------------------------------------------------------------------------------
@@ -137,8 +139,16 @@ def _read(path: Path) -> _File:
     return _File(int(named[1]), path.name, hashlib.sha256(content).hexdigest(), content.decode("utf-8"))
 
 
+def _known_records(engine: Engine) -> dict[int, _Record]:
+    return engine.facts.find("records", MIGRATIONS, lambda: _records(engine))
+
+
 def _records(engine: Engine) -> dict[int, _Record]:
-    return {row[0]: _Record(*row) for row in engine.fetch(statement("catalog/migrations_applied"))}
+    rows = engine.fetch(statement("catalog/migrations_applied"))
+    if engine.has_constraints:  # elsewhere two processes can have drawn a salt, and the first counts
+        for salt in {row[-1] for row in rows}:
+            note_salt(engine, salt)
+    return {row[0]: _Record(*row[:-1]) for row in rows}
 
 
 def _state(file: _File | None, record: _Record | None) -> MigrationState:

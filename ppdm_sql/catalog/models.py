@@ -27,7 +27,7 @@ OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
 _LONGEST = 200
 
-# The tables that hold a tree, and the columns of their rows beside model_id.
+# The tables that hold a tree, and the columns of their rows besides model_id.
 TABLES: Mapping[str, Mapping[str, str]] = {
     "model_node": {
         "node": "int64", "parent": "int64", "depth": "int64", "attribute": "int64", "attribute_name": "string",

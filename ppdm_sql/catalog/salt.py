@@ -43,6 +43,12 @@ def known_salt(engine: Engine) -> str | None:
     return known
 
 
+def note_salt(engine: Engine, value: str | None) -> None:
+    """Keeps the salt where another statement has read it."""
+    if value is not None:
+        engine.facts.note("salt", _SETTINGS, str(value))
+
+
 def _read_salt(engine: Engine) -> str | None:
     rows = engine.fetch(statement("catalog/setting"), name=_SALT)
     return str(rows[0][0]) if rows else None

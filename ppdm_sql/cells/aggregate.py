@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.cells.cells import CellColumn, Cells, Codes, Ints, code_type
+from ppdm_sql.cells.cells import CellColumn, Cells, Codes, Ints, People, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
@@ -31,10 +31,22 @@ _PACKED = 1 << 62
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
 
-def aggregate(engine: Engine, source: Source, names: Sequence[str]) -> Cells:
-    """The cells of these columns; made once where plans share the relation."""
-    about = ("cells", tuple(names), source.entity, tuple(source.quasi))
-    return engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names)).run())
+def aggregate(engine: Engine, source: Source, names: Sequence[str], *, people: bool = False) -> Cells:
+    """The cells of these columns; made once where plans share the relation.
+
+    people: with who is in which cell, where the policy names persons.
+    """
+    people = people and source.entity is not None
+    about = ("cells", tuple(names), source.entity, tuple(source.quasi), people)
+    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names), people).run())
+    engine.work.remember(("cells", source.relation), lambda: cells)
+    return cells
+
+
+def known_cells(engine: Engine, relation: Name) -> Cells | None:
+    """Cells that were made of a relation in a workspace that is still open."""
+    found: Cells | None = engine.work.recall(("cells", relation))
+    return found
 
 
 def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_alias: str) -> exp.Expr:
@@ -74,6 +86,7 @@ class _Aggregation:
     engine: Engine
     source: Source
     names: tuple[str, ...]
+    with_people: bool = False
 
     def run(self) -> Cells:
         table = self.engine.work.table("cells", self._cells(), analyze=True)
@@ -94,8 +107,9 @@ class _Aggregation:
                     people = people or self._people(table, found, numbers)
                     held |= self._persons(table, values, people, here)
             weights = None if people is None else self._weights(people, len(rows))
+            pairs = self._pairs(people) if people is not None and self.with_people else None
         columns = {name: _column(one, codes[name], held.get(name)) for name, one in found.items()}
-        return Cells(table, columns, rows, weights)
+        return Cells(table, columns, rows, weights, pairs)
 
     def _chunks(self) -> Iterator[range]:
         for first in range(0, len(self.names), TOGETHER):
@@ -119,7 +133,8 @@ class _Aggregation:
         )
 
     def _check_number(self, table: Name) -> None:
-        (found,) = self.engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table()))
+        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
+        found = self.engine.facts.find("rows", table, lambda: int(self.engine.fetch_one(counted)[0]))
         if found > MOST_CELLS:
             raise PolicyError(
                 f"the source has {found:,} different combinations of quasi-identifiers, target and sensitive values; "
@@ -210,23 +225,34 @@ class _Aggregation:
         weights[read[CELL].astype(np.int64)] = read[WEIGHT]
         return weights
 
+    def _pairs(self, people: Name) -> People:
+        order = exp.Order(expressions=[_ascending(column(PERSON))])
+        place = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
+        number = aliased(exp.Sub(this=place, expression=_number(1)), PERSON)
+        read = self.engine.arrays(exp.Select(expressions=[column(CELL), number]).from_(people.table()))
+        return People(read[CELL].astype(np.int64), read[PERSON].astype(np.int64))
+
     def _persons(self, table: Name, values: Name, people: Name, found: Mapping[int, _Values]) -> dict[str, Ints]:
         """Per quasi-identifier and code but NULL's, how many persons hold the value."""
-        held = {}
-        for number, one in found.items():
-            if self.names[number] not in self.source.quasi:
-                continue
-            persons = exp.Count(this=exp.Distinct(expressions=[column(PERSON, "p")]))
-            query = exp.Select(expressions=[column(CODE, "l"), aliased(persons, WEIGHT)]).from_(people.table("p"))
-            query = query.join(table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "p")))
-            here = exp.EQ(this=column(SET, "l"), expression=_number(number))
-            same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
-            query = query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
-            read = self.engine.arrays(query)
-            persons_of = np.zeros(len(one.values), dtype=np.int64)
-            persons_of[read[CODE].astype(np.int64)] = read[WEIGHT]
-            held[self.names[number]] = persons_of
-        return held
+        quasi = {number: one for number, one in found.items() if self.names[number] in self.source.quasi}
+        if not quasi:
+            return {}
+        held = {number: np.zeros(len(one.values), dtype=np.int64) for number, one in quasi.items()}
+        queries = [self._persons_of(table, values, people, number) for number in quasi]
+        read = self.engine.arrays(exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0])
+        for number, persons_of in held.items():
+            here = read[SET] == number
+            persons_of[read[CODE][here].astype(np.int64)] = read[WEIGHT][here]
+        return {self.names[number]: persons_of for number, persons_of in held.items()}
+
+    def _persons_of(self, table: Name, values: Name, people: Name, number: int) -> exp.Select:
+        persons = exp.Count(this=exp.Distinct(expressions=[column(PERSON, "p")]))
+        picked = [aliased(_number(number), SET), column(CODE, "l"), aliased(persons, WEIGHT)]
+        query = exp.Select(expressions=picked).from_(people.table("p"))
+        query = query.join(table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "p")))
+        here = exp.EQ(this=column(SET, "l"), expression=_number(number))
+        same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
+        return query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
 
 
 def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:

@@ -1,6 +1,8 @@
 """Parts back to rows: the rows of the source joined to their cells, each with its part and nothing that a label says.
 
-    ppdm_placed    a row per cell: its values, its part, and the keys that follow from its values alone
+    ppdm_parts     a row per cell that is published: its part
+    ppdm_placed    the same with its values and the keys that follow from these; where it is read twice, or where
+                   the engine would work the keys out for every row
     ppdm_shares    of cells whose rows go to several parts: which places of a bag go where
     ppdm_labels    a row per part: what is printed of every quasi-identifier
 
@@ -9,7 +11,7 @@ Rows stay narrow: labels are joined when a release is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from sqlglot import exp
 
@@ -23,7 +25,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 _BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank", "first", "last", "weight"))
 # Values of these types that are equal print alike, so a key of a cell's values is the key of each of its rows.
-_PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
+PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 
 
 def load_labels(
@@ -39,33 +41,46 @@ def load_labels(
 
 
 def narrow_rows(
-    engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+    engine: Engine,
+    source: Source,
+    cells: Cells,
+    parts: Parts,
+    private: Mapping[str, exp.Expr],
+    seed: int,
+    nulled: Collection[str] = (),
 ) -> exp.Select:
     """The rows that are published: PART, the columns that leave as they are, the person, and the private columns.
 
-    private: expressions over the alias "r" of the source.
+    private: expressions over the alias "r" of the source.  nulled: columns that leave as NULL.
     """
-    rows = _Rows(engine, source, cells, parts, private, seed)
+    rows = _Rows(engine, source, cells, parts, private, seed, nulled)
     return rows.divided() if parts.is_divided else rows.whole()
 
 
 class _Rows:
     def __init__(
-        self, engine: Engine, source: Source, cells: Cells, parts: Parts, private: Mapping[str, exp.Expr], seed: int
+        self,
+        engine: Engine,
+        source: Source,
+        cells: Cells,
+        parts: Parts,
+        private: Mapping[str, exp.Expr],
+        seed: int,
+        nulled: Collection[str],
     ) -> None:
         self.engine, self.source, self.cells, self.parts, self.seed = engine, source, cells, parts, seed
+        self.nulled = nulled
         self._keys: dict[exp.Expr, str] = {}
         self.private = {name: self._with_keys(one) for name, one in private.items()}
-        self.placed = self._place()
 
     def whole(self) -> exp.Select:
         """Every cell is in one part."""
-        return self._rows([aliased(column(PART, "p"), PART)])
+        return self._rows([aliased(column(PART, "p"), PART)], self._place(once=True))
 
     def divided(self) -> exp.Select:
         """Some cells are in bags: their rows are put in order, and the shares say which place goes where."""
         named = [*self._published(), *self.private]
-        inner = self._rows([column(PART, "p"), column(_BAG, "p"), column(CELL, "p")])
+        inner = self._rows([column(PART, "p"), column(_BAG, "p"), column(CELL, "p")], self._place(once=False))
         if self.source.entity is not None:
             inner = self._weighted(inner, named)
         kept = exp.GTE(this=column(PART, "x"), expression=exp.Literal.number(0))
@@ -87,17 +102,19 @@ class _Rows:
 
     # -- rows --------------------------------------------------------------------------------------
 
-    def _rows(self, first: Sequence[exp.Expr]) -> exp.Select:
+    def _rows(self, first: Sequence[exp.Expr], placed: exp.Expr) -> exp.Select:
         picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
         picked += [aliased(value, name) for name, value in self.private.items()]
         query = exp.Select(expressions=picked).from_(self.source.relation.table("r"))
-        return query.join(self.placed.table("p"), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+        return query.join(placed, on=same_cell(self.engine, self.source, self.cells, "r", "p"))
 
     def _published(self) -> dict[str, exp.Expr]:
         """What leaves as it is; as plain text where its type would list values that do not leave."""
         found: dict[str, exp.Expr] = {}
         for name in self.source.passed:
-            plain = column(name, "r")
+            plain: exp.Expr = column(name, "r")
+            if name in self.nulled:
+                plain = exp.Case(ifs=[exp.If(this=exp.false(), true=plain)])  # NULL of the column's type
             found[name] = self.engine.exact_text(plain) if self.source.info(name).kind is Kind.TEXT else plain
         if self.source.entity is not None:
             found[ENTITY] = canonical(self.engine, self.source.info(self.source.entity), "r")
@@ -127,7 +144,14 @@ class _Rows:
 
     # -- cells -------------------------------------------------------------------------------------
 
-    def _place(self) -> Name:
+    def _place(self, *, once: bool) -> exp.Expr:
+        """The cells that are published, as "p"; once: one statement reads them, once."""
+        query = self._placed_cells()
+        if once and not self.engine.repeats_subqueries:
+            return query.subquery("p")
+        return self.engine.work.table("placed", query, analyze=True).table("p")
+
+    def _placed_cells(self) -> exp.Select:
         """The cells that are published, with their parts and what private columns need of their values."""
         import pyarrow as pa
 
@@ -142,8 +166,7 @@ class _Rows:
         picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
         picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
         query = exp.Select(expressions=picked).from_(self.cells.table.table("c"))
-        query = query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
-        return self.engine.work.table("placed", query, analyze=True)
+        return query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
 
     def _with_keys(self, value: exp.Expr) -> exp.Expr:
         """The expression over a row; what follows from the values of its cell is worked out once per cell."""
@@ -161,7 +184,7 @@ class _Rows:
     def _is_of_cells(self, value: exp.Expr) -> bool:
         """Whether an expression over a row is the same for all rows of a cell."""
         names = {one.name for one in value.find_all(exp.Column)}
-        return names <= set(self.cells.columns) and all(self.source.info(name).kind in _PRINTED_ALIKE for name in names)
+        return names <= set(self.cells.columns) and all(self.source.info(name).kind in PRINTED_ALIKE for name in names)
 
     def _over_cells(self, value: exp.Expr) -> exp.Expr:
         """The same expression over the values of a cell."""

@@ -39,6 +39,28 @@ class CellColumn:
 
 
 @dataclass(frozen=True, repr=False)
+class People:
+    """Who is in which cell, as pairs; persons are numbers 0, 1, ...  A row without a person counts for nobody."""
+
+    cell: Ints
+    person: Ints
+
+    def count(self, group: Ints, groups: int) -> Ints:
+        """Distinct persons per group, given the group of every cell."""
+        persons = int(self.person.max(initial=-1)) + 1
+        pairs = np.unique(group[self.cell].astype(np.int64) * persons + self.person)
+        return np.bincount(pairs // max(persons, 1), minlength=groups)
+
+    def weights(self, apart: Ints, cells: int) -> Ints:
+        """Per cell how many persons have their first cell here, among those with the same value of `apart`."""
+        values = int(apart.max(initial=0)) + 1
+        order = np.argsort(self.cell, kind="stable")
+        key = self.person[order] * values + apart[self.cell[order]].astype(np.int64)
+        first = np.unique(key, return_index=True)[1]
+        return np.bincount(self.cell[order][first], minlength=cells)
+
+
+@dataclass(frozen=True, repr=False)
 class Cells:
     """All cells of a source.  A cell is known by its place in the arrays; `table` has the same places in the engine."""
 
@@ -46,6 +68,7 @@ class Cells:
     columns: Mapping[str, CellColumn]
     rows: Ints  # per cell
     weights: Ints | None  # per cell, where the policy names persons: one row of each person weighs 1, the others 0
+    people: People | None = None  # where the policy names persons and the method asked for them
 
     def __repr__(self) -> str:
         return f"Cells({len(self)} of {self.total} rows)"

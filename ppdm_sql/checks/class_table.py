@@ -122,7 +122,7 @@ class Cells:
         return self.sensitive.size if self.unknown is None else self.unknown
 
     def join_classes(self, picked: Sequence[exp.Expr], where: exp.Expr) -> exp.Select:
-        """The cells ("c") that count beside their classes ("k"), for the classes that a condition picks."""
+        """The cells ("c") that count, with their classes ("k"), for the classes that a condition picks."""
         query = exp.Select(expressions=list(picked)).from_(self.cells.table("c"))
         query = query.join(self.classes.table("k"), on=self.key.matches("c", "k")).where(where)
         return query if self.unknown is None else query.where(_is_known(self.unknown, "c"))

@@ -75,7 +75,7 @@ def closeness_outcomes(
     """How far the farthest class of one sensitive column is, against every t that is asked for one distance."""
     unit = reference.rows * reference.steps
     farthest: Figure = None
-    nothing = _without_values(engine, cells)
+    nothing = classes_without_values(engine, cells)
     breaching = [[nothing] for _ in requirements]
     for found in _distances(engine, distance, cells, reference):
         if not found.size.size:
@@ -93,7 +93,7 @@ def closeness_outcomes(
     ]
 
 
-def _without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
+def classes_without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
     """How many classes have no known value, and their sizes."""
     if cells.unknown is None:
         return _NONE, _NONE
@@ -225,7 +225,7 @@ def _sizes(cells: Cells) -> list[str]:
 
 
 def _load_tree(engine: Engine, reference: Reference) -> Name:
-    """(code, node, total): every code beside its node on every level, nodes of all levels numbered apart."""
+    """(code, node, total): every code with its node on every level, nodes of all levels numbered apart."""
     levels, codes = reference.levels.shape
     first = np.concatenate([[0], np.cumsum(reference.levels.max(axis=1, initial=0) + 1)])[:-1]
     columns = {

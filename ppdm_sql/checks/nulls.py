@@ -82,7 +82,7 @@ def _load_patterns(engine: Engine, holes: _Holes, patterns: Integers) -> Name:
 
 
 def _mask_keys(holes: _Holes, split: Name, patterns: Name) -> exp.Select:
-    """Every class beside every pattern it may meet, the digits of that pattern left out of its key."""
+    """Every class with every pattern it may meet, the digits of that pattern left out of its key."""
     query = exp.Select(expressions=[column(name, "s") for name in [*holes.key.columns, SIZE, _PATTERN]])
     query = query.select(column(_OTHER, "p")).from_(split.table("s"))
     for number in range(len(holes.key.columns)):

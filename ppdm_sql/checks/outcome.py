@@ -1,4 +1,4 @@
-"""What a check found: a requirement beside what the relation achieves."""
+"""What a check found: a requirement and what the relation achieves."""
 
 from __future__ import annotations
 

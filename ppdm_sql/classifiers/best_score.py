@@ -45,12 +45,14 @@ def best_class_query(
     kind: Kind,
     *,
     tie: int = 0,
+    least_score: int | None = None,
     with_scores: bool = False,
     with_shares: bool = False,
 ) -> exp.Select:
     """Rows with the class of the greatest score, of equal ones the first in the order of the classes.
 
     tie: scores this close to the greatest are equal to it.
+    least_score: where the greatest score is less, there is no class.
     scores gives the kept columns and ppdm_score_0, ppdm_score_1, ... per class.
     """
     passed = [f"{_KEPT}{place}" for place in range(len(names))]
@@ -73,6 +75,9 @@ def best_class_query(
         for name, value in zip(columns[:-1], classes, strict=False)
     ]
     last = literal(classes[-1], kind)
+    if least_score is not None:
+        too_low = exp.LT(this=column(_BEST, "b"), expression=number(least_score))
+        branches.insert(0, exp.If(this=too_low, true=exp.Null()))
     predicted = exp.Case(ifs=branches, default=last) if branches else last
     picked: list[exp.Expr] = [aliased(column(passed[place], "b"), name) for place, name in enumerate(names)]
     picked.append(aliased(predicted, PREDICTED))
@@ -84,7 +89,7 @@ def best_class_query(
 
 
 def computed_once(query: exp.Select, engine: Engine | None) -> exp.Select:
-    """Keeps an engine from working a layer's expressions out anew wherever the next layer refers to them.
+    """Keeps an engine from computing a layer's expressions again wherever the next layer refers to them.
 
     Without it the cost grows with the third power of the number of classes.
     """

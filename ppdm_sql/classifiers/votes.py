@@ -1,15 +1,19 @@
-"""Several models, one answer: by majority or by the product of what they think likely.
+"""Several models, one answer: by their votes, by the sum of their shares, or by the product of what they think likely.
 
 Tian et al.: the published local models are the committee, one vote each; there is no resampling.  Of equal results
 the first class in the order of the values wins
 (of products: within a factor of 1.000001).  The models may have different lists of classes.
+
+    plurality   the class of most votes
+    majority    the same if it has more than half of the votes, otherwise no answer (NULL)
+    shares      the class with the greatest sum of the models' shares; a share is rounded down to units of 2^-32
 
 The product adds logarithms, as integers.  A model's best class counts 0 and every other class how far it is behind,
 but never more than 2^20 to 1: no single model can rule a class out.  A class that a model does not know is that far
 behind.  Dividing a model's shares by their sum would change nothing, as it is the same for all classes.
 
 In SQL the models' answers stand in a prediction table, made by their predict_query: one column per model with its
-class (majority), or one per model and class with its score (product).  Python and SQL give the same answer.
+class (votes), or one per model and class with its score (shares, product).  Python and SQL give the same answer.
 """
 
 from __future__ import annotations
@@ -22,7 +26,17 @@ from typing import Protocol
 from sqlglot import exp
 
 from ppdm_sql.classifiers.best_score import best_class_query, pass_through_columns, score_name
-from ppdm_sql.classifiers.values import TIE, checked_row, first_best, fixed_log, literal, number, operand, value_key
+from ppdm_sql.classifiers.values import (
+    TIE,
+    UNIT,
+    checked_row,
+    first_best,
+    fixed_log,
+    literal,
+    number,
+    operand,
+    value_key,
+)
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import Name, aliased, column
@@ -86,11 +100,16 @@ def all_classes(lists: Iterable[Sequence[Value]]) -> tuple[Value, ...]:
     return found
 
 
-def majority(members: Sequence[Voter], row: Mapping[str, object]) -> Value:
+def plurality(members: Sequence[Voter], row: Mapping[str, object]) -> Value:
     """The class that most members take the row for."""
     classes = all_classes(member.classes for member in members)
     votes = [member.predict(row) for member in members]
     return classes[first_best([votes.count(value) for value in classes])]
+
+
+def node_shares(node: Node) -> list[int]:
+    """The shares of the classes among the rows of a node, in units of 2^-32."""
+    return [rows * UNIT // node.rows if node.rows else 0 for rows in node.counts]
 
 
 def product(members: Sequence[Voter], row: Mapping[str, object]) -> Value:
@@ -116,18 +135,20 @@ class Member:
     columns: tuple[str, ...]
 
 
-def majority_query(
+def votes_query(
     target: Attribute,
     lists: Sequence[Sequence[Value]],
     predictions: Name,
     columns: Sequence[str],
     keep: Sequence[str],
     *,
+    more_than_half: bool = False,
     engine: Engine | None = None,
 ) -> exp.Select:
     """The rows of a prediction table with the class most models chose: the kept columns, then ppdm_class.
 
     lists: the classes of each model.  columns: the column of each model's answer; NULL is no vote.
+    more_than_half: ppdm_class is NULL where no class has more than half of the models.
     """
     _check_members(columns)
     classes = all_classes(lists)
@@ -140,7 +161,26 @@ def majority_query(
             vote = exp.Case(ifs=[exp.If(this=same, true=number(1))], default=number(0))
             votes = exp.Add(this=votes, expression=vote)
         inner = inner.select(aliased(votes, score_name(place)), copy=False)
-    return best_class_query(inner, keep, classes, target.kind)
+    least = len(columns) // 2 + 1 if more_than_half else None
+    return best_class_query(inner, keep, classes, target.kind, least_score=least)
+
+
+def shares_query(target: Attribute, members: Sequence[Member], predictions: Name, keep: Sequence[str]) -> exp.Select:
+    """The rows of a prediction table with the class of the greatest sum of shares: the kept columns, then ppdm_class.
+
+    Sums that differ by less than all the rounding there was are equal.
+    """
+    _check_members([name for member in members for name in member.columns])
+    classes = all_classes(member.classes for member in members)
+    inner = exp.Select(expressions=pass_through_columns(keep, "r")).from_(predictions.table("r"))
+    for place, value in enumerate(classes):
+        total: exp.Expr = exp.cast(number(0), "BIGINT")
+        for member in members:
+            if value in member.classes:
+                share = column(member.columns[member.classes.index(value)], "r")
+                total = exp.Add(this=total, expression=share)
+        inner = inner.select(aliased(total, score_name(place)), copy=False)
+    return best_class_query(inner, keep, classes, target.kind, tie=len(members))
 
 
 def product_query(target: Attribute, members: Sequence[Member], predictions: Name, keep: Sequence[str]) -> exp.Select:

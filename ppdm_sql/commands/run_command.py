@@ -60,16 +60,15 @@ def command(
             session.engine.on_statement = show.print_sql(to_stderr=as_json)
         try:
             statements = list(_statements(files, texts, session.engine.dialect))
-            session.check_ahead(statements)
-            for statement in statements:
-                started = time.monotonic()
-                outcome = session.run(statement)
+            started = time.monotonic()
+            for _, outcome in session.run_all(statements):
                 done.append(outcome.as_json() | {"seconds": round(time.monotonic() - started, 3)})
                 if not as_json:
                     show.result(outcome)
                 holds = getattr(outcome, "holds", True)
                 if not holds:
                     break
+                started = time.monotonic()
         except PpdmError as error:
             error.results = tuple(done)
             raise

@@ -67,11 +67,13 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 @click.option(
     "--into", required=True, metavar="TABLE", help="Name of the new table; an existing one is never overwritten."
 )
-@click.option("--rows", type=click.IntRange(min=1), help="Rows in all [as many as the models were trained on].")
+@click.option(
+    "--rows", type=click.IntRange(min=1), help="Rows in all [four times as many as the models were trained on]."
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
-@click.option("--classes", type=click.Choice(["quota", "draw", "counts"]),
-              help="Classes in a leaf: majority exact, others even [quota]; drawn; or as counted.")  # fmt: skip
+@click.option("--classes", type=click.Choice(["counts", "quota", "draw"]),
+              help="Classes in a leaf: as counted [counts]; majority exact, others even; or drawn.")  # fmt: skip
 @click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...",
               help="Bounds of numbers and dates, categories of other columns: 'age,0,120,ward,A|B|C'.")  # fmt: skip
 @click.option("--numbers", type=click.Choice(["uniform", "midpoint", "endpoint"]),
@@ -121,8 +123,8 @@ def collect(
         shared = [read_shared(path) for path in model_files(files)]
         target = refuse_ours(name_of(session.engine, into))
         done = pool(
-            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm, by_counts=classes == "counts",
-            draw=classes == "draw", domains=declared, numbers=numbers or "uniform", bands=bands or "even",
+            session.engine, shared, target, rows=rows, seed=seed, algorithm=algorithm,
+            classes=classes or "counts", domains=declared, numbers=numbers or "uniform", bands=bands or "even",
             name_sources=name_sources,
         )  # fmt: skip
     if as_json:
@@ -188,13 +190,18 @@ def learn(
 @click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The table to vote on.")
 @click.option("--into", required=True, metavar="TABLE", help="Name of the new table.")
 @click.option("--keep", required=True, metavar="COLUMNS", help=f"Columns of the table to keep, {COMMAS}.")
+@click.option("--rule", type=click.Choice(["plurality", "majority", "shares"]), default="plurality", show_default=True,
+              help="Most votes; more than half of them, else NULL; or the greatest sum of leaf shares.")  # fmt: skip
 @json_option
 @pass_options
-def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, as_json: bool) -> int:
-    """Let the published models vote on every row of a table; the class of most votes is ppdm_class.
+def vote(
+    options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, rule: str, as_json: bool
+) -> int:
+    """Let the published models vote on every row of a table; the chosen class is ppdm_class.
 
     \b
     $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into told --keep patient_id
+    $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into sure --keep patient_id --rule majority
     """
     from ppdm_sql.commands import show
     from ppdm_sql.sharing.collect import model_files, read_shared, refuse_ours
@@ -206,9 +213,9 @@ def vote(options: GlobalOptions, files: tuple[str, ...], source: str, into: str,
         engine = session.engine
         shared = [read_shared(path) for path in model_files(files)]
         target = refuse_ours(name_of(engine, into))
-        rows = voted(engine, shared, relation_of(engine, source), target, kept)
+        rows = voted(engine, shared, relation_of(engine, source), target, kept, rule)
     if as_json:
-        show.print_json({"table": into, "rows": rows, "models": len(shared)})
+        show.print_json({"table": into, "rows": rows, "models": len(shared), "rule": rule})
     else:
         show.console.print(f"{many(len(shared), 'model')} voted on {many(rows, 'row')}: {into}")
     return 0

@@ -93,7 +93,7 @@ def print_verified(outcome: Verified) -> None:
 def print_exported(done: Exported) -> None:
     """The file, and every other one that was written with it."""
     console.print(f"exported {escape(done.name)} to {escape(done.path)}: {done.content_text}")
-    for number, file in enumerate(done.beside):
+    for number, file in enumerate(done.companions):
         console.print(f"  {'and      ' if number else 'with     '} {escape(file)}")
 
 

@@ -1,4 +1,4 @@
-"""Files that a command writes beside what it prints."""
+"""Files that a command writes in addition to what it prints."""
 
 from __future__ import annotations
 

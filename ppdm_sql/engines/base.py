@@ -15,8 +15,8 @@ from ppdm_sql.engines.columns import Kind as Kind
 from ppdm_sql.engines.columns import Row as Row
 from ppdm_sql.engines.columns import Rows as Rows
 from ppdm_sql.engines.columns import Table as Table
-from ppdm_sql.engines.columns import without_labels as without_labels
-from ppdm_sql.engines.facts import Facts
+from ppdm_sql.engines.columns import smallest_integer
+from ppdm_sql.engines.facts import RelationFacts
 from ppdm_sql.engines.ranges import NativeRanges
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace
@@ -50,7 +50,7 @@ class Engine(ABC):
     replaces_tables: ClassVar[bool] = False  # CREATE OR REPLACE TABLE in one statement
     has_macros: ClassVar[bool] = False  # CREATE MACRO f(x) AS an expression
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
-    repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are worked out anew at every reference
+    repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are computed again at every reference
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
@@ -65,7 +65,7 @@ class Engine(ABC):
         self._secrets: set[str] = set()
         self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
-        self.facts = Facts()  # what is known of relations
+        self.facts = RelationFacts()  # what is known of relations
         self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------
@@ -117,11 +117,12 @@ class Engine(ABC):
         with self._explain_errors(self._without_secrets(sql)):
             yield from self._batches(sql, rows)
 
-    def execute(self, statement: exp.Expr, **params: Any) -> None:
+    def execute(self, statement: exp.Expr, **params: Any) -> int | None:
+        """Runs a statement; how many rows it wrote, where the engine says so."""
         sql = self._announce(statement)
         self.facts.forget_after(statement)
         with self._explain_errors(self._without_secrets(sql)):
-            self._execute(sql, used_params(statement, params))
+            return self._execute(sql, used_params(statement, params))
 
     def pass_through(self, text: str, limit: int = 100) -> Table | None:
         """A statement of the user's own, unchanged; what it returned, if it returns rows."""
@@ -169,7 +170,7 @@ class Engine(ABC):
     def _batches(self, sql: str, rows: int) -> Iterator[pa.RecordBatch]: ...
 
     @abstractmethod
-    def _execute(self, sql: str, params: dict[str, Any]) -> None: ...
+    def _execute(self, sql: str, params: dict[str, Any]) -> int | None: ...
 
     @abstractmethod
     def _pass_through(self, text: str, limit: int) -> Table | None: ...
@@ -209,6 +210,11 @@ class Engine(ABC):
     def view_of_text(self, name: Name, query: str) -> None:
         """A temporary view over a query the user wrote, kept to the letter."""
 
+    def working_view(self, name: Name, query: exp.Query) -> None:
+        """A temporary view over a query of our own; it replaces the one of the same name."""
+        made = temporary_property()
+        self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=True, properties=made))
+
     @abstractmethod
     def exact_text(self, text: exp.Expr) -> exp.Expr:
         """A text expression whose equality and order are those of its bytes, whatever the column's collation."""
@@ -234,17 +240,17 @@ class Engine(ABC):
         """
         try:
             with self._begin_locked(relation):
-                self.facts.forget()  # others may have changed what is known, until the lock was there
+                self.facts.forget_shared()  # until the lock was there, others may have changed it
                 self.holds_lock = True
                 yield
         finally:
             self.holds_lock = False
-            self.facts.forget()
+            self.facts.forget_shared()
 
     def lock_refusal(self) -> DatabaseUnavailable:
+        told = "another session is publishing, exporting, verifying or dropping a release; gave up after"
         return DatabaseUnavailable(
-            "another session is publishing, exporting, verifying or dropping a release; gave up after "
-            f"{self.lock_timeout:g} s (--lock-timeout). Nothing was changed. Run it again"
+            f"{told} {self.lock_timeout:g} s (--lock-timeout). Nothing was changed. Run it again"
         )
 
     def fold(self, word: Word) -> str:
@@ -264,10 +270,7 @@ class Engine(ABC):
 
     def code_type(self, size: int) -> exp.DataType:
         """The smallest integer type that holds the codes 0 .. size - 1."""
-        types = ("UTINYINT", "USMALLINT", "UINTEGER") if self.has_unsigned else ("SMALLINT", "INT", "BIGINT")
-        limits = (1 << 8, 1 << 16, 1 << 32) if self.has_unsigned else (1 << 15, 1 << 31, 1 << 63)
-        fitting = next(t for t, limit in zip(types, limits, strict=True) if size <= limit)
-        return exp.DataType.build(fitting, dialect="duckdb")
+        return exp.DataType.build(smallest_integer(size, unsigned=self.has_unsigned), dialect="duckdb")
 
     def view_query(self, name: Name) -> str | None:
         """The query behind a view, as text of this engine; None for a table."""
@@ -325,28 +328,22 @@ class Engine(ABC):
         """Drops the working tables and views that were made."""
         for view in views:
             self.drop_view(view)
-        for table in tables:
-            if not self._is_new(table):
-                self.drop_table(table, temporary=True)
+        for table in (table for table in tables if not self._is_new(table)):
+            self.drop_table(table, temporary=True)
 
     def create_table(self, name: Name, query: exp.Query, *, temporary: bool = False, **params: Any) -> None:
         """CREATE TABLE ... AS.  A working table (temporary) replaces the one of the same name."""
         if temporary and not self._is_new(name) and not self.replaces_tables:
             self.drop_table(name, temporary=True)
-        self.execute(
-            exp.Create(
-                this=name.table(),
-                kind="TABLE",
-                replace=temporary and self.replaces_tables,
-                expression=query,
-                properties=temporary_property() if temporary else None,
-            ),
-            **params,
-        )
+        made = exp.Create(this=name.table(), kind="TABLE", replace=temporary and self.replaces_tables, expression=query)
+        made.set("properties", temporary_property() if temporary else None)
+        rows = self.execute(made, **params)
         self.facts.note("kind", name, "table")
+        if rows is not None:
+            self.facts.note("rows", name, rows)
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
-        """A view that shows its columns and nothing beside them, as secure as the engine can make it."""
+        """A view that shows its columns and nothing else, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))
 
     @property
@@ -390,9 +387,8 @@ class Engine(ABC):
         self.execute(exp.Create(this=exp.Table(db=identifier(schema)), kind="SCHEMA", exists=True))
 
     def comment(self, name: Name, kind: str, text: str) -> None:
-        self.execute(
-            exp.Comment(this=name.table(), kind=kind.upper(), expression=exp.Literal.string(text), exists=False)
-        )
+        said = exp.Literal.string(text)
+        self.execute(exp.Comment(this=name.table(), kind=kind.upper(), expression=said, exists=False))
 
     def comment_columns(self, name: Name, kind: str, texts: Mapping[str, str]) -> None:
         """Says of some columns of a relation what a reader must know."""

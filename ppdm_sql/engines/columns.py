@@ -59,3 +59,14 @@ def without_labels(text: str) -> str:
     "No function matches 'sum(ENUM)'. You might need to add casts."
     """
     return re.sub(r"ENUM\('(?:[^']|'')*'(?:, *'(?:[^']|'')*')*\)", "ENUM", text)
+
+
+def smallest_integer(size: int, *, unsigned: bool) -> str:
+    """The smallest integer type that holds the codes 0 .. size - 1.
+
+    >>> smallest_integer(256, unsigned=True), smallest_integer(256, unsigned=False)
+    ('UTINYINT', 'SMALLINT')
+    """
+    types = ("UTINYINT", "USMALLINT", "UINTEGER") if unsigned else ("SMALLINT", "INT", "BIGINT")
+    limits = (1 << 8, 1 << 16, 1 << 32) if unsigned else (1 << 15, 1 << 31, 1 << 63)
+    return next(name for name, limit in zip(types, limits, strict=True) if size <= limit)

@@ -12,14 +12,14 @@ import json
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 from sqlglot import exp, parse_one
 
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
+from ppdm_sql.engines.duckdb_catalog import FoundRelation, functions_in, kind_of, pick_relation
 from ppdm_sql.engines.duckdb_errors import explanation
 from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.shadows import refuse_shadows
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOCK_PAUSE = 0.01  # seconds
-_KINDS = {
-    Kind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
-    Kind.DECIMAL: "DECIMAL",
-    Kind.FLOAT: "FLOAT DOUBLE",
-    Kind.TEXT: "VARCHAR ENUM",
-    Kind.BOOLEAN: "BOOLEAN",
-    Kind.DATE: "DATE",
-    Kind.TIMESTAMP: "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    Kind.UUID: "UUID",
-}
-_KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 
 
 class DuckDBEngine(Engine):
@@ -135,8 +124,9 @@ class DuckDBEngine(Engine):
         yield pa.RecordBatch.from_pylist([], schema=reader.schema) if first is None else first
         yield from reader
 
-    def _execute(self, sql: str, params: dict[str, Any]) -> None:
-        self._connection.execute(sql, params or None)
+    def _execute(self, sql: str, params: dict[str, Any]) -> int | None:
+        told = self._connection.execute(sql, params or None).fetchone()
+        return told[0] if told is not None and isinstance(told[0], int) else None
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         cursor = self._connection.execute(text)
@@ -246,7 +236,7 @@ class DuckDBEngine(Engine):
         if self.relation_kind(name) is None:
             return []
         described = exp.Describe(this=exp.select("*").from_(name.table()))
-        return [ColumnInfo(row[0], _kind(row[1]), row[1]) for row in self.fetch(described)]
+        return [ColumnInfo(row[0], kind_of(row[1]), row[1]) for row in self.fetch(described)]
 
     def relation_kind(self, name: Name) -> str | None:
         return self.facts.find("kind", name, lambda: self._relation(name).kind)
@@ -255,13 +245,14 @@ class DuckDBEngine(Engine):
         return [row[0] for row in self._list_relations(schema, None)]
 
     def look_up(self, names: Iterable[Name]) -> None:
-        unknown = self.facts.unknown("relation", names)
-        rows = self._list_relations(None, unknown) if unknown else []
-        for name in unknown:
-            self.facts.note("relation", name, _pick_relation(rows, name))
+        self.facts.find_all("relation", names, self._find_relations)
 
-    def _relation(self, name: Name) -> _Relation:
-        return self.facts.find("relation", name, lambda: _pick_relation(self._list_relations(None, [name]), name))
+    def _relation(self, name: Name) -> FoundRelation:
+        return self.facts.find("relation", name, lambda: self._find_relations([name])[name])
+
+    def _find_relations(self, names: Sequence[Name]) -> dict[Name, FoundRelation]:
+        rows = self._list_relations(None, names)
+        return {name: pick_relation(rows, name) for name in names}
 
     def _list_relations(self, schema: str | None, names: Sequence[Name] | None) -> Rows:
         from ppdm_sql.statements.load import statement
@@ -305,7 +296,7 @@ class DuckDBEngine(Engine):
 
         rows = self.fetch(statement("catalog/unsteady_duckdb"))
         found = super().unsteady_names() | {"rowid"} | {name for name, macro in rows if macro is None}
-        macros = {name: _functions(macro) for name, macro in rows if macro is not None}
+        macros = {name: functions_in(macro) for name, macro in rows if macro is not None}
         while more := {name for name, called in macros.items() if name not in found and called & found}:
             found |= more
         return found
@@ -406,52 +397,13 @@ class DuckDBEngine(Engine):
             wipe(self._temp)
 
 
-@dataclass(frozen=True)
-class _Relation:
-    """A relation as it is stored; kind: None where there is none.  text: of a view."""
-
-    name: str = ""
-    kind: str | None = None
-    schema: str = ""
-    text: str | None = None
-
-
-def _pick_relation(rows: Rows, name: Name) -> _Relation:
-    """What a query would find under a name: without a schema a temporary relation, then one of the current schema."""
-    for found, kind, schema, is_found, text in rows:
-        in_reach = is_found if name.schema is None else schema.lower() == name.schema.lower()
-        if in_reach and (name.last == found or name.last.lower() == found.lower()):
-            return _Relation(found, kind, schema, text)
-    return _Relation()
-
-
 def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for node in plan:
         yield node
         yield from _nodes(node.get("children", []))
 
 
-def _functions(text: str) -> frozenset[str]:
-    """The words of a macro that may be functions.
-
-    >>> sorted(_functions("lower(x) || uuid()"))
-    ['lower', 'uuid', 'x']
-    """
-    return frozenset(word.casefold() for word in re.findall(r"\w+", text))
-
-
 def attachment(path: str, name: str) -> exp.Attach:
     """The statement that opens a file, read-only, next to the database that is open."""
     called = exp.Alias(this=exp.Literal.string(path), alias=identifier(name))
     return exp.Attach(this=called, expressions=[exp.AttachOption(this=exp.Var(this="READ_ONLY"))])
-
-
-def _kind(declared: str) -> Kind:
-    """The kind of a DuckDB type.
-
-    >>> _kind("DECIMAL(18,3)"), _kind("INTEGER[]"), _kind("TIMESTAMP WITH TIME ZONE")
-    (<Kind.DECIMAL: 'decimal'>, <Kind.UNSUPPORTED: 'unsupported'>, <Kind.TIMESTAMP: 'timestamp'>)
-    """
-    if declared.endswith("]"):
-        return Kind.UNSUPPORTED
-    return _KIND_OF.get(re.split(r"[ (]", declared, maxsplit=1)[0], Kind.UNSUPPORTED)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from ppdm_sql.engines.base import without_labels
+from ppdm_sql.engines.columns import without_labels
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, Fault
 
 _FAILED_WRITES = ("No space left", "Could not write", "Failed to write", "File too large", "Could not truncate")

@@ -7,13 +7,13 @@ looked up under it), and when a transaction ends.  Outside of a call nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import PREFIX, Name
 
 Found = TypeVar("Found")
 
@@ -21,7 +21,7 @@ Found = TypeVar("Found")
 _OF_ROWS = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Copy, exp.Comment, exp.Analyze)
 
 
-class Facts:
+class RelationFacts:
     """What is known of relations now."""
 
     def __init__(self) -> None:
@@ -43,15 +43,25 @@ class Facts:
         """What is known of a relation, or what is found out now."""
         if self._known is None:
             return look()
-        key = (what, name)
-        if key not in self._known:
-            found = look()
-            self._known[key] = found  # whatever look() forgot, this was found after it
-        return cast(Found, self._known[key])
+        if (what, name) in self._known:
+            return cast(Found, self._known[what, name])
+        found = look()
+        self.note(what, name, found)  # whatever look() forgot, this was found after it
+        return found
 
-    def unknown(self, what: str, names: Iterable[Name]) -> list[Name]:
-        """Those of the relations of which this is not known; none where nothing is kept."""
-        return [] if self._known is None else [name for name in names if (what, name) not in self._known]
+    def find_all(
+        self, what: str, names: Iterable[Name], look: Callable[[list[Name]], Mapping[Name, Found]]
+    ) -> dict[Name, Found]:
+        """The same for several relations; those that are not known yet are looked up together."""
+        asked = list(dict.fromkeys(names))
+        known = (
+            {} if self._known is None else {name: found for (key, name), found in self._known.items() if key == what}
+        )
+        unknown = [name for name in asked if name not in known]
+        found = dict(look(unknown)) if unknown else {}
+        for name, one in found.items():
+            self.note(what, name, one)
+        return {name: found[name] if name in found else known[name] for name in asked}
 
     def note(self, what: str, name: Name, found: object) -> None:
         """Keeps what follows from a statement that was run."""
@@ -60,13 +70,15 @@ class Facts:
 
     def forget(self, name: Name | None = None) -> None:
         """Forgets everything, or what is known of one name."""
-        if self._known is None:
-            return
-        if name is None:
-            self._known.clear()
-            return
-        for key in [key for key in self._known if key[1].last.casefold() == name.last.casefold()]:
-            del self._known[key]
+        self._keep(lambda known: name is not None and known.last.casefold() != name.last.casefold())
+
+    def forget_shared(self) -> None:
+        """Forgets what other sessions can change: everything but this session's own working relations."""
+        self._keep(lambda known: known.schema is None and known.last.startswith(PREFIX))
+
+    def _keep(self, wanted: Callable[[Name], bool]) -> None:
+        if self._known is not None:
+            self._known = {key: found for key, found in self._known.items() if wanted(key[1])}
 
     def forget_after(self, statement: exp.Expr) -> None:
         """Forgets what a statement can have changed: what a relation that it makes or drops had as its name, or all."""

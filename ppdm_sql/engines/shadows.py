@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.statements.names import SCHEMA, Name
+
+if TYPE_CHECKING:
+    from ppdm_sql.engines.base import Engine
 
 _MOST = 5  # names in a message
+
+
+def check_builtins_once(engine: Engine) -> None:
+    """Refuses shadows; once until something can have been defined, and again under the lock of the ledger."""
+    engine.facts.find("builtins", Name(SCHEMA, "builtins"), engine.check_builtins)
 
 
 def refuse_shadows(functions: Sequence[str], types: Sequence[str] = (), relations: Sequence[str] = ()) -> None:

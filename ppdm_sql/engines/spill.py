@@ -17,10 +17,10 @@ from pathlib import Path
 _PRIVATE = 0o700
 
 
-def private_folder(beside: str | None = None) -> Path:
-    """An empty folder of this engine, below '<beside>.ppdm_tmp' or, where that cannot be, the system's folder."""
+def private_folder(path: str | None = None) -> Path:
+    """An empty folder of this engine, below '<path>.ppdm_tmp' or, where that cannot be, the system's folder."""
     while True:
-        base = _base(beside)
+        base = _base(path)
         try:
             for left in base.iterdir():
                 if not _is_alive(left.name.split("_")[0]):
@@ -36,9 +36,9 @@ def wipe(folder: Path) -> None:
         folder.parent.rmdir()
 
 
-def _base(beside: str | None) -> Path:
+def _base(path: str | None) -> Path:
     system = Path(tempfile.gettempdir())
-    wanted = Path(f"{beside}.ppdm_tmp") if beside is not None else system / f"ppdm_{os.getuid()}"
+    wanted = Path(f"{path}.ppdm_tmp") if path is not None else system / f"ppdm_{os.getuid()}"
     if not os.access(wanted.parent, os.W_OK):  # a read-only place: spill elsewhere
         wanted = system / f"ppdm_{os.getuid()}"
     wanted.mkdir(mode=_PRIVATE, exist_ok=True)

@@ -91,6 +91,20 @@ class Workspace:
         if view not in self._views:
             self._views.append(view)
 
+    def recall(self, about: Hashable) -> Any:
+        """What was made in a workspace that is still open; None where nothing was."""
+        return next((one._made[about] for one in self._around() if about in one._made), None)
+
+    def remember(self, about: Hashable, make: Callable[[], Made]) -> Made:
+        """What was made in a workspace that is still open, or is made now; about: everything it depends on."""
+        found = self.recall(about)
+        if found is not None:
+            return cast(Made, found)
+        made = make()
+        if self._outer is not None:  # the outermost one lasts as long as the engine
+            self._made[about] = made
+        return made
+
     # -- sharing -----------------------------------------------------------------------------------
 
     def once(self, relation: Name, about: Hashable, make: Callable[[], Made]) -> Made:

@@ -50,7 +50,7 @@ class Advice:
     evaluation: Evaluation  # on all rows
     tried: tuple[EvaluationPoint, ...]  # on the sample; empty where the table is small enough to try all on it
     sampled: int | None
-    beside: CurrentReleases | None = None  # None where nothing else is out from the same tables
+    others: CurrentReleases | None = None  # None where nothing else is out from the same tables
 
 
 def advise(
@@ -77,12 +77,12 @@ def advise(
         points = [point for point in points if point.position in positions]
     found = evaluate(engine, opened, _request_for(points, protocol, chosen, drawn), watch=watch)
     tested = _tested_rows(opened, protocol)
-    best, beside = the_best(found.points, tested, [*found.points, *tried]), None  # refused where there is none
+    best, others = the_best(found.points, tested, [*found.points, *tried]), None  # refused where there is none
     out = current_releases_of(engine, statement, opened.source)
     if out:
         watch(GridProgress("together with current releases", len(points), len(points), None))
-        best, beside = publishable(engine, statement, out, found.points, lambda left: _preferred_point(left, tested))
-    left = _without(found, beside)
+        best, others = publishable(engine, statement, out, found.points, lambda left: _preferred_point(left, tested))
+    left = _without(found, others)
     return Advice(
         best=best,
         reason=reason_of(best, left, tested),
@@ -90,13 +90,13 @@ def advise(
         evaluation=found,
         tried=tuple(tried),
         sampled=None if small is None else small.rows,
-        beside=beside,
+        others=others,
     )
 
 
-def _without(found: Evaluation, beside: CurrentReleases | None) -> Evaluation:
+def _without(found: Evaluation, others: CurrentReleases | None) -> Evaluation:
     """What the advice was chosen from."""
-    gone = {point.position for point in beside.left_out} if beside is not None else set()
+    gone = {point.position for point in others.left_out} if others is not None else set()
     return replace(found, points=tuple(point for point in found.points if point.position not in gone))
 
 
@@ -256,11 +256,11 @@ def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
         compared.append(f"{found.majority_share:.2%} from the commonest class alone")
     if share and best.auc is not None:
         compared.append(f"AUC {best.auc:.3f}")
-    beside = f" ({', '.join(compared)})" if compared else ""
+    shown = f" ({', '.join(compared)})" if compared else ""
     step = tolerance(top, tested, is_share=share)
     near = [one for one in usable(found.points) if one.score is not None and one.score >= top - step]
     rank = "the best" if best.score == top else f"within one standard error ({step:.2%}) of the best"
     if not share and best.score != top:
         rank = f"within {step:.2f} of the best"
     also = ", and of those the least loss," if len(near) > 1 else ","
-    return f"{who} keeps {kept}{beside}, {rank}{also} with {lost}{danger}."
+    return f"{who} keeps {kept}{shown}, {rank}{also} with {lost}{danger}."

@@ -145,7 +145,7 @@ class EvaluationBench:
         """The columns that say which part a row is in, one per repeat."""
         return tuple(f"{folds.FOLD}_{repeat}" for repeat in range(self.protocol.repeats))
 
-    def beside(self, fold: Fold) -> Private:
+    def mark_of(self, fold: Fold) -> Private:
         """The mark of a fold, where a learner is to see a share of what is released."""
         return Private({fold.mark: column(fold.mark, "r")}) if self._shares > 1 else Private()
 

@@ -122,7 +122,7 @@ def areas(found: Evaluation) -> list[MeanOverK]:
 
 
 def series(point: EvaluationPoint) -> str:
-    """The method, with what is required beside k: each combination has a line of its own."""
+    """The method, with what is required besides k: each combination has a line of its own."""
     others = [asked for asked in point.requirements if not asked.startswith("k =")]
     return ", ".join([str(point.algorithm), *others])
 

@@ -1,7 +1,7 @@
 """What is out already from the same tables: advice is judged together with it, as its publication would be.
 
 The joint check needs to know which row is in which class, which an evaluation does not keep: so the preferred ways
-are planned once more, best first, until one can be published beside the others.  Without others nothing is done.
+are planned once more, best first, until one can be published with the others.  Without others nothing is done.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _named(engine: Engine, statement: Publish) -> tuple[Name, ReleaseRecord | No
 def publishable(
     engine: Engine, statement: Publish, out: tuple[str, ...], points: Sequence[EvaluationPoint], choose: Choose
 ) -> tuple[EvaluationPoint, CurrentReleases]:
-    """The first choice that is not refused beside the others; where all are, the first of all, and why."""
+    """The first choice that is not refused together with the others; where all are, the first of all, and why."""
     left, refused = list(points), list[tuple[EvaluationPoint, Breach]]()
     while (best := choose(left)) is not None:
         breach = _breach(engine, _statement_of(engine, statement, best))
@@ -92,7 +92,7 @@ def _statement_of(engine: Engine, statement: Publish, point: EvaluationPoint) ->
 
 
 def _breach(engine: Engine, statement: Publish) -> Breach | None:
-    """Why the statement would be refused beside the others."""
+    """Why the statement would be refused together with the others."""
     planner, policy = Planner(engine), statement.policy
     source = planner.source(statement)
     method = registry.table_method(policy.algorithm, statement.place)

@@ -31,7 +31,7 @@ def deal(
     repeat: int = 0,
     by: Sequence[str] = (),
 ) -> None:
-    """Stores every column of a relation, and FOLD 0 .. parts - 1 beside them, in a working table.
+    """Stores every column of a relation, and FOLD 0 .. parts - 1 with them, in a working table.
 
     by: rows that are equal in these columns (a person's) stay together; the parts then have equally many of these
     groups, give or take one, instead of equally many rows.

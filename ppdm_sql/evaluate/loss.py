@@ -30,7 +30,7 @@ from ppdm_sql.statements.rowtext import row_text
 
 @dataclass(frozen=True)
 class Loss:
-    """A release beside its source.  cells: quasi-identifier cells of the released rows."""
+    """A release and its source.  cells: quasi-identifier cells of the released rows."""
 
     rows: int
     released_rows: int

@@ -215,7 +215,7 @@ def _tested_outside(bench: EvaluationBench, point: Point) -> Iterator[tuple[Scor
     """Per fold the score of what is learned from a release of its training rows alone, and how test rows were told."""
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
-        made = _make_release(bench, point, fold.train, bench.beside(fold), bench.learned)
+        made = _make_release(bench, point, fold.train, bench.mark_of(fold), bench.learned)
         recoding = made.plan.recoding
         how = RELABELLED if recoding is None else RECODED
 
@@ -264,7 +264,7 @@ def _score_figures(scores: Sequence[Score]) -> dict[str, Any]:
 
 
 def _workload_figures(bench: EvaluationBench) -> dict[str, Any]:
-    """How far the analysts' queries are off, asked of the published columns of the release and nothing beside them."""
+    """How far the analysts' queries are off, asked of the published columns of the release and nothing else."""
     if not bench.queries:
         return {}
     names = {name: name for name in bench.opened.source.published}

@@ -77,6 +77,19 @@ class FormedColumn:
         columns |= {name: pa.array([tell(one) for one in extents], pa.string()) for name, tell in told.items()}
         return engine.work.load("form", columns, analyze=True)
 
+    def texts(self, labels: Sequence[str | None]) -> dict[str, list[str | None]]:
+        """Per published column what it has for each of some labels; UnreadLabelError where one is no range."""
+        reader = LabelReader(self.info, self.hierarchy, tuple(one for one in labels if one is not None), self.calendar)
+        extents = [reader.read(label) for label in labels]
+        if self.form is Form.MIDPOINT:
+            return {self.name: [reader.middle(one) for one in extents]}
+        low, stop, kind = self.published
+        return {
+            low: [reader.start(one) for one in extents],
+            stop: [reader.end(one) for one in extents],
+            kind: [one.sort for one in extents],
+        }
+
     def _read(self, reader: LabelReader, labels: Sequence[str]) -> list[Extent]:
         extents, unread = [], 0
         for label in labels:

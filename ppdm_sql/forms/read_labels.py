@@ -135,6 +135,13 @@ class LabelReader:
     def _at(self, text: str) -> Step:
         return self.grid.first_at(self.grid.read(text))
 
+    def boundary(self, text: str) -> Step:
+        """The first value of the type from a boundary on."""
+        try:
+            return self._at(text)
+        except ValueError:
+            raise UnreadLabelError from None
+
     def _value(self, label: str) -> Extent:
         try:
             low = self._at(label)

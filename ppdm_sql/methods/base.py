@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from ppdm_sql.cells.aggregate import aggregate
@@ -14,14 +15,19 @@ from ppdm_sql.cells.apply import load_labels, narrow_rows
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.methods.live_rules import own_type
 from ppdm_sql.methods.live_values import live_values
 from ppdm_sql.methods.plan import CellPlan, LabelTable, ModelPlan, Private, TablePlan
+from ppdm_sql.models.library import Model
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import ReleaseKind, many
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
@@ -41,9 +47,9 @@ MODEL = frozenset[ReleaseKind]({"MODEL"})
 
 # What can be decided from the counts of one class; closeness compares them with those of the whole table.
 OF_CLASSES = frozenset[type[Requirement]](
-    {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit}
+    {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit, AlphaShare}
 )
-OF_COUNTS = OF_CLASSES | {Closeness}
+OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, DeltaDisclosure})
 
 
 class Asked:
@@ -114,22 +120,36 @@ class CellJob(Asked):
     policy: Policy
     hierarchies: Mapping[str, Hierarchy]
     progress: Progress = silent
+    models: tuple[Model | None, ...] = ()  # per entry of PRESERVE the stored model it names, where it names one
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a method finds out in the engine before rows are counted."""
+
+    columns: tuple[str, ...] = ()  # that rows are counted by, beside those of every table method
+    people: bool = False  # whether it has to know who is in which cell
+    models: tuple[Model | None, ...] = ()
 
 
 def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
     """What was made of cells, as a plan over the rows that they were counted from."""
+    engine, source, values = job.engine, job.source, found.value_labels
     return TablePlan(
-        query=narrow_rows(job.engine, job.source, cells, found.parts, job.private.columns, job.policy.seed),
-        published=job.source.published,
+        query=narrow_rows(engine, source, cells, found.parts, job.private.columns, job.policy.seed, found.nulled),
+        published=source.published,
         classes=found.parts.classes,
         rows=cells.total,
         suppressed_rows=found.parts.dropped(cells.rows),
         steps=found.steps,
         figures=found.figures,
         risks=found.risks,
+        labels=_labels(engine, source, found),
+        patterns=found.patterns,
+        notes=found.notes,
+        stand_ins=found.stand_ins,
         choices=found.choices,
-        live=None if found.value_labels is None else live_values(job.engine, job.source, cells, found.value_labels),
-        labels=LabelTable(*load_labels(job.engine, found.labels, found.parts.classes)),
+        live=None if values is None else partial(live_values, engine, source, cells, values),
         recoding=found.recoding,
     )
 
@@ -150,14 +170,14 @@ class Method:
     labels_new_rows: bool = False  # a row outside can be recoded the same way
     runs_live: bool = False  # its recoding can be done at query time
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
-    plan_table: Callable[[Job], TablePlan] | None = None  # of a table, from rows
+    prepare: Callable[[Job], Prepared] | None = None  # before them
     plan_model: Callable[[Job], ModelPlan] | None = None
     # What a declaration cannot say: options that depend on each other or on columns, which may not be known yet.
     check_options: Callable[[Policy, Source | None], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.makes_table != ((self.plan_table is None) != (self.plan_cells is None)):
-            raise ValueError(f"{self.name} needs plan_cells or plan_table exactly if it makes a table")
+        if self.makes_table != (self.plan_cells is not None):
+            raise ValueError(f"{self.name} needs plan_cells exactly if it makes a table")
         if bool(self.makes & MODEL) != (self.plan_model is not None):
             raise ValueError(f"{self.name} needs plan_model exactly if it makes a model")
 
@@ -179,13 +199,13 @@ class Method:
         return found
 
     def _table(self, job: Job) -> TablePlan:
-        if self.plan_cells is None:
-            assert self.plan_table is not None
-            return self.plan_table(job)
+        assert self.plan_cells is not None
         engine, source = job.engine, job.source
+        prepared = Prepared() if self.prepare is None else self.prepare(job)
         job.progress("counting combinations", 0, None)
-        cells = aggregate(engine, source, job.cell_columns)
-        found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress))
+        names = tuple(dict.fromkeys([*job.cell_columns, *prepared.columns]))
+        cells = aggregate(engine, source, names, people=prepared.people)
+        found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models))
         job.progress("placing rows", 0, None)
         return placed_rows(job, cells, found)
 
@@ -201,3 +221,9 @@ class Method:
         if other:
             known = ", ".join(sorted(kind.word for kind in self.keeps))
             raise PolicyError(f"ALGORITHM {self.name} cannot keep {other[0]}; it keeps {known}")
+
+
+def _labels(engine: Engine, source: Source, found: CellPlan) -> LabelTable:
+    table, columns = load_labels(engine, found.labels, found.parts.classes)
+    columns |= {name: own_type(engine, source.info(name), columns[name]) for name in found.typed}
+    return LabelTable(table, columns)

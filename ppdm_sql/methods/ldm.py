@@ -27,7 +27,6 @@ from ppdm_sql.methods.shared.class_limits import (
     refuse_nulls,
 )
 from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
-from ppdm_sql.methods.shared.person_rows import several_rows
 from ppdm_sql.policy.options import Choice, Switch
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
@@ -138,7 +137,7 @@ def demands_of_rows(job: Job) -> ClassDemands:
     """The plain inducer counts rows: where ENTITY is named each person must have one, and then these are persons."""
     demands = demands_of(job, takes_private=False)
     if job.counts_persons:
-        rows, persons = several_rows(job.engine, job.source)
+        rows, persons = _rows_and_persons(job.engine, job.source)
         if rows != persons:
             raise PolicyError(
                 f"{job.owner} counts rows, but the {rows} rows belong to {persons} persons: select one row per "
@@ -152,3 +151,12 @@ def _class_counts(engine: Engine, source: Source) -> Ints:
     value = canonical(engine, source.info(source.target))
     query = exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), "ppdm_n")]).from_(source.relation.table())
     return engine.arrays(query.group_by(value))["ppdm_n"].astype(np.int64)
+
+
+def _rows_and_persons(engine: Engine, source: Source) -> tuple[int, int]:
+    """How many rows there are, and how many different persons they are of."""
+    assert source.entity is not None
+    person = canonical(engine, source.info(source.entity), "r")
+    counted = [exp.Count(this=exp.Star()), exp.Count(this=exp.Distinct(expressions=[person]))]
+    rows, people = engine.fetch_one(exp.Select(expressions=counted).from_(source.relation.table("r")))
+    return int(rows), int(people)

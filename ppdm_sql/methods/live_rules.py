@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.statements.names import column
 
 LOW, HIGH, MATCH = "ppdm_low", "ppdm_high", "ppdm_match"  # of a rule: what it takes
@@ -56,3 +56,10 @@ def takes(engine: Engine, rules: ColumnRules, value: exp.Expr, alias: str) -> ex
         return exp.EQ(this=column(MATCH, alias), expression=rule_key(engine, value))
     low = exp.LTE(this=column(LOW, alias), expression=value.copy())
     return exp.and_(low, exp.LTE(this=value.copy(), expression=column(HIGH, alias)))
+
+
+def own_type(engine: Engine, info: ColumnInfo, text: exp.Expr) -> exp.Expr:
+    """A text as a value of a column's own type; text is left as it is, because a type can list values."""
+    if info.kind is Kind.TEXT:
+        return text
+    return exp.Cast(this=text, to=exp.DataType.build(info.declared, dialect=engine.dialect))

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from ppdm_sql.cells.aggregate import CELL
 from ppdm_sql.cells.cells import CellColumn, Cells
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.live_rules import GROUP, HIGH, LOW, MATCH, SHOWN, ColumnRules, Live, rule_key
+from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.methods.live_rules import GROUP, HIGH, LOW, MATCH, SHOWN, ColumnRules, Live, own_type, rule_key
 from ppdm_sql.methods.plan import ValueLabels
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
@@ -26,10 +26,16 @@ def live_values(engine: Engine, source: Source, cells: Cells, recoding: Mapping[
     for name in source.quasi:
         found = recoding[name]
         if found.of_any_value:
-            constants[name] = exp.cast(exp.Literal.string(str(found.labels[0])), "TEXT")
+            constants[name] = _constant(engine, source.info(name), found)
         else:
             rules[name] = _rules(engine, cells, name, found)
     return Live(rules, constants)
+
+
+def _constant(engine: Engine, info: ColumnInfo, found: ValueLabels) -> exp.Expr:
+    text = found.labels[0]
+    value = exp.Null() if text is None else exp.cast(exp.Literal.string(text), "TEXT")
+    return own_type(engine, info, value) if found.typed else value
 
 
 def _rules(engine: Engine, cells: Cells, name: str, found: ValueLabels) -> ColumnRules:
@@ -53,7 +59,8 @@ def _rules(engine: Engine, cells: Cells, name: str, found: ValueLabels) -> Colum
         if ranged
         else [aliased(rule_key(engine, value), MATCH)]
     )
-    shown = aliased(exp.Min(this=column(SHOWN, "g")) if ranged else column(SHOWN, "g"), SHOWN)
+    text: exp.Expr = exp.Min(this=column(SHOWN, "g")) if ranged else column(SHOWN, "g")
+    shown = aliased(own_type(engine, here.column, text) if found.typed else text, SHOWN)
     query = exp.Select(expressions=[*taken, aliased(column(GROUP, "g"), GROUP), shown]).from_(table.table("g"))
     query = query.join(cells.table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "g")))
     return ColumnRules(query.group_by(column(GROUP, "g")) if ranged else query, ranged)

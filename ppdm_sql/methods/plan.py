@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -101,7 +101,7 @@ class TablePlan:
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
     patterns: tuple[Mapping[str, Any], ...] = ()  # trees the release must still give; see verify/same_model.py
-    live: Live | None = None  # how a view can do the same at query time; None: the method's recoding cannot
+    live: Callable[[], Live] | None = None  # how a view can do the same at query time; None: the recoding cannot
     labels: LabelTable | None = None
     notes: Mapping[str, str] = field(default_factory=dict)  # published column -> what a reader must know of it
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
@@ -129,6 +129,7 @@ class ValueLabels:
 
     labels: Sequence[str | None]  # per code of the cells' column, NULL's last
     of_any_value: bool = False  # the label stands for every value there can be
+    typed: bool = False  # labels are values of the column's own type
 
     def __repr__(self) -> str:
         return f"ValueLabels({len(self.labels)} codes)"  # the labels are data
@@ -143,6 +144,11 @@ class CellPlan:
     steps: tuple[str, ...] = ()
     figures: Mapping[str, int | Fraction | str] = field(default_factory=dict)
     risks: tuple[ResidualRisk, ...] = ()
+    nulled: frozenset[str] = frozenset()  # columns that are no quasi-identifiers and leave as NULL
+    typed: frozenset[str] = frozenset()  # quasi-identifiers whose texts are values of the column's own type
+    patterns: tuple[Mapping[str, Any], ...] = ()  # as those of TablePlan, like the next two
+    notes: Mapping[str, str] = field(default_factory=dict)
+    stand_ins: frozenset[str] = frozenset()
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
     recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
@@ -150,7 +156,7 @@ class CellPlan:
 
 @dataclass(frozen=True)
 class Private:
-    """Columns that travel beside the codes, from the source to the stage, and never further."""
+    """Columns that travel with the codes, from the source to the stage, and never further."""
 
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
 

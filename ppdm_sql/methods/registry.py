@@ -80,11 +80,12 @@ def _check_columns(statement: Publish, method: Method) -> None:
     """Refuses what the method would pass over: ORDER, WEIGHT, AT MOST LEVEL, SUPPRESS AT MOST."""
     policy = statement.policy
     if policy.suppress and not method.leaves_rows_out:
-        message = f"ALGORITHM {method.name} leaves no row out: leave out SUPPRESS AT MOST, or use mondrian"
+        message = f"ALGORITHM {method.name} leaves no row out: leave out SUPPRESS AT MOST, or use mondrian or incognito"
         raise PolicyError(Mistake(message, statement.place.line, statement.place.column), file=statement.place.file)
     for word in policy.roles.tunings if not method.takes_tunings else ():
         place = policy.roles.places.get(word, statement.place)
         message = (
-            f'ALGORITHM {method.name} takes no ORDER, WEIGHT or AT MOST LEVEL (behind "{word.text}"): use mondrian'
+            f'ALGORITHM {method.name} takes no ORDER, WEIGHT or AT MOST LEVEL (behind "{word.text}"): use mondrian or '
+            "incognito"
         )
         raise PolicyError(Mistake(message, place.line, place.column), file=place.file or statement.place.file)

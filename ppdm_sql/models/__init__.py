@@ -1,1 +1,1 @@
-"""Models by name: trees, naive Bayes and conjunctive rules, one kind beside the other."""
+"""Models by name: trees, naive Bayes and conjunctive rules."""

@@ -82,7 +82,7 @@ class ModelKind(ABC, Generic[Learned]):
         """The model's head for the catalog; without settings it was imported."""
 
     def rows(self, learned: Learned) -> Stored:
-        """The rows of the catalog's tables beside the head."""
+        """The rows of the catalog's tables besides the head."""
         return {}
 
     @abstractmethod

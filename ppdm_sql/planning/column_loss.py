@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.planning.displacement import displacement_of
-from ppdm_sql.planning.histograms import Histogram, histograms_of
+from ppdm_sql.planning.histograms import PrintedCounts, histograms_of, raw_histograms
 from ppdm_sql.planning.label_coverage import Values, label_of, loss_of_cell, never_named
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.load import statement
@@ -54,14 +54,14 @@ class ColumnMeasure:
     quasi: Sequence[str]
 
     @cached_property
-    def _held(self) -> Mapping[str, Histogram]:
+    def _held(self) -> Mapping[str, PrintedCounts]:
         """Of the raw rows; plans that share them share it."""
         infos = self._infos(self.raw)
         about = ("histograms", tuple(self.quasi))
-        return self.engine.work.once(self.raw, about, lambda: histograms_of(self.engine, self.raw, infos))
+        return self.engine.work.once(self.raw, about, lambda: raw_histograms(self.engine, self.raw, infos))
 
     @cached_property
-    def _shown(self) -> Mapping[str, Histogram]:
+    def _shown(self) -> Mapping[str, PrintedCounts]:
         return histograms_of(self.engine, self.released, self._infos(self.released), repeats=True)
 
     def _infos(self, relation: Name) -> list[ColumnInfo]:

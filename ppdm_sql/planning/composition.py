@@ -1,4 +1,4 @@
-"""What is out already beside a new release: what it is judged together with, and what becomes of that."""
+"""What is already out when a release is new: what it is judged together with, and what becomes of that."""
 
 from __future__ import annotations
 
@@ -45,12 +45,15 @@ def judge_jointly(
     """
     if not migrate.is_there(engine):
         return []
+    everything = releases.out_now(engine)
+    if not everything:
+        return []
     same_tables = releases.live_from(engine, source.tables)
     known = {record.release_id for record in same_tables}
     gone = uncounted(engine, policy.supersedes, name, source.tables, former)
     gone |= {grown_from.release_id} if grown_from is not None else set()
     others = [record for record in same_tables if record.release_id not in gone]
-    strangers = [record for record in releases.out_now(engine) if record.release_id not in known | gone]
+    strangers = [record for record in everything if record.release_id not in known | gone]
     if not others and not strangers:
         return []
     for other in (*others, *strangers):
@@ -90,7 +93,7 @@ def refuse_joint(name: str, policy: Policy, outcomes: Sequence[joint.JointOutcom
 
 
 def joint_breach(policy: Policy, outcomes: Sequence[joint.JointOutcome]) -> tuple[str, str] | None:
-    """Why a release is refused beside the others, and what can be done; None when it is not."""
+    """Why a release is refused together with the others, and what can be done; None when it is not."""
     broken = [outcome for outcome in outcomes if not outcome.holds]
     if not broken or residual_risks.JOINT.name in policy.accepted_risks:
         return _known_elsewhere_breach(policy, outcomes)

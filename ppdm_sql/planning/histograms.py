@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from ppdm_sql.cells.aggregate import known_cells
+from ppdm_sql.cells.apply import PRINTED_ALIKE
+from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.statements.grouping import TOGETHER, count_each
 from ppdm_sql.statements.names import Name, aliased, column
@@ -17,7 +20,7 @@ _TEXTS = (Kind.TEXT, Kind.DATE, Kind.TIMESTAMP)
 
 
 @dataclass(repr=False)
-class Histogram:
+class PrintedCounts:
     """One column.  NULL is a value; NaN stands as the word nan."""
 
     printed: dict[str | None, int] = field(default_factory=dict)  # text -> rows
@@ -28,16 +31,35 @@ class Histogram:
         key = "nan" if isinstance(value, float) and value != value else value
         self.values[key] = self.values.get(key, 0) + rows
 
-    def more_than(self, other: Histogram) -> int:
+    def more_than(self, other: PrintedCounts) -> int:
         """How many printed values occur here more often than in the other one."""
         return sum(rows > other.printed.get(text, 0) for text, rows in self.printed.items())
 
 
+def raw_histograms(engine: Engine, relation: Name, columns: Sequence[ColumnInfo]) -> dict[str, PrintedCounts]:
+    """The histograms of rows that were published from; what cells say already is not counted again."""
+    cells = known_cells(engine, relation)
+    told = [info for info in columns if cells is not None and info.name in cells.columns and info.kind in PRINTED_ALIKE]
+    rest = [info for info in columns if info not in told]
+    found = histograms_of(engine, relation, rest) if rest else {}
+    return found | {info.name: _of_cells(cells, info) for info in told if cells is not None}
+
+
+def _of_cells(cells: Cells, info: ColumnInfo) -> PrintedCounts:
+    found, one = PrintedCounts(), cells[info.name]
+    for value, rows in zip(one.values, one.rows.tolist(), strict=True):
+        found.add(str(value).lower() if info.kind is Kind.BOOLEAN else str(value), value, rows)
+    nulls = cells.total - int(one.rows.sum())
+    if nulls:
+        found.add(None, None, nulls)
+    return found
+
+
 def histograms_of(
     engine: Engine, relation: Name, columns: Sequence[ColumnInfo], *, repeats: bool = False
-) -> dict[str, Histogram]:
+) -> dict[str, PrintedCounts]:
     """The histogram of each column.  repeats: rows that agree in all of the columns are many, as in a release."""
-    found = {info.name: Histogram() for info in columns}
+    found = {info.name: PrintedCounts() for info in columns}
     for first in range(0, len(columns), TOGETHER):
         together = columns[first : first + TOGETHER]
         for row in engine.fetch(_query(engine, relation, together, repeats=repeats)):

@@ -246,7 +246,7 @@ def _other(engine: Engine, staged: Name, record: ReleaseRecord, keys: Keys, unkn
     # Other people alone are credible where their column was named and a query leaves people out ...
     if not keys.person or not (keys.some_rows or record.roles.some_rows):
         return _Other(record, name, None, "nobody", told)
-    # ... and where their raw values do not say that they are the same under keys that were drawn anew.
+    # ... and where their raw values do not say that they are the same under new keys.
     if people.unusual_rows_agree(engine, staged, record, keys):
         return _Other(record, name, None, "other keys", told)
     return _Other(record, name, how)

@@ -66,7 +66,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         ),
         content,
         columns,
-        null_matches_all_k(engine, stored, source.release_quasi),
+        null_matches_all_k(engine, stored, source.release_quasi, judgement.patterns),
         utility_of(
             engine,
             source,

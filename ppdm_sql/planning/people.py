@@ -1,7 +1,7 @@
 """Whether two releases speak of the same people, and how their rows can be told to be the same.
 
 Releases of the same tables are taken to: where it cannot be measured they are refused.  Releases of other tables are
-taken to where the data say so, because a table can be copied, renamed, loaded anew or kept twice:
+taken to where the data say so, because a table can be copied, renamed, loaded again or kept twice:
 
 key       keys of one type and people in common.  Whole numbers agree by chance (patients 1..n, products 1..n), so of
           them one more thing is asked: the quasi-identifiers agree for half of those in common, or, where they are

@@ -31,6 +31,7 @@ from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.relation import Source, open_source
+from ppdm_sql.source.tables import named_relations
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -47,6 +48,7 @@ class Planner:
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
+        look_ahead(self.engine, statement)
         target = find_target(self.engine, statement, release_id)
         check_superseded(self.engine, statement)
         with as_drift(statement, target.former):
@@ -56,13 +58,15 @@ class Planner:
         if statement.growing:
             source = with_row_key(self.engine, statement, source)
         private = self.private_columns(source)
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
         if statement.growing:
             plan = with_cohorts(plan, statement, source)
         plan = with_forms(plan, source, hierarchies)
-        plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
+        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
         return request
@@ -76,6 +80,7 @@ class Planner:
         check_drift(former, source)
         method = registry.model_method(statement.policy.algorithm, statement.place)
         private = private_columns(self.engine, source, self.salt())
+        _check_hierarchies(statement, source)
         with self.explained_values(statement):
             hierarchies = self.hierarchies(statement, source)
             plan = method(Job(self.engine, source, statement.policy, hierarchies, progress=self.progress))
@@ -158,6 +163,15 @@ class Planner:
         return (releases.known_salt(self.engine) or "") if self.engine.read_only else releases.salt(self.engine)
 
 
+def _check_hierarchies(statement: Publish, source: Source) -> None:
+    """A hierarchy that the method would not look at is refused with its place."""
+    algorithm = statement.policy.algorithm
+    along = next((name for name in source.quasi if name in (source.hierarchies or {})), None)
+    if along is not None and not registry.method_named(algorithm).takes_hierarchies:
+        message = f"ALGORITHM {algorithm} takes no HIERARCHY: leave out the HIERARCHY of the column"
+        raise _wrong_column(statement, along, message)
+
+
 def _wrong_column(statement: Publish, name: str, message: str) -> PolicyError:
     """A mistake in what a policy says about a column, with its place."""
     places = {word.text.casefold(): place for word, place in statement.policy.roles.places.items()}
@@ -184,6 +198,12 @@ def _knew(former: ReleaseRecord, error: PolicyError) -> bool:
     """Whether a former release had the columns that are missing now."""
     before = set() if former.is_damaged else {name.casefold() for name in former.roles.source_columns}
     return isinstance(error, UnknownColumn) and {name.casefold() for name in error.columns} <= before
+
+
+def look_ahead(engine: Engine, statement: Publish) -> None:
+    """Looks up the release, what its query reads, and the catalog in one go."""
+    names = named_relations(engine, parse_one(statement.query, dialect=engine.dialect))
+    engine.look_up([engine.name(statement.name), *names, migrate.MIGRATIONS])
 
 
 def folder_of(statement: Publish) -> Path:

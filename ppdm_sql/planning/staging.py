@@ -69,7 +69,7 @@ def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     if told:
         rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
     narrow = engine.work.table("narrow", rows, analyze=True)
-    engine.view_of_text(STAGE, engine.render(_with_forms(engine, plan, narrow)))
+    engine.working_view(STAGE, _with_forms(engine, plan, narrow))
     engine.work.adopt_view(STAGE)
 
 

@@ -60,7 +60,9 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
 
 
 def _former(engine: Engine, name: Name) -> ReleaseRecord | None:
-    return releases.current(engine, name) if migrate.is_there(engine) else None
+    if not migrate.is_there(engine):
+        return None
+    return engine.facts.find("former", name, lambda: releases.current(engine, name))
 
 
 def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | None) -> str | None:

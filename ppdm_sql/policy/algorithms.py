@@ -33,11 +33,11 @@ _METHODS: Mapping[str, str] = {
     "ldm": "ppdm_sql.methods.ldm:LDM",
     "atp": "ppdm_sql.methods.atp.method:ATP",
     "incognito": "ppdm_sql.methods.incognito.method:INCOGNITO",
+    "tds": "ppdm_sql.methods.tds.method:TDS",
+    "tdr": "ppdm_sql.methods.tds.method:TDR",
 }
 # Words of methods to come.  A policy that uses one is right, only this version cannot run it.
 _RESERVED: Mapping[str, frozenset[ReleaseKind]] = {
-    "tds": frozenset({"TABLE", "VIEW"}),
-    "tdr": frozenset({"TABLE", "VIEW"}),
     "dmpd": frozenset({"TABLE"}),
 }
 _registered: dict[str, Algorithm] = {}

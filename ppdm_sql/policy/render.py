@@ -27,7 +27,7 @@ from ppdm_sql.policy.policy import (
     Supersedes,
     Tuning,
 )
-from ppdm_sql.requirements import decimal
+from ppdm_sql.requirements import Requirement, SetAnonymity, decimal
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word, identifier
 
@@ -62,7 +62,10 @@ def render_statement(statement: Publish, dialect: str) -> str:
 def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
     roles = policy.roles
     yield f"ALGORITHM {policy.algorithm}" + (f" {_options(policy.options, dialect)}" if policy.options else "")
-    asked = [*map(str, policy.requirements), *(_loss(limit, dialect) for limit in policy.loss_limits)]
+    asked = [
+        *(_requirement(item, dialect) for item in policy.requirements),
+        *(_loss(limit, dialect) for limit in policy.loss_limits),
+    ]
     yield f"REQUIRE {', '.join(asked)}"
     lists = {
         "IDENTIFIER": roles.identifiers,
@@ -101,6 +104,12 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
         yield f"SEED {policy.seed}"
     if policy.readers:
         yield f"GRANT SELECT TO {', '.join(_word(word, dialect) for word in policy.readers)}"
+
+
+def _requirement(found: Requirement, dialect: str) -> str:
+    if not isinstance(found, SetAnonymity):
+        return str(found)
+    return f"k = {found.k} ON ({', '.join(_word(word, dialect) for word in found.on)})"
 
 
 def _loss(found: LossLimit, dialect: str) -> str:

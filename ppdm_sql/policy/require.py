@@ -9,13 +9,13 @@ from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_whole
 from ppdm_sql.policy.words import FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
-from ppdm_sql.requirements import Requirement, requirement_class, requirement_words
+from ppdm_sql.requirements import KAnonymity, Requirement, SetAnonymity, requirement_class, requirement_words
 from ppdm_sql.requirements.base import shape_of
 from ppdm_sql.requirements.declared import DeclaredNumber, ExactNumber, OptionalWord, WholeNumber
 from ppdm_sql.requirements.loss import EXAMPLE as LOSS_EXAMPLE
 from ppdm_sql.requirements.loss import WORD as LOSS
 from ppdm_sql.requirements.loss import LossLimit
-from ppdm_sql.statements.names import Word
+from ppdm_sql.statements.names import Word, is_same_word
 
 
 def read_value_of(reader: Reader, wanted: type[Requirement]) -> Requirement:
@@ -126,10 +126,25 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
         )
     reader.take()
     reader.expect_sign("=", f"after {word}")
-    if word in seen:
-        reader.wrong(f"{word} is required twice, first at {reader.report.where(seen[word])}", token)
-    seen.setdefault(word, token)
-    return read_value_of(reader, found)
+    value = read_value_of(reader, found)
+    if isinstance(value, KAnonymity) and reader.accept("ON"):
+        value = SetAnonymity(value.k, _read_columns(reader))
+    about = str(value).partition(" ON ")[2].casefold() if isinstance(value, SetAnonymity) else ""
+    if (word + about) in seen:
+        reader.wrong(f"{word} is required twice, first at {reader.report.where(seen[word + about])}", token)
+    seen.setdefault(word + about, token)
+    return value
+
+
+def _read_columns(reader: Reader) -> tuple[Word, ...]:
+    """The list behind ON: columns that an attacker knows together."""
+    first = reader.peek()
+    words = tuple(
+        reader.items("after ON, as in k = 4 ON (age, sex)", lambda group: read_word(group, "a quasi-identifier"))
+    )
+    if any(is_same_word(one, other) for place, one in enumerate(words) for other in words[:place]):
+        reader.fail("ON names a column twice", first)
+    return words
 
 
 def _requirement_follows(reader: Reader) -> bool:

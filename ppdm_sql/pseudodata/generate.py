@@ -17,7 +17,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.pseudodata.domains import Bounds, Declared, Domain, domains_of
 from ppdm_sql.pseudodata.draws import PRIME, draw_number, scale_draw
 from ppdm_sql.pseudodata.intervals import ends_by_width, narrow_recipe
-from ppdm_sql.pseudodata.paths import Recipe, recipes
+from ppdm_sql.pseudodata.paths import CLASSES, Recipe, recipes
 from ppdm_sql.pseudodata.values import (
     category_from_text,
     category_text,
@@ -40,11 +40,11 @@ class GenerationOrder:
     """What was asked for."""
 
     algorithm: str = "pgen"
-    rows: int | None = None
+    rows: int | None = None  # None: as many as the model was learned from, so many times
+    times: int = 1
     seed: int = 0
-    draw: bool = False  # classes drawn one by one instead of by quota
+    classes: str = CLASSES[0]  # as the leaf counts them, majority exact and others even (quota), or drawn one by one
     domains: Mapping[str, Declared] | None = None
-    by_counts: bool = False  # classes as the counts of the leaves have them, instead of by quota
     numbers: str = "uniform"  # where in its interval a number lies: intervals.NUMBERS
     bands: str = "even"  # which of several intervals a row gets: intervals.BANDS
 
@@ -110,7 +110,7 @@ def generate(engine: Engine, tree: Tree, order: GenerationOrder, shared: Mapping
     shared: domains that several models have in common, in the place of the model's own.
     """
     domains = domains_of(tree, order.domains or {}) if shared is None else shared
-    made = recipes(tree, domains, order.rows, order.seed, by_counts=order.by_counts)
+    made = recipes(tree, domains, order.rows, order.seed, by_counts=order.classes == "counts", times=order.times)
     if order.algorithm == "basegen":
         made = [_anywhere(domains, sum(recipe.rows for recipe in made), len(tree.classes))]
     narrowed = (
@@ -173,7 +173,7 @@ def _load(
     figures: dict[str, list[Any]] = {"ppdm_recipe": list(range(len(made)))}
     for one in columns:
         figures |= _load_column(engine, one, made)
-    if order.draw:
+    if order.classes == "draw":
         figures["ppdm_major"] = [_major(tree, recipe) for recipe in made]
         figures["ppdm_hits"] = [_share(tree, recipe) for recipe in made]
     _store(engine, tables.recipes, figures)
@@ -270,7 +270,7 @@ def _query(
 ) -> Made:
     """Every row's draws in an inner query, where each is computed once; around it the joins that turn them into values.
 
-    A draw written into the condition of a join would be computed anew wherever its expression repeats itself.
+    A draw written into the condition of a join would be computed again wherever its expression repeats itself.
     """
     row = column(_ROW, "n")
     draws: list[exp.Expr] = [column("ppdm_recipe", "n"), column(_PLACE, "n")]
@@ -287,7 +287,7 @@ def _query(
     kind = listed_type(tree.target, tree.classes)
     if order.algorithm == "basegen":
         values = values or [column("ppdm_recipe", "x")]  # a model of one leaf asks for nothing
-    elif order.draw:
+    elif order.classes == "draw":
         draws.append(aliased(_drawn_class(draw_number(row, order.seed, "ppdm_class"), len(tree.classes)), _CODE))
         values.append(aliased(exp.cast(_class_value(tree, column(_CODE, "x")), kind), tree.target.name))
     else:

@@ -14,6 +14,9 @@ from ppdm_sql.pseudodata.draws import digest
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree, Value
 
 MOST_ROWS = 10**9
+CLASSES = ("counts", "quota", "draw")  # how many rows of each class a leaf gets; the first is the default
+# Pseudo-rows per row that a model was learned from: fewer let chance speak where a learner looks at small groups.
+TIMES = 4
 At: TypeAlias = Decimal | str | None
 
 
@@ -30,18 +33,20 @@ class Recipe:
 
 
 def recipes(
-    tree: Tree, domains: Mapping[int, Domain], rows: int | None, seed: int, *, by_counts: bool = False
+    tree: Tree, domains: Mapping[int, Domain], rows: int | None, seed: int, *, by_counts: bool = True, times: int = 1
 ) -> list[Recipe]:
     """One recipe per leaf that has rows; left-over rows go to the classes in a seeded order of the leaf's own.
 
-    by_counts: rows per class in the proportion of the leaf's counts, which a published model tells, not by quota.
+    rows: None for as many as the model was learned from, so many times.
+    by_counts: rows per class in the proportion of the leaf's counts, which a published model has, not by quota.
     """
     if tree.is_regression:
         raise PolicyError("pseudo-data needs a decision tree, and this model is a regression tree")
     leaves = [leaf for leaf in tree.leaves if leaf.rows > 0]
     if not leaves:
         raise PolicyError("the model has no rows in any leaf, so nothing can be made from it")
-    sizes = [leaf.rows for leaf in leaves] if rows is None else largest_remainder([leaf.rows for leaf in leaves], rows)
+    weights = [leaf.rows for leaf in leaves]
+    sizes = largest_remainder(weights, times * sum(weights) if rows is None else rows)
     if sum(sizes) > MOST_ROWS:
         raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: set the number with rows")
     made = []

@@ -1,5 +1,6 @@
-"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and all of it is measured on what is
-stored; in one transaction, or nothing changes.
+"""A night of a growing release: rows are added in cohorts, and parts of cohorts leave.
+
+Everything is measured on what is stored, in one transaction; if anything fails, nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
 which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.

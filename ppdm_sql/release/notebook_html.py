@@ -48,7 +48,7 @@ def as_list(items: Sequence[str], *, numbered: bool = False) -> Markup:
 
 
 def as_table(findings: Iterable[FindingRecord]) -> Markup:
-    """What was asked beside what was achieved."""
+    """What was asked and what was achieved."""
     rows = [_row(finding) for finding in findings]
     if not rows:
         return _EMPTY

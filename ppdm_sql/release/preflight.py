@@ -21,7 +21,7 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import EngineError, Mistake, NotAvailable, PolicyError, SchemaDrifted
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.tpp.stored_models import find_model, is_model
-from ppdm_sql.planning.planner import Planner, as_drift, folder_of
+from ppdm_sql.planning.planner import Planner, as_drift, folder_of, look_ahead
 from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.effects import Effects, effects_of
@@ -187,6 +187,7 @@ class Preflight:
 
     def _publish(self, statement: Publish, *, is_first: bool) -> None:
         kind_of_statement(statement).check(statement)
+        look_ahead(self.engine, statement)
         former = self._name(statement)
         self._superseded(statement)
         self._preserved_models(statement)

@@ -42,7 +42,7 @@ def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset
     names = [attribute.name for attribute in tree.attributes]
     order = replace(order, domains=match_columns(order.domains or {}, names, "the model has no column"))
     domains = domains_of(tree, order.domains or {})
-    rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed))
+    rows = sum(recipe.rows for recipe in recipes(tree, domains, order.rows, order.seed, times=order.times))
     steps = (
         f"make {rows_text(rows)} from model {shown_name(record)}, which was trained on {rows_text(tree.root.rows)} "
         f"({_how(order)})",
@@ -54,7 +54,7 @@ def preview_pseudo_data(engine: Engine, statement: PseudoData, coming: frozenset
 
 
 def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: GenerationOrder, name: Name) -> Planned:
-    size = rows_text(order.rows) if order.rows else "as many rows as it was trained on"
+    size = rows_text(order.rows) if order.rows else f"{order.times} times as many rows as it was trained on"
     steps = (
         f"make {size} from model {name}, after the earlier statement has published it ({_how(order)})",
         *(f"{visible(name)}: {_declared_text(declared)}" for name, declared in (order.domains or {}).items()),
@@ -65,7 +65,7 @@ def _of_a_model_to_come(engine: Engine, statement: PseudoData, order: Generation
 
 
 def _how(order: GenerationOrder) -> str:
-    classes = "drawn" if order.draw else "as the counts say" if order.by_counts else "by quota"
+    classes = {"counts": "as counted", "quota": "by quota", "draw": "drawn"}[order.classes]
     chosen = [f"classes {classes}", *choices(order)] if order.algorithm == "pgen" else []
     return ", ".join([order.algorithm, f"seed {order.seed}", *chosen])
 

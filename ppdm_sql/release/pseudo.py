@@ -38,7 +38,7 @@ from ppdm_sql.policy.policy import OptionValue, PseudoData
 from ppdm_sql.pseudodata.domains import read_domains
 from ppdm_sql.pseudodata.generate import GenerationOrder, Made, generate
 from ppdm_sql.pseudodata.intervals import BANDS, NUMBERS
-from ppdm_sql.pseudodata.paths import MOST_ROWS
+from ppdm_sql.pseudodata.paths import CLASSES, MOST_ROWS, TIMES
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.ledger_lock import publishing
 from ppdm_sql.release.model import problems_of
@@ -62,7 +62,7 @@ RISKS = {
 @dataclass(frozen=True)
 class PseudoOptions:
     algorithm: Annotated[str, Choice("pgen", "basegen")] = "pgen"
-    classes: Annotated[str, Choice("quota", "draw", "counts")] = "quota"
+    classes: Annotated[str, Choice(*CLASSES)] = CLASSES[0]
     numbers: Annotated[str, Choice(*NUMBERS)] = NUMBERS[0]
     bands: Annotated[str, Choice(*BANDS)] = BANDS[0]
     rows: Annotated[int | None, Whole(1, MOST_ROWS)] = None
@@ -81,10 +81,10 @@ def read_order(statement: PseudoData) -> GenerationOrder:
     return GenerationOrder(
         algorithm=chosen.algorithm,
         rows=chosen.rows,
+        times=TIMES,
         seed=chosen.seed,
-        draw=chosen.classes == "draw",
+        classes=chosen.classes,
         domains=domains,
-        by_counts=chosen.classes == "counts",
         numbers=chosen.numbers,
         bands=chosen.bands,
     )

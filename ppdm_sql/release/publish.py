@@ -1,6 +1,6 @@
 """The only door out.  Build privately, measure what was stored, swap in one transaction, or change nothing.
 
-stage      the plan's rows in a working table, with the private columns beside the public ones
+stage      the plan's rows in a working table, with private and public columns
 store      the public columns alone, in keyed-hash order, under the release's name; of a live view the rules alone
 judge      every requirement, and every tree to preserve, on what was stored, by verify/ (which shares no code with
            what made it)
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
+from ppdm_sql.catalog.recodings import keep_recoding
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
@@ -31,6 +32,7 @@ from ppdm_sql.planning.utility import refuse_loss
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import supersede
+from ppdm_sql.release.export.recode_rules import recode_rules
 from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
@@ -81,6 +83,9 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     kind.show(engine, request, measured)
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
     record = _record(engine, request, kind, measured)
+    rules = recode_rules(engine, request, measured.columns)
+    if rules is not None:
+        keep_recoding(engine, request.release_id, rules)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     engine.comment_columns(target.name, target.kind, request.plan.notes)
     if readers:

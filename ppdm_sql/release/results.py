@@ -394,7 +394,7 @@ def _withdrawn_by_refresh(engine: Engine, name: Name) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Exported:
-    """A file that was handed over, with what lies beside it."""
+    """A file that was handed over, with what lies next to it."""
 
     name: str
     path: str
@@ -405,11 +405,13 @@ class Exported:
     sha256: str
     script: str | None = None  # of a model: its tables and a predictor for a bare DuckDB
     audit: str | None = None  # of a model: the query for whoever holds the source
+    recodes: tuple[str, ...] = ()  # of a table: what tells other rows in its words, for DuckDB and for PostgreSQL
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def companions(self) -> tuple[str, ...]:
         """Every file that was written, but for the release itself."""
-        return tuple(file for file in (self.manifest, self.certificate, self.script, self.audit) if file is not None)
+        files = (self.manifest, self.certificate, self.script, self.audit, *self.recodes)
+        return tuple(file for file in files if file is not None)
 
     @property
     def content_text(self) -> str:
@@ -419,7 +421,7 @@ class Exported:
         return f"{many(self.rows, 'row')}, {self.bytes:,} bytes, measured again in the file"
 
     def as_json(self) -> dict[str, Any]:
-        told = {key: value for key, value in vars(self).items() if key != "name" and value is not None}
+        told = {key: value for key, value in vars(self).items() if key != "name" and value not in (None, ())}
         return {"statement": "export", "release": self.name, **told}
 
 

@@ -171,7 +171,7 @@ def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> li
 
 
 def reverify_file(path: str | Path) -> Verified:
-    """Re-measures an exported file against the manifest beside it."""
+    """Re-measures an exported file against its manifest."""
     from ppdm_sql.release.export.write import file_sha256, manifest_path
 
     file = Path(path).resolve()

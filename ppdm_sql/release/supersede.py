@@ -140,7 +140,7 @@ def _says_the_same(engine: Engine, former: ReleaseRecord, record: ReleaseRecord)
 
 
 def retire_pseudo(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None) -> None:
-    """What new pseudo-data does to the release that had its name; the same rows made anew tell nothing new."""
+    """What new pseudo-data does to the release that had its name; the same rows made again reveal nothing new."""
     if former is None:
         return
     models = {one.pseudo_data.model_hash if one.pseudo_data else None for one in (former, record)}

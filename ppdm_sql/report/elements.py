@@ -63,7 +63,7 @@ class Section:
     tables: tuple[ReportTable, ...] = ()
     codes: tuple[Code, ...] = ()
     terms: tuple[tuple[str, str], ...] = ()  # words with what they mean
-    half: bool = False  # beside another one, where there is room
+    half: bool = False  # next to another one, where there is room
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> ClassSiz
 
 
 def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
-    """What lies beside the release when it is exported as a DuckDB file; it names no value and no hierarchy."""
+    """What lies next to the release when it is exported as a DuckDB file; it names no value and no hierarchy."""
     picked = exp.Select(expressions=[column(name) for name in record.columns]).from_(record.name.table())
     first = next(iter(engine.batches(picked.limit(1))), None)
     if first is None:

@@ -33,7 +33,7 @@ def embed_drawing(drawing: str, key: str, title: str, described: str, *, keep_si
     root = ET.fromstring(drawing)  # noqa: S314 - drawn by us, from texts that were escaped
     cleaned = _clean(root)
     assert cleaned is not None
-    for name in ("title", "desc"):  # those of the whole drawing are said anew below
+    for name in ("title", "desc"):  # those of the whole drawing are said again below
         for old in [child for child in cleaned if child.tag == name]:
             cleaned.remove(old)
     told = [_text_element("title", f"{key}-title", title), _text_element("desc", f"{key}-desc", described)]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements.base import About, Requirement
 from ppdm_sql.requirements.declared import WholeNumber
+from ppdm_sql.statements.names import Word, is_same_word
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,59 @@ class KAnonymity(Requirement):
 
     def promise(self, members: str) -> str:
         return f"every person is one of at least {self.k} {members}"
+
+
+@dataclass(frozen=True)
+class SetAnonymity(Requirement):
+    """Every class over some of the quasi-identifiers holds at least k rows or entities (Fung, Wang and Yu 2007)."""
+
+    word = "k"
+    about = About.SIZE
+    example = "k = 10 ON (age, zip)"
+    k: int
+    on: tuple[Word, ...]
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    def columns(self, quasi: Iterable[str]) -> tuple[str, ...]:
+        """The columns it names, as the relation spells them; those that are no quasi-identifier are refused."""
+        names = list(quasi)
+        found = {
+            word: [name for name in names if name == word.text]
+            or [name for name in names if is_same_word(word, Word(name, quoted=word.quoted))]
+            for word in self.on
+        }
+        missing = [word.text for word, columns in found.items() if len(columns) != 1]
+        if missing:
+            told = ", ".join(f'"{name}"' for name in missing)
+            raise PolicyError(
+                f"{self}: {told} {'is' if len(missing) == 1 else 'are'} no quasi-identifier; ON (...) names columns of "
+                "QUASI IDENTIFIER (...)"
+            )
+        return tuple(name for name in names if [name] in found.values())
+
+    def promise(self, members: str) -> str:
+        told = ", ".join(word.text for word in self.on)
+        return (
+            f"every person is one of at least {self.k} {members} for anyone who knows {told} and no other "
+            "quasi-identifier"
+        )
+
+    def __str__(self) -> str:
+        """As a policy writes it.
+
+        >>> print(SetAnonymity(4, (Word("age"), Word("zip code"))))
+        k = 4 ON (age, "zip code")
+        """
+        return f"k = {self.k} ON ({', '.join(map(_written, self.on))})"
+
+
+def _written(word: Word) -> str:
+    if not word.quoted and _PLAIN.fullmatch(word.text):
+        return word.text
+    return '"' + word.text.replace('"', '""') + '"'
 
 
 def k_of(requirements: Iterable[Requirement]) -> int | None:

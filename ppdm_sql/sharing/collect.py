@@ -23,7 +23,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.pseudodata.categories import in_order
 from ppdm_sql.pseudodata.domains import Declared, Domain, domains_of, match_columns, with_steps
 from ppdm_sql.pseudodata.generate import GenerationOrder, choices, generate
-from ppdm_sql.pseudodata.paths import MOST_ROWS, largest_remainder
+from ppdm_sql.pseudodata.paths import CLASSES, MOST_ROWS, TIMES, largest_remainder
 from ppdm_sql.sharing import manifest
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
@@ -39,7 +39,7 @@ _LARGEST = 64 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Shared:
-    """A model file, checked against the manifest beside it."""
+    """A model file, checked against its manifest."""
 
     file: str
     name: str
@@ -49,7 +49,7 @@ class Shared:
 
 
 def model_files(files: Sequence[str]) -> list[Path]:
-    """The model files among those that shared/*.json names: manifests lie beside them and are read with them."""
+    """The model files among those that shared/*.json names: manifests lie next to them and are read with them."""
     given = [Path(file) for file in files]
     kept = [path for path in given if not _is_manifest(path)]
     if not kept:
@@ -224,8 +224,7 @@ def pool(
     rows: int | None = None,
     seed: int = 0,
     algorithm: str = "pgen",
-    by_counts: bool = False,
-    draw: bool = False,
+    classes: str = CLASSES[0],
     domains: Mapping[str, Declared] | None = None,
     numbers: str = "uniform",
     bands: str = "even",
@@ -243,9 +242,7 @@ def pool(
     domains = _by_column(shared, domains or {})
     common = pooled_domains(shared, domains)
     sizes = _sizes(shared, rows)
-    order = GenerationOrder(
-        algorithm, None, seed, draw=draw, domains=domains, by_counts=by_counts, numbers=numbers, bands=bands
-    )
+    order = GenerationOrder(algorithm, None, seed=seed, classes=classes, domains=domains, numbers=numbers, bands=bands)
     parts: list[exp.Query] = []
     target = reduce(_wider, (other.tree.target for other in shared))
     with engine.workspace():
@@ -264,14 +261,15 @@ def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
     weights = [one.tree.root.rows for one in shared]
     if not sum(weights):
         raise PolicyError("the models have no rows in any leaf, so nothing can be made from them")
-    if (sum(weights) if rows is None else rows) > MOST_ROWS:
+    wanted = TIMES * sum(weights) if rows is None else rows
+    if wanted > MOST_ROWS:
         raise PolicyError(f"more than {MOST_ROWS:,} pseudo-rows would be made: set the number with --rows")
-    return weights if rows is None else largest_remainder(weights, rows)
+    return largest_remainder(weights, wanted)
 
 
 def _comment_text(shared: Sequence[Shared], order: GenerationOrder, rows: int) -> str:
     """What the table's comment tells of where its rows come from."""
-    chosen = [] if order.algorithm == "basegen" else [f"classes by {_classes(order)}", *choices(order)]
+    chosen = [] if order.algorithm == "basegen" else [f"classes by {order.classes}", *choices(order)]
     names = ", ".join(f'"{name}"' for name in order.domains or {})
     made = ", ".join([order.algorithm, *chosen, f"{rows} rows", f"seed {order.seed}"])
     made += f"; domains declared for {names}" if names else ""
@@ -279,10 +277,6 @@ def _comment_text(shared: Sequence[Shared], order: GenerationOrder, rows: int) -
     return (
         f"{MARK} of {len(shared)} sources: made from models, describes nobody; {made}; files and their sha256: {files}"
     )
-
-
-def _classes(order: GenerationOrder) -> str:
-    return "draw" if order.draw else "counts" if order.by_counts else "quota"
 
 
 def _part(engine: Engine, tree: Tree, number: int, common: Mapping[str, Domain], order: GenerationOrder) -> exp.Select:

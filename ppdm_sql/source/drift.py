@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ppdm_sql.catalog.releases import ReleaseRecord
-from ppdm_sql.engines.base import without_labels
+from ppdm_sql.engines.columns import without_labels
 from ppdm_sql.errors import SchemaDrifted
 from ppdm_sql.source.relation import Source
 

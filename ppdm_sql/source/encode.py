@@ -1,4 +1,4 @@
-"""Encode once: every value of a column becomes a small integer, by look-up tables made in the database.
+"""Every value of a column becomes a small integer, by look-up tables made in the database.
 
 A look-up table holds the distinct values of one column in their natural order, their codes 0, 1, 2 ...
 and how many rows have each.  NULL is a value of its own and has the last code.  Counting by such codes
@@ -10,13 +10,12 @@ NULL finds no partner and gets its code by CASE.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Rows
-from ppdm_sql.errors import SourceChanged
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.statements.names import Name, aliased, column
 
@@ -119,77 +118,3 @@ def joined_lookups(
         for lookup in lookups
     ]
     return join_in_steps(engine, query, joins, source_alias, "ppdm_joined")
-
-
-@dataclass(frozen=True)
-class Coded:
-    """The working table of an algorithm: one row per source row, codes beside what passes unchanged."""
-
-    table: Name
-    codes: Mapping[str, str]  # source column -> code column
-    passed: Mapping[str, str]  # source column -> its unchanged copy
-    rows: int
-
-
-def encode(
-    engine: Engine,
-    relation: Name,
-    lookups: Mapping[str, Lookup],
-    passed: Sequence[str],
-    *,
-    extra: Mapping[str, exp.Expr] | None = None,
-) -> Coded:
-    """One pass over the source: codes for the looked-up columns, the passed ones as they are."""
-
-    def make() -> Coded:
-        return _encode(engine, relation, lookups, passed, extra or {})
-
-    if not all(engine.work.keeps(lookup.table) for lookup in lookups.values()):  # codes of this plan alone
-        return make()
-    coded = tuple((name, lookup.table, lookup.size, lookup.null_code) for name, lookup in lookups.items())
-    beside = tuple((name, engine.render(expression)) for name, expression in (extra or {}).items())
-    return engine.work.once(relation, ("coded", coded, tuple(passed), beside), make)
-
-
-def _encode(
-    engine: Engine,
-    relation: Name,
-    lookups: Mapping[str, Lookup],
-    passed: Sequence[str],
-    extra: Mapping[str, exp.Expr],
-) -> Coded:
-    code_names = {name: f"ppdm_c{number}" for number, name in enumerate(lookups)}
-    passed_names = {name: f"ppdm_p{number}" for number, name in enumerate(passed)}
-    work = engine.work
-    with engine.workspace():  # of the steps of the join
-        query, codes = joined_lookups(engine, exp.Select().from_(relation.table("r")), list(lookups.values()), "r")
-        _pick(engine, query, codes, lookups, code_names, passed_names, extra)
-        table = work.table("coded", query, analyze=True)
-    return Coded(table, code_names, passed_names, _check_complete(engine, table, code_names, lookups))
-
-
-def _pick(
-    engine: Engine,
-    query: exp.Select,
-    codes: Sequence[exp.Expr],
-    lookups: Mapping[str, Lookup],
-    code_names: Mapping[str, str],
-    passed_names: Mapping[str, str],
-    extra: Mapping[str, exp.Expr],
-) -> None:
-    """Adds to the query the columns of the coded table."""
-    for lookup, code, name in zip(lookups.values(), codes, code_names.values(), strict=True):
-        query.select(aliased(exp.Cast(this=code, to=engine.code_type(lookup.size)), name), copy=False)
-    for name, copy in passed_names.items():
-        query.select(aliased(column(name, "r"), copy), copy=False)
-    for name, expression in extra.items():
-        query.select(aliased(expression.copy(), name), copy=False)
-
-
-def _check_complete(engine: Engine, table: Name, codes: Mapping[str, str], lookups: Mapping[str, Lookup]) -> int:
-    """Every row has every code, or the source changed between two reads."""
-    holes = [exp.Count(this=column(code)) for code in codes.values()]
-    rows, *filled = engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star()), *holes]).from_(table.table()))
-    if any(count != rows for count in filled):
-        raise SourceChanged
-    return int(rows)

@@ -1,4 +1,4 @@
-"""Reads a written hierarchy: a CSV file beside the policy, or a table of the database.
+"""Reads a written hierarchy: a CSV file next to the policy, or a table of the database.
 
 Both give the same lines, value;level1;...;*.  A file is input from many hands: it is bounded before it
 is read, never guessed at, and none of its text comes back in a message.

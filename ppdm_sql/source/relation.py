@@ -106,7 +106,20 @@ def describe_source(
     engine: Engine, query: str, policy: Policy, place: Place | None = None, start: Place | None = None,
     *, show_values: bool = False,
 ) -> Source:  # fmt: skip
-    """The same without reading a row: the query as a temporary view, its roles and types."""
+    """The same without reading a row: the query as a temporary view, its roles and types.
+
+    Described once while the view is there: a statement is checked before it runs.
+    """
+
+    def describe() -> tuple[Policy, Source]:
+        return policy, _describe(engine, query, policy, place, start, show_values=show_values)
+
+    return engine.work.remember(("source", query, id(policy), show_values), describe)[1]
+
+
+def _describe(
+    engine: Engine, query: str, policy: Policy, place: Place | None, start: Place | None, *, show_values: bool
+) -> Source:
     tree = parse_one(query, dialect=engine.dialect)
     listed = base_tables(engine, tree, place, lambda table: place_of(start or place, query, table))
     try:

@@ -71,7 +71,7 @@ def relations_read(engine: Engine, query: str) -> frozenset[str]:
 
 
 def _on_the_way(engine: Engine, tree: exp.Expr, depth: int) -> Iterator[str]:
-    for name in _named_relations(engine, tree):
+    for name in named_relations(engine, tree):
         if depth == MOST_VIEWS:
             continue
         yield engine.qualified_name(name)
@@ -80,7 +80,8 @@ def _on_the_way(engine: Engine, tree: exp.Expr, depth: int) -> Iterator[str]:
             yield from _on_the_way(engine, parse_one(text, dialect=engine.dialect), depth + 1)
 
 
-def _named_relations(engine: Engine, tree: exp.Expr) -> list[Name]:
+def named_relations(engine: Engine, tree: exp.Expr) -> list[Name]:
+    """The relations of the database that a query names, views not followed."""
     tables = [table for table in read_tables(engine, tree) if isinstance(table.this, exp.Identifier)]
     return [name for name in (relation_name(engine, table) for table in tables) if name is not None]
 
@@ -188,7 +189,7 @@ def leaves_rows_out(engine: Engine, tree: exp.Expr, depth: int = 0) -> bool:
     """Whether a query, or a view behind it, may have other rows than the table it reads."""
     if tree.find(*_PICKS_ROWS) is not None:
         return True
-    texts = [engine.query_behind(name) for name in _named_relations(engine, tree) if depth < MOST_VIEWS]
+    texts = [engine.query_behind(name) for name in named_relations(engine, tree) if depth < MOST_VIEWS]
     return any(leaves_rows_out(engine, parse_one(text, dialect=engine.dialect), depth + 1) for text in texts if text)
 
 
@@ -196,5 +197,5 @@ def makes_columns(engine: Engine, tree: exp.Expr, depth: int = 0) -> bool:
     """Whether a query, or a view behind it, makes columns out of values."""
     if tree.find(exp.Pivot) is not None:
         return True
-    texts = [engine.query_behind(name) for name in _named_relations(engine, tree) if depth < MOST_VIEWS]
+    texts = [engine.query_behind(name) for name in named_relations(engine, tree) if depth < MOST_VIEWS]
     return any(makes_columns(engine, parse_one(text, dialect=engine.dialect), depth + 1) for text in texts if text)

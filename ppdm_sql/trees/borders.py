@@ -7,6 +7,7 @@ roundest number in that gap (thresholds.py).  It may fall elsewhere in the gap: 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -53,14 +54,21 @@ def even_places(rows: Ints, number: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Borders:
+class Borders(ABC):
     """An ordered column: its values without NULL in their order, and how many rows have each."""
 
-    engine: Engine
     attribute: Attribute
-    lookup: Lookup
+    declared: str
     rows: Ints
     least: int  # rows that a gap has on either side of where the border should lie, and beyond its ends
+
+    @abstractmethod
+    def places(self, cuts: Sequence[At]) -> Ints:
+        """Per border, how many distinct values lie below it: as the database compares them."""
+
+    @abstractmethod
+    def values(self, places: Sequence[int]) -> dict[int, object]:
+        """The values at these places of the column's order; moments as text."""
 
     def around(self, wished: Sequence[int], *, apart: int = 1) -> tuple[At, ...]:
         """Borders near these places, rising; none where the rows are too few.  A place is the values below it.
@@ -69,26 +77,12 @@ class Borders:
         """
         gaps = [gap for gap in map(self._gap, wished) if gap is not None]
         values = self.values([place for gap in gaps for place in gap])
-        declared = self.lookup.column.declared
         found = list(
             dict.fromkeys(
-                between(values[low], values[high], self.attribute, declared, midpoint=False) for low, high in gaps
+                between(values[low], values[high], self.attribute, self.declared, midpoint=False) for low, high in gaps
             )
         )
         return self._apart(found, apart)
-
-    def places(self, cuts: Sequence[At]) -> Ints:
-        """Per border, how many distinct values lie below it: as the database compares them."""
-        if not cuts:
-            return np.zeros(0, dtype=np.int64)
-        one, none = exp.Literal.number(1), exp.Literal.number(0)
-        under = [exp.If(this=below(self.attribute, at, column(VALUE)), true=one.copy()) for at in cuts]
-        sums = [exp.Sum(this=exp.Case(ifs=[one_if], default=none.copy())) for one_if in under]
-        told = self.engine.fetch_one(exp.Select(expressions=sums).from_(self.lookup.table.table()))
-        return np.array([int(number or 0) for number in told], dtype=np.int64)
-
-    def values(self, places: Sequence[int]) -> dict[int, object]:
-        return values_at(self.engine, self.attribute, self.lookup, places)
 
     @cached_property
     def known_values(self) -> int:
@@ -133,3 +127,23 @@ class Borders:
                 kept.append(at)
                 last = int(reached[place])
         return tuple(kept)
+
+
+@dataclass(frozen=True)
+class EngineBorders(Borders):
+    """Borders among the values of a look-up table."""
+
+    engine: Engine
+    lookup: Lookup
+
+    def places(self, cuts: Sequence[At]) -> Ints:
+        if not cuts:
+            return np.zeros(0, dtype=np.int64)
+        one, none = exp.Literal.number(1), exp.Literal.number(0)
+        under = [exp.If(this=below(self.attribute, at, column(VALUE)), true=one.copy()) for at in cuts]
+        sums = [exp.Sum(this=exp.Case(ifs=[one_if], default=none.copy())) for one_if in under]
+        told = self.engine.fetch_one(exp.Select(expressions=sums).from_(self.lookup.table.table()))
+        return np.array([int(number or 0) for number in told], dtype=np.int64)
+
+    def values(self, places: Sequence[int]) -> dict[int, object]:
+        return values_at(self.engine, self.attribute, self.lookup, places)

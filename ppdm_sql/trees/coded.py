@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from sqlglot import exp
@@ -24,21 +25,14 @@ from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup,
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
+from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 SLOT, RESPONSE = "ppdm_slot", "ppdm_z"
 _CELLS = 4096  # of one packed column: with a thousand nodes still an array that fits a cache
-_SMALL = 100_000  # rows up to which every value is looked at
-_MOST_CLASSES = 1000
+SMALL = 100_000  # rows up to which every value is looked at
+MOST_CLASSES = 1000
 _FINEST = 10**300  # beyond it the arithmetic of doubles has no room
-
-
-@dataclass(frozen=True)
-class Aside:
-    """A column of the relation with codes 0 .. size - 1: a histogram has the rows per class of each code in turn."""
-
-    name: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -107,15 +101,11 @@ def make_training(
     rare: int,
     most_nodes: int,
     ordered: Mapping[str, bool] | None = None,
-    aside: Aside | None = None,
-    most_slots: int | None = None,
     pinned: int = 1,
 ) -> Training:
     """Look-up tables, bins and packed codes: everything that is read from the source is read here.
 
-    aside: what histograms know of rows beside their class.  most_slots: numbers that slots may get, where a number is
-    not given twice; else they are as many as there can be nodes that have rows.  pinned: rows that every border between
-    values has around it, so that it can be published (borders.py).
+    pinned: rows that every border between values has around it, so that it can be published (borders.py).
     """
     check_columns(attributes, target, regression=regression)
     total, known = engine.fetch_one(
@@ -127,14 +117,14 @@ def make_training(
         raise PolicyError("the table has no rows, so nothing can be learned from it")
     if known == 0:
         raise PolicyError(f'column "{target.name}" is NULL in every row, so there is nothing to learn')
-    limit = None if exact or total <= _SMALL else bins
+    limit = None if exact or total <= SMALL else bins
     cut = Cutting(limit, bins, pinned)
     coded = tuple(
         coded_attribute(engine, relation, info, rare, (ordered or {}).get(info.name), cut) for info in attributes
     )
     if regression:
         return _with_response(engine, relation, coded, target, total, known, most_nodes)
-    return _with_classes(engine, relation, coded, target, total, rare, most_nodes, aside, most_slots)
+    return _with_classes(engine, relation, coded, target, total, rare, most_nodes)
 
 
 def check_columns(attributes: Sequence[ColumnInfo], target: ColumnInfo, *, regression: bool) -> None:
@@ -167,16 +157,14 @@ def _with_classes(
     total: int,
     rare: int,
     most_nodes: int,
-    aside: Aside | None,
-    most_slots: int | None,
 ) -> Training:
     lookup = make_lookup(engine, relation, target)
     rows = rows_of(engine, lookup)
     kept = rows >= rare if rare > 1 else np.ones(len(rows), dtype=bool)
     if not kept.any():
         raise PolicyError(f'column "{target.name}": every one of its {len(rows)} classes has fewer than {rare} rows')
-    if kept.sum() > _MOST_CLASSES:
-        told = f'column "{target.name}" has {int(kept.sum())} classes, but at most {_MOST_CLASSES} can be learned'
+    if kept.sum() > MOST_CLASSES:
+        told = f'column "{target.name}" has {int(kept.sum())} classes, but at most {MOST_CLASSES} can be learned'
         raise PolicyError(f"{told}: group its values, or use regression if it is a number")
     attribute = attribute_of(target)
     view = CodedAttribute(attribute, lookup, lookup.size, None, None, rows, rows, kept)
@@ -185,10 +173,8 @@ def _with_classes(
     if not kept.all():
         codes = np.where(kept, np.cumsum(kept) - 1, -1)
         lookup = recode(engine, lookup, codes.tolist())
-    packs = make_packs([one.size for one in coded], len(classes) * (1 if aside is None else aside.size))
+    packs = make_packs([one.size for one in coded], len(classes))
     response: exp.Expr = column(CODE, "y")
-    if aside is not None:
-        response = _times_plus(column(aside.name, "r"), len(classes), response)
     used = int(rows[kept].sum())
     query, code = _join_lookups(engine, relation, coded)
     query = query.join(
@@ -200,7 +186,7 @@ def _with_classes(
         query = query.where(exp.GTE(this=column(CODE, "y"), expression=exp.Literal.number(0)))
     for pack in packs:
         query = query.select(aliased(_pack_codes(engine, pack, code, response), pack.name), copy=False)
-    slot_type = engine.code_type(most_slots or max(min(most_nodes, used) + 2, 1 << 9))
+    slot_type = engine.code_type(max(min(most_nodes, used) + 2, 1 << 9))
     table = _write(engine, query, used, slot_type)
     return Training(table, coded, attribute, classes, packs, used, int(total) - used, slot_type)
 
@@ -227,29 +213,43 @@ def _with_response(
 
 
 def _grid(engine: Engine, relation: Name, target: ColumnInfo, known: int) -> tuple[Fraction, Fraction, exp.Expr]:
-    """The response as whole numbers whose squares add up exactly: low, scale and the expression (y - low) * scale.
-
-    The scale is a power of ten, as fine as the number of rows allows, so that numbers with few digits lie on the
-    grid exactly and whole numbers of a small range stay as they are.
-    """
+    """The response as whole numbers whose squares add up exactly: low, scale and the expression (y - low) * scale."""
     value = column(target.name)
     ends = exp.Select(expressions=[exp.Min(this=value), exp.Max(this=value.copy())]).from_(relation.table())
     least, greatest = engine.fetch_one(ends)
-    if target.kind is Kind.FLOAT and not (np.isfinite(least) and np.isfinite(greatest)):
-        raise PolicyError(f'column "{target.name}" contains infinity or NaN, which regression cannot average')
-    steps = 2 ** ((60 - int(known).bit_length()) // 2)
-    scale = grid_scale(Fraction(greatest) - Fraction(least), steps, whole=target.kind is Kind.INTEGER)
-    if scale > _FINEST or max(abs(Fraction(least)), abs(Fraction(greatest))) > _FINEST:
-        raise PolicyError(
-            f'column "{target.name}" contains numbers too large or too close to each other: scale it first'
-        )
-    low = Fraction(least) if least == greatest else Fraction(least) * scale // 1 / scale
+    low, scale = grid_of(target, least, greatest, known)
     response = column(target.name, "r")
     if scale == 1 and target.kind is Kind.INTEGER:
         return low, scale, exp.Sub(this=response, expression=exp.Paren(this=exp.convert(int(low))))
     distance = exp.Paren(this=exp.Sub(this=exp.cast(response, "DOUBLE"), expression=_double(float(low))))
     scaled = exp.Add(this=exp.Mul(this=distance, expression=_double(float(scale))), expression=_double(0.5))
     return low, scale, exp.Floor(this=scaled)  # of x + 0.5: engines round halves differently
+
+
+def grid_of(target: ColumnInfo, least: Any, greatest: Any, rows: int) -> tuple[Fraction, Fraction]:
+    """Where the whole numbers of a response start, and how many of them make a unit.
+
+    The scale is a power of ten, as fine as the number of rows allows, so that numbers with few digits lie on the
+    grid exactly and whole numbers of a small range stay as they are.
+    """
+    if target.kind is Kind.FLOAT and not (np.isfinite(least) and np.isfinite(greatest)):
+        raise PolicyError(f'column "{target.name}" contains infinity or NaN, which regression cannot average')
+    steps = 2 ** ((60 - int(rows).bit_length()) // 2)
+    scale = grid_scale(Fraction(greatest) - Fraction(least), steps, whole=target.kind is Kind.INTEGER)
+    if scale > _FINEST or max(abs(Fraction(least)), abs(Fraction(greatest))) > _FINEST:
+        raise PolicyError(
+            f'column "{target.name}" contains numbers too large or too close to each other: scale it first'
+        )
+    return Fraction(least) if least == greatest else Fraction(least) * scale // 1 / scale, scale
+
+
+def on_grid(target: ColumnInfo, values: Sequence[Any], rows: int) -> Ints:
+    """The values of a response as whole numbers, the same that the engine makes of them; they are in order."""
+    low, scale = grid_of(target, values[0], values[-1], rows)
+    if scale == 1 and target.kind is Kind.INTEGER:
+        return np.array([int(value) - int(low) for value in values], dtype=np.int64)
+    distances = np.array([float(value) for value in values]) - float(low)
+    return np.floor(distances * float(scale) + 0.5).astype(np.int64)
 
 
 def grid_scale(width: Fraction, steps: int, *, whole: bool) -> Fraction:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, make_lookup, recode
 from ppdm_sql.statements.names import Name, column
-from ppdm_sql.trees.borders import At, Borders, even_places, values_at
+from ppdm_sql.trees.borders import At, EngineBorders, even_places, values_at
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.tree import Attribute, attribute_of
 
@@ -89,7 +89,8 @@ def _code_ordered(engine: Engine, attribute: Attribute, lookup: Lookup, bins: in
 
 def _code_between_borders(engine: Engine, attribute: Attribute, lookup: Lookup, cut: Cutting) -> CodedAttribute:
     """Codes between borders that can be published; fewer than two where the rows are too few for a border."""
-    borders = Borders(engine, attribute, lookup, rows_of(engine, lookup), cut.pinned)
+    declared = lookup.column.declared
+    borders = EngineBorders(attribute, declared, rows_of(engine, lookup), cut.pinned, engine, lookup)
     cuts = borders.around(even_places(borders.rows[: borders.known_values], cut.bins))
     values = np.arange(len(borders.rows))
     bin_of = np.searchsorted(borders.places(cuts), values, side="right")

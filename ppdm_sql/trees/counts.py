@@ -6,7 +6,7 @@ trip costs more than the counting; on large ones they are sent one by one, becau
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,6 @@ from ppdm_sql.trees.coded import RESPONSE, SLOT, Pack, Training
 from ppdm_sql.trees.criteria import Ints
 
 _SMALL = 200_000  # rows below which one statement counts everything
-_FEW = 20_000  # rows for which planning costs more than counting: one aggregate instead of one per packed column
 _DENSE = 1 << 24  # cells up to which sums are made in an array rather than by sorting, when it is not mostly empty
 _ARRAY = 1 << 16  # groups that are counted in an array however few rows there are
 _INT, _LONG = exp.DataType.build("INT"), exp.DataType.build("BIGINT")
@@ -49,56 +48,41 @@ class Counter:
 
     engine: Engine
     training: Training
-    _made: dict[tuple[Name, bool, bool, tuple[bool, ...]], list[exp.Query]] = field(default_factory=dict)
+    _made: dict[tuple[Name, bool, tuple[bool, ...]], list[exp.Query]] = field(default_factory=dict)
 
-    def count(self, table: Name, rows: int, slots: int, first: int = 0) -> Iterator[tuple[int, Tally]]:
-        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included.
-
-        first: only slots from here on are counted, rows and slots are theirs, and the tallies number them from 0.
-        """
-        for pack, found in self._fetch_packs(table, rows, slots, first):
+    def count(self, table: Name, rows: int, slots: int) -> Iterator[tuple[int, Tally]]:
+        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included."""
+        for pack, found in self._fetch_packs(table, rows, slots):
             for member in pack.members:
                 yield member, _marginal(self.training, pack, member, found, slots)
 
-    def _fetch_packs(self, table: Name, rows: int, slots: int, first: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
+    def _fetch_packs(self, table: Name, rows: int, slots: int) -> Iterator[tuple[Pack, dict[str, Ints]]]:
         packs = self.training.packs
         # A planner that knows how few groups there can be counts in an array; one that would be mostly empty
         # costs more than hashing, so the range is hidden from it then.
-        sparse = tuple(first > 0 or slots * pack.cells > max(_ARRAY, rows // 4) for pack in packs)
+        sparse = tuple(slots * pack.cells > max(_ARRAY, rows // 4) for pack in packs)
         apart = rows > _SMALL and not self.engine.shares_reads
-        if first > 0 and rows <= _FEW and self.engine.has_list_lookup and not self.training.is_regression:
-            queries = [self._one_query(table)]
-        else:
-            queries = self._queries(table, sparse, some=first > 0, apart=apart)
+        queries = self._queries(table, sparse, apart=apart)
         if apart:
             for pack, query in zip(packs, queries, strict=True):
-                yield pack, self._fetch_counts(query, first)
+                yield pack, self._fetch_counts(query)
             return
-        found = self._fetch_counts(queries[0], first)
+        found = self._fetch_counts(queries[0])
         order = np.argsort(found["ppdm_pack"], kind="stable")
         ends = np.searchsorted(found["ppdm_pack"][order], np.arange(len(packs) + 1))
         for number, pack in enumerate(packs):
             here = order[ends[number] : ends[number + 1]]
             yield pack, {name: values[here] for name, values in found.items()}
 
-    def _fetch_counts(self, query: exp.Query, first: int) -> dict[str, Ints]:
-        arrays = self.engine.arrays(query, first=first)
-        found = {name: np.asarray(values).astype(np.int64) for name, values in arrays.items()}
-        found["ppdm_s"] -= first
-        return found
+    def _fetch_counts(self, query: exp.Query) -> dict[str, Ints]:
+        return {name: np.asarray(values).astype(np.int64) for name, values in self.engine.arrays(query).items()}
 
-    def _one_query(self, table: Name) -> exp.Query:
-        key = (table, True, False, ())
-        if key not in self._made:
-            self._made[key] = [_one_query(self.training, table)]
-        return self._made[key][0]
-
-    def _queries(self, table: Name, sparse: tuple[bool, ...], *, some: bool, apart: bool) -> list[exp.Query]:
-        key = (table, some, apart, sparse)
+    def _queries(self, table: Name, sparse: tuple[bool, ...], *, apart: bool) -> list[exp.Query]:
+        key = (table, apart, sparse)
         if key not in self._made:
             packs = zip(self.training.packs, sparse, strict=True)
             queries: list[exp.Query] = [
-                _query(self.training, table, pack, number, hidden, some) for number, (pack, hidden) in enumerate(packs)
+                _query(self.training, table, pack, number, hidden) for number, (pack, hidden) in enumerate(packs)
             ]
             self._made[key] = queries if apart else [_together(queries)]
         return self._made[key]
@@ -111,7 +95,7 @@ def _together(queries: list[exp.Query]) -> exp.Query:
     return whole
 
 
-def _query(training: Training, table: Name, pack: Pack, number: int, hidden: bool, some: bool) -> exp.Select:
+def _query(training: Training, table: Name, pack: Pack, number: int, hidden: bool) -> exp.Select:
     slot: exp.Expr = column(SLOT)
     key = column(pack.name)
     if hidden:  # an operation without effect
@@ -127,26 +111,7 @@ def _query(training: Training, table: Name, pack: Pack, number: int, hidden: boo
         square = exp.Mul(this=response.copy(), expression=response.copy())
         picked.append(aliased(exp.Cast(this=exp.Sum(this=response), to=_LONG.copy()), "ppdm_y"))
         picked.append(aliased(exp.Cast(this=exp.Sum(this=square), to=_LONG.copy()), "ppdm_yy"))
-    query = exp.Select(expressions=picked).from_(table.table()).group_by(slot.copy(), key.copy())
-    if some:
-        query = query.where(exp.GTE(this=column(SLOT), expression=exp.Placeholder(this="first")))
-    return query
-
-
-def _one_query(training: Training, table: Name) -> exp.Select:
-    """The same counts from one aggregate: every row once per packed column."""
-    numbers = [exp.Literal.number(number) for number in range(len(training.packs))]
-    keys = [exp.Cast(this=column(pack.name), to=_LONG.copy()) for pack in training.packs]
-    picked = [
-        aliased(exp.Explode(this=exp.Array(expressions=numbers)), "ppdm_pack"),
-        aliased(exp.Cast(this=column(SLOT), to=_LONG.copy()), "ppdm_s"),
-        aliased(exp.Explode(this=exp.Array(expressions=keys)), "ppdm_k"),
-    ]
-    some = exp.GTE(this=column(SLOT), expression=exp.Placeholder(this="first"))
-    rows = exp.Select(expressions=picked).from_(table.table()).where(some)
-    names = [column(name) for name in ("ppdm_pack", "ppdm_s", "ppdm_k")]
-    counted = aliased(exp.Count(this=exp.Star()), "ppdm_n")
-    return exp.Select(expressions=[*names, counted]).from_(rows.subquery("u")).group_by(*(n.copy() for n in names))
+    return exp.Select(expressions=picked).from_(table.table()).group_by(slot.copy(), key.copy())
 
 
 def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints], slots: int) -> Tally:
@@ -154,7 +119,7 @@ def _marginal(training: Training, pack: Pack, member: int, found: dict[str, Ints
     key = found["ppdm_k"]
     code = (key // pack.stride(member)) % size
     if training.is_regression:
-        return _moments(found, code, size, slots)
+        return moments_of(found["ppdm_s"], code, [found[name] for name in ("ppdm_n", "ppdm_y", "ppdm_yy")], size)
     return tally_of(found["ppdm_s"], code, key % pack.classes, found["ppdm_n"], slots, size, pack.classes)
 
 
@@ -168,13 +133,14 @@ def tally_of(slot: Ints, code: Ints, klass: Ints, rows: Ints, slots: int, size: 
     return Tally(pair // size, pair % size, counts)
 
 
-def _moments(found: dict[str, Ints], code: Ints, size: int, slots: int) -> Tally:
-    cell = found["ppdm_s"] * size + code
+def moments_of(slot: Ints, code: Ints, moments: Sequence[Ints], size: int) -> Tally:
+    """The tally of a response: moments are rows, sums and sums of squares, each of a slot and a code."""
+    cell = slot * size + code
     order = np.argsort(cell, kind="stable")
     pair, place = _starts(cell[order])
     counts = np.zeros((len(pair), 3), dtype=np.int64)
-    for number, name in enumerate(("ppdm_n", "ppdm_y", "ppdm_yy")):
-        np.add.at(counts[:, number], place, found[name][order])
+    for number, amounts in enumerate(moments):
+        np.add.at(counts[:, number], place, amounts[order])
     return Tally(pair // size, pair % size, counts)
 
 

@@ -265,7 +265,7 @@ def predict_select(engine: Engine, tree: Tree, relation: Name, keep: Sequence[st
 
 
 def answer_names(tree: Tree) -> tuple[str, ...]:
-    """What a prediction tells beside the node: class and share, or the mean."""
+    """What a prediction gives with the node: class and share, or the mean."""
     return (MEAN,) if tree.is_regression else (CLASS, SHARE)
 
 

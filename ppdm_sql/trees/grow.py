@@ -46,11 +46,13 @@ def grow(
     rows: TreeRows, root: Ints, rules: Rules, limits: Limits, veto: Veto | None, progress: Progress
 ) -> list[Grown]:
     """The nodes of the tree, the root first."""
-    return _Growth(rows, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
+    return TreeGrowth(rows, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
 
 
 @dataclass
-class _Growth:
+class TreeGrowth:
+    """A tree while it grows; `run` makes all of it, nested.py one split after the other."""
+
     rows: TreeRows
     rules: Rules
     limits: Limits
@@ -60,37 +62,37 @@ class _Growth:
     _slots: dict[int, int] = field(default_factory=lambda: {0: 1})  # node -> slot of its rows
 
     def run(self) -> list[Grown]:
-        fresh = [0] if self._can_split(0, self.nodes[0].counts[None])[0] else []
+        fresh = [0] if self.can_split(0, self.nodes[0].counts[None])[0] else []
         waiting: dict[int, Found] = {}  # looked at, not split yet
         leaves, rounds = 1, 0
         try:
             while fresh:
                 self.progress("growing the tree", rounds, None)
                 rounds += 1
-                waiting |= self._looked_at(fresh)
+                waiting |= self.best_of(fresh)
                 fresh, leaves = self._expand(waiting, leaves)
                 if fresh:
-                    self._send_on({*fresh, *waiting})
+                    self.send_on({*fresh, *waiting})
         finally:
             self.rows.close()
         return self.nodes
 
     # -- choosing ----------------------------------------------------------------------------------
 
-    def _can_split(self, depth: int, counts: Ints) -> Flags:
+    def can_split(self, depth: int, counts: Ints) -> Flags:
         """Which of some nodes of one depth are worth looking at; counts holds one histogram per node."""
         rows = self.rules.rows(counts)
         impure = self.rules.impurity(counts) > TIE * np.maximum(rows, 1)
         return np.asarray(impure & (rows >= self.limits.min_rows) & (depth < self.limits.max_depth))
 
-    def _looked_at(self, fresh: list[int]) -> dict[int, Found]:
+    def best_of(self, fresh: list[int]) -> dict[int, Found]:
         """The best split of every fresh node that has one."""
         by_slot = sorted(fresh, key=self._slots.__getitem__)
         slots = np.array([self._slots[node] for node in by_slot])
         nodes = Nodes(np.array(by_slot), np.stack([self.nodes[node].counts for node in by_slot]))
         number = len(self.rows.attributes)
         bests: list[Best | None] = [None] * number
-        for attribute, tally in self.rows.count(max(self._slots.values()) + 1):
+        for attribute, tally in self.rows.count(max(self._slots.values()) + 1, slots):
             coded = self.rows.attributes[attribute]
             if coded.size > 1:
                 here = tally.of_slots(slots)
@@ -122,7 +124,7 @@ class _Growth:
     def _expand(self, waiting: dict[int, Found], leaves: int) -> tuple[list[int], int]:
         """Splits what may be split now; gives the new nodes that have to be looked at, and the number of leaves."""
         if self.limits.max_leaves is None:
-            fresh = [child for node, split in waiting.items() for child in self._split(node, split)]
+            fresh = [child for node, split in waiting.items() for child in self.split(node, split)]
             waiting.clear()
             return fresh, leaves
         fresh = []
@@ -130,7 +132,7 @@ class _Growth:
             if leaves >= self.limits.max_leaves:
                 waiting.clear()
                 return [], leaves
-            node = self._first(waiting)
+            node = self.first_of(waiting)
             split = waiting[node]
             # a child's gain cannot exceed its impurity: one that might come first is looked at first
             if any(float(self.rules.impurity(self.nodes[child].counts)) >= split.gain for child in fresh):
@@ -140,17 +142,17 @@ class _Growth:
                 return [], leaves
             leaves += len(split.counts) - 1
             del waiting[node]
-            fresh += self._split(node, split)
+            fresh += self.split(node, split)
         return fresh, leaves
 
-    def _first(self, waiting: dict[int, Found]) -> int:
+    def first_of(self, waiting: dict[int, Found]) -> int:
         """The leaf with the greatest gain; of equal ones the nearest to the root, then the leftmost."""
         best = max(split.gain for split in waiting.values())
         tolerance = float(self.rules.tolerance(self.nodes[0].counts[None])[0])
         near = [node for node, split in waiting.items() if split.gain >= best - tolerance]
         return min(near, key=lambda node: (self.nodes[node].depth, self.nodes[node].way))
 
-    def _split(self, number: int, split: Found) -> list[int]:
+    def split(self, number: int, split: Found) -> list[int]:
         """Makes the children; gives those that can be split themselves."""
         node = self.nodes[number]
         node.split = split
@@ -158,12 +160,12 @@ class _Growth:
             child = Grown(len(self.nodes), number, node.depth + 1, (*node.way, branch), counts)
             self.nodes.append(child)
             node.children.append(child.number)
-        worth = self._can_split(node.depth + 1, split.counts).tolist()
+        worth = self.can_split(node.depth + 1, split.counts).tolist()
         return [child for child, can in zip(node.children, worth, strict=True) if can]
 
     # -- sending rows on ---------------------------------------------------------------------------
 
-    def _send_on(self, live: set[int]) -> None:
+    def send_on(self, live: set[int]) -> None:
         """Every row of a live node gets the node's new slot, every other row goes to the sink."""
         slots = {node: place for place, node in enumerate(sorted(live), start=1)}
         routes = Routes(max(self._slots.values()) + 1)

@@ -1,76 +1,63 @@
-"""The nested sequence of trees with 1, 2, 3, ... splits, from one growth.
+"""The nested sequence of trees with 1, 2, 3, ... splits, as far as it is asked for.
 
-Grown best-first, a tree with one split more is the same tree with one leaf expanded.  So it is grown once, to a
-limit, and every prefix of its expansions is the tree that a lower limit gives.
+Grown best-first, a tree with one split more is the same tree with one leaf expanded.  So it is grown once, split by
+split: every prefix of its expansions is the tree that a limit of leaves gives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
-from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.coded import make_training
-from ppdm_sql.trees.grow import Grown, grow
-from ppdm_sql.trees.inducers import Settings, limits_of, most_nodes, root_of, rules_of
-from ppdm_sql.trees.tree_rows import EngineRows
+from ppdm_sql.trees.candidates import Found
+from ppdm_sql.trees.grow import Grown, TreeGrowth
+from ppdm_sql.trees.inducers import Settings, limits_of, rules_of
+from ppdm_sql.trees.tree_rows import ArrayRows
 from ppdm_sql.watching import Progress, silent
 
 
-@dataclass(frozen=True)
+@dataclass
 class Nested:
     """A best-first growth.  Splits are in codes: the places of the values in the column's order, NULL last."""
 
-    nodes: tuple[Grown, ...]
-    order: tuple[int, ...]  # the nodes that were split, first to last
-    limit: int  # leaves it was allowed
-    complete: bool  # no leaf could be split if the limit were higher
+    growth: TreeGrowth
+    order: list[int] = field(default_factory=list)  # the nodes that were split, first to last
+    _waiting: dict[int, Found] = field(default_factory=dict)  # looked at, not split yet
+    _fresh: list[int] = field(default_factory=list)  # not looked at
+
+    @property
+    def nodes(self) -> list[Grown]:
+        return self.growth.nodes
+
+    def expand(self) -> Grown | None:
+        """Splits one leaf more, the best; None where no leaf can be split."""
+        self._look()
+        if not self._waiting:
+            return None
+        number = self.growth.first_of(self._waiting)
+        self._fresh += self.growth.split(number, self._waiting.pop(number))
+        self.order.append(number)
+        return self.nodes[number]
+
+    def take_back(self) -> None:
+        """The leaf that was split last stays a leaf for good, and nothing below it is looked at."""
+        node = self.nodes[self.order.pop()]
+        self._fresh = [one for one in self._fresh if one not in node.children]
+
+    def _look(self) -> None:
+        """Fresh leaves are looked at when one of them might come first: a gain cannot exceed the leaf's impurity."""
+        best = max((split.gain for split in self._waiting.values()), default=None)
+        impurity = self.growth.rules.impurity
+        if not any(best is None or float(impurity(self.nodes[one].counts)) >= best for one in self._fresh):
+            return
+        if self.order:
+            self.growth.send_on({*self._fresh, *self._waiting})
+        self._waiting |= self.growth.best_of(self._fresh)
+        self._fresh = []
 
 
-def grow_nested(
-    engine: Engine,
-    relation: Name,
-    attributes: Sequence[ColumnInfo],
-    target: ColumnInfo,
-    chosen: Settings,
-    *,
-    limit: int,
-    progress: Progress = silent,
-) -> Nested:
-    """Grows at most this many leaves, without pruning, every value looked at."""
-
-    def make() -> Nested:
-        return _grow_nested(engine, relation, attributes, target, chosen, limit, progress)
-
-    return engine.work.once(relation, ("nested", tuple(attributes), target, chosen, limit), make)
-
-
-def _grow_nested(
-    engine: Engine,
-    relation: Name,
-    attributes: Sequence[ColumnInfo],
-    target: ColumnInfo,
-    chosen: Settings,
-    limit: int,
-    progress: Progress,
-) -> Nested:
-    training = make_training(
-        engine,
-        relation,
-        attributes,
-        target,
-        regression=chosen.inducer == "regression",
-        bins=chosen.bins,
-        exact=True,
-        rare=1,
-        most_nodes=most_nodes(chosen),
-    )
-    rules = rules_of(chosen, len(training.classes))
-    limits = limits_of(replace(chosen, max_leaves=limit))
-    nodes = grow(EngineRows(engine, training), root_of(engine, training), rules, limits, None, progress)
-    # children are appended when their parent is split, so their numbers tell the order
-    order = sorted((node.number for node in nodes if node.children), key=lambda n: nodes[n].children[0])
-    leaves = sum(not node.children for node in nodes)
-    widest = 2 if rules.subsets else max([2, *(one.size for one in training.attributes)])
-    return Nested(tuple(nodes), tuple(order), limit, leaves + widest - 1 <= limit)
+def grow_nested(rows: ArrayRows, chosen: Settings, progress: Progress = silent) -> Nested:
+    """A growth without pruning that has not begun."""
+    rules, limits = rules_of(chosen, rows.number), limits_of(chosen)
+    growth = TreeGrowth(rows, rules, limits, None, progress, [Grown(0, None, 0, (), rows.root)])
+    fresh = [0] if growth.can_split(0, rows.root[None])[0] else []
+    return Nested(growth, _fresh=fresh)

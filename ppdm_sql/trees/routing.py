@@ -1,7 +1,7 @@
 """Rows to children, all nodes of a round at once, from tables instead of from a CASE that spells the tree out.
 
 Where an engine reads constant lists quickly the slot of every row is updated in place, each list having one entry
-per slot.  Elsewhere the rows are written anew, joined to a table of splits.  The cost does not grow with the tree.
+per slot.  Elsewhere the rows are written again, joined to a table of splits.  The cost does not grow with the tree.
 """
 
 from __future__ import annotations

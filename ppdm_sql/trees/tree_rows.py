@@ -19,9 +19,10 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.coded import Training
 from ppdm_sql.trees.coded_attribute import SplitAttribute
-from ppdm_sql.trees.counts import Counter, Tally, tally_of
-from ppdm_sql.trees.criteria import Ints
+from ppdm_sql.trees.counts import Counter, Tally, moments_of, tally_of
+from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.routing import NEVER, Routes, route
+from ppdm_sql.trees.tree import Attribute
 
 
 class TreeRows(Protocol):
@@ -31,8 +32,11 @@ class TreeRows(Protocol):
     def attributes(self) -> Sequence[SplitAttribute]:
         """What can be asked of a row."""
 
-    def count(self, slots: int) -> Iterator[tuple[int, Tally]]:
-        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included."""
+    def count(self, slots: int, wanted: Ints) -> Iterator[tuple[int, Tally]]:
+        """(attribute, tally) for every attribute; slots counts the numbers in use, the sink 0 included.
+
+        wanted: the slots that are asked for; others may be counted with them.
+        """
 
     def send_on(self, routes: Routes, live: int) -> None:
         """Gives every row its new slot; live: how many rows are in open nodes then."""
@@ -54,7 +58,7 @@ class EngineRows:
     def attributes(self) -> Sequence[SplitAttribute]:
         return self._training.attributes
 
-    def count(self, slots: int) -> Iterator[tuple[int, Tally]]:
+    def count(self, slots: int, wanted: Ints) -> Iterator[tuple[int, Tally]]:
         return self._counter.count(self._table, self._rows, slots)
 
     def send_on(self, routes: Routes, live: int) -> None:
@@ -66,12 +70,12 @@ class EngineRows:
 
 @dataclass
 class ArrayRows:
-    """Cells: per attribute the code of every cell, its class, and how many rows it stands for."""
+    """Cells: per attribute the code of every cell, its class or response, and how many rows it stands for."""
 
     attributes: Sequence[SplitAttribute]
     codes: Sequence[NDArray[Any]]
-    classes: NDArray[Any]
-    number: int  # of classes
+    classes: NDArray[Any]  # of a regression the response, as a whole number
+    number: int  # of classes; 0: a regression
     rows: Ints
     _cells: Ints = field(init=False)  # those in open nodes
     _slot: Ints = field(init=False)
@@ -80,11 +84,25 @@ class ArrayRows:
         self._cells = np.arange(len(self.rows))
         self._slot = np.ones(len(self.rows), dtype=np.int64)
 
-    def count(self, slots: int) -> Iterator[tuple[int, Tally]]:
-        klass, rows = self.classes[self._cells], self.rows[self._cells]
+    @property
+    def root(self) -> Ints:
+        """The histogram of all rows."""
+        if self.number:
+            return np.bincount(self.classes, weights=self.rows, minlength=self.number).astype(np.int64)
+        return np.array([moment.sum() for moment in _moments(self.classes.astype(np.int64), self.rows)])
+
+    def count(self, slots: int, wanted: Ints) -> Iterator[tuple[int, Tally]]:
+        asked = np.zeros(slots, dtype=bool)
+        asked[wanted] = True
+        here = np.flatnonzero(asked[self._slot])
+        cells, slot = self._cells[here], self._slot[here]
+        klass, rows = self.classes[cells], self.rows[cells]
         for place, one in enumerate(self.attributes):
-            code = self.codes[place][self._cells]
-            yield place, tally_of(self._slot, code, klass, rows, slots, one.size, self.number)
+            code = self.codes[place][cells]
+            if self.number:
+                yield place, tally_of(slot, code, klass, rows, slots, one.size, self.number)
+            else:
+                yield place, moments_of(slot, code, _moments(klass.astype(np.int64), rows), one.size)
 
     def send_on(self, routes: Routes, live: int) -> None:
         attribute = np.array(routes.attribute)[self._slot]
@@ -110,3 +128,21 @@ class ArrayRows:
 
     def close(self) -> None:
         """Arrays need no closing."""
+
+
+def _moments(response: Ints, rows: Ints) -> list[Ints]:
+    """Rows, sum and sum of squares of a response, per cell."""
+    return [rows, rows * response, rows * response * response]
+
+
+@dataclass(frozen=True)
+class ValueAttribute:
+    """An attribute of cells, every value with its own code, NULL last."""
+
+    attribute: Attribute
+    size: int
+    null: int | None
+
+    @property
+    def gaps(self) -> Flags:
+        return np.ones(self.size - (self.null is not None), dtype=bool)

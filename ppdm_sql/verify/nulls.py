@@ -10,7 +10,8 @@ join for every set of bits that two patterns share, and it can look its rows up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -19,22 +20,36 @@ from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.verify.printed import Printed, Stored
 
 _MOST_PATTERNS = 32
-_MOST_COLUMNS = 62  # a pattern is one number of 64 bits
+MOST_COLUMNS = 62  # a pattern is one number of 64 bits
 _CLASS, _OWN, _OTHER, _SIZE, _PATTERN = "ppdm_class", "ppdm_own", "ppdm_other", "ppdm_size", "ppdm_pattern"
 
 
-def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> int | None:
+@dataclass(frozen=True)
+class Pattern:
+    """The classes that know the same quasi-identifiers: the rows of the least one, how many there are, their rows."""
+
+    least: int
+    classes: int
+    rows: int
+
+
+def null_matches_all_k(
+    engine: Engine, relation: Name, quasi: Sequence[str], patterns: Mapping[int, Pattern] | None = None
+) -> int | None:
     """The least number of rows that agree with a class when NULL agrees with everything; 0 without rows.
 
     None when NULLs come in more than 32 patterns, because every pattern is compared with every other, and with more
-    than 62 quasi-identifiers.
+    than 62 quasi-identifiers.  patterns: of the relation, where they are known.
     """
-    if len(quasi) > _MOST_COLUMNS:
+    if len(quasi) > MOST_COLUMNS:
         return None
     printed = Stored.look_up(engine, relation, quasi).source(quasi)
-    patterns = _patterns(engine, printed)
+    if patterns is None:
+        patterns = class_patterns(engine, printed)
     if not patterns:
         return 0
+    if len(patterns) == 1:  # every class knows the same columns, so it agrees with itself alone
+        return next(iter(patterns.values())).least
     if len(patterns) > _MOST_PATTERNS:
         return None
     shared = sorted({one & other for one in patterns for other in patterns})
@@ -49,10 +64,12 @@ def null_matches_all_k(engine: Engine, relation: Name, quasi: Sequence[str]) -> 
     return int(found)
 
 
-def _patterns(engine: Engine, printed: Printed) -> list[int]:
-    """The patterns that occur, at most one more than can be handled."""
-    query = exp.Select(expressions=[_pattern(printed)], distinct=exp.Distinct()).from_(printed.rows.copy())
-    return [int(pattern) for (pattern,) in engine.fetch(query.limit(exp.Literal.number(_MOST_PATTERNS + 1)))]
+def class_patterns(engine: Engine, printed: Printed) -> dict[int, Pattern]:
+    """The patterns that occur, of at most 62 quasi-identifiers."""
+    classes = exp.Subquery(this=_classes(printed), alias=_table_alias(_CLASS))
+    counted: list[exp.Expr] = [exp.Min(this=column(_SIZE)), exp.Count(this=exp.Star()), exp.Sum(this=column(_SIZE))]
+    query = exp.Select(expressions=[column(_PATTERN), *counted]).from_(classes).group_by(column(_PATTERN))
+    return {int(row[0]): Pattern(*map(int, row[1:])) for row in engine.fetch(query)}
 
 
 def _pattern(printed: Printed) -> exp.Alias:

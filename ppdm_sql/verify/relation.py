@@ -19,7 +19,7 @@ from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.statements.names import column as named_column
-from ppdm_sql.verify.nulls import null_matches_all_k
+from ppdm_sql.verify.nulls import MOST_COLUMNS, Pattern, class_patterns, null_matches_all_k
 from ppdm_sql.verify.paths import stored_path
 from ppdm_sql.verify.printed import Stored
 from ppdm_sql.verify.verification import VERIFICATIONS, Measure, SensitiveColumn, Subject
@@ -52,12 +52,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Judgement:
-    """nulls: per sensitive column that was judged and holds NULLs, how many rows."""
+    """nulls: per sensitive column that was judged and holds NULLs, how many rows.
+
+    patterns: of the classes, by the quasi-identifiers they know; None where they were not told apart.
+    """
 
     rows: int
     classes: int
     findings: tuple[Finding, ...]
     nulls: Mapping[str, int] = field(default_factory=dict)
+    patterns: Mapping[int, Pattern] | None = None
 
     @property
     def holds(self) -> bool:
@@ -80,13 +84,24 @@ def judge(
     """
     needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
     stored = Stored.look_up(engine, relation, needed)
-    classes, rows = map(int, engine.fetch_one(stored.source(quasi).statement("extent")))
+    patterns = class_patterns(engine, stored.source(quasi)) if len(quasi) <= MOST_COLUMNS else None
+    classes, rows = _extent(engine, stored, quasi, patterns)
     measures = [
         measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
     ]
     findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
-    return Judgement(rows, classes, findings, _nulls(engine, relation, judged))
+    return Judgement(rows, classes, findings, _nulls(engine, relation, judged), patterns)
+
+
+def _extent(
+    engine: Engine, stored: Stored, quasi: Sequence[str], patterns: Mapping[int, Pattern] | None
+) -> tuple[int, int]:
+    """How many classes and rows there are."""
+    if patterns is not None:
+        return sum(one.classes for one in patterns.values()), sum(one.rows for one in patterns.values())
+    classes, rows = engine.fetch_one(stored.source(quasi).statement("extent"))
+    return int(classes), int(rows)
 
 
 def _nulls(engine: Engine, relation: Name, names: Sequence[str]) -> dict[str, int]:
@@ -148,7 +163,8 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
     if rows == 0:
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
-    if (sum(t.rows for t in tallies), sum(t.classes for t in tallies)) != (rows, classes):
+    counted = sum(t.classes for t in tallies) if measure.of_all_columns else classes
+    if (sum(t.rows for t in tallies), counted) != (rows, classes):
         raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)

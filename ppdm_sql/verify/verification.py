@@ -17,17 +17,22 @@ from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     HookTable,
     KAnonymity,
     RecursiveDiversity,
     Requirement,
+    SetAnonymity,
     SimpleDiversity,
 )
 from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.exponential import greatest_below_exponential
 from ppdm_sql.verify.paths import Levels, height
 from ppdm_sql.verify.printed import Printed, Stored
 
@@ -111,6 +116,7 @@ class Measure:
     params: Mapping[str, Any] = field(default_factory=dict)
     hierarchy: Levels | None = None
     read_row: Callable[[Row], Tally] = ratio_tally
+    of_all_columns: bool = True  # False: its classes are those over some of the quasi-identifiers
     achieved: Callable[[Figure, bool], Figure] = exact_figure
 
     @property
@@ -137,12 +143,17 @@ def _null_reading(column: SensitiveColumn) -> dict[str, int]:
 # -- size ------------------------------------------------------------------------------------------------
 
 
-def _class_size(asked: KAnonymity, subject: Subject) -> Measure:
+def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
     stored, quasi, entity = subject.stored, subject.quasi, subject.entity
     if entity is None:
         return Measure(asked, None, statement_text("class_size"), stored.source(quasi), min, {"k": asked.k})
     source = stored.source(quasi, entity=stored.entity(entity))
     return Measure(asked, None, statement_text("entity_count"), source, min, {"k": asked.k})
+
+
+def _set_size(asked: SetAnonymity, subject: Subject) -> Measure:
+    """The same over the columns that the requirement names."""
+    return replace(_class_size(asked, replace(subject, quasi=asked.columns(subject.quasi))), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
@@ -205,6 +216,31 @@ def _entropy_figure(worst: Figure, l: Fraction, *, holds: bool) -> float:
     return min(float(worst), math.nextafter(float(l), 0.0))
 
 
+# -- likeness to the whole table -------------------------------------------------------------------------
+
+
+def _alpha(asked: AlphaShare, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "confidence", max, _ratio(asked.alpha))
+
+
+def _beta(asked: BetaLikeness, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "beta_likeness", max, _ratio(asked.beta))
+
+
+def _delta(asked: DeltaDisclosure, subject: Subject) -> Measure:
+    limit = {name: str(number) for name, number in _ratio(greatest_below_exponential(asked.delta)).items()}
+    found = _value_measure(asked, subject, "delta_disclosure", max, limit)
+    return replace(found, achieved=lambda worst, holds: _logarithm(worst, asked.delta, holds=holds))
+
+
+def _logarithm(worst: Figure, delta: Fraction, *, holds: bool) -> Figure:
+    """For people: on the same side of delta as the exact decision; None where a class lacks a value."""
+    if worst is None or worst == math.inf:
+        return None
+    told = math.log(worst)
+    return min(told, float(delta)) if holds else max(told, math.nextafter(float(delta), math.inf))
+
+
 # -- closeness -------------------------------------------------------------------------------------------
 
 
@@ -234,9 +270,13 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
 
 
 VERIFICATIONS.add(KAnonymity, _class_size)
+VERIFICATIONS.add(SetAnonymity, _set_size)
 VERIFICATIONS.add(DistinctDiversity, _distinct_diversity)
 VERIFICATIONS.add(SimpleDiversity, _simple_diversity)
 VERIFICATIONS.add(ConfidenceLimit, _confidence)
 VERIFICATIONS.add(RecursiveDiversity, _recursive_diversity)
 VERIFICATIONS.add(EntropyDiversity, _entropy_diversity)
 VERIFICATIONS.add(Closeness, _closeness)
+VERIFICATIONS.add(AlphaShare, _alpha)
+VERIFICATIONS.add(BetaLikeness, _beta)
+VERIFICATIONS.add(DeltaDisclosure, _delta)

@@ -1,4 +1,4 @@
--- The roles that may read a relation beside its owner; 'public' stands for everybody.
+-- The roles that may read a relation, its owner excepted; 'public' stands for everybody.
 -- Parameter: $relation (the relation's oid).
 SELECT CASE WHEN g.grantee = 0 THEN 'public' ELSE CAST(PG_GET_USERBYID(g.grantee) AS TEXT) END AS ppdm_role
 FROM pg_catalog.pg_class AS r

@@ -6,7 +6,7 @@
 -- nodes the class has count.  Times known * total (known values of the class, of the relation) these are whole numbers.
 -- With t = $numerator / $denominator: excess * denominator <= H * known * total * numerator.
 -- Known values alone count, unless $null_is_value = 1 makes NULL a value; a class without one breaks the rule.
--- NULL is a branch beside all others ('' in the path, where a value has '=' in front); unknown, nothing is in it.
+-- NULL is a branch of its own ('' in the path, where a value has '=' in front); unknown, nothing is in it.
 -- One row for the classes that hold, one for those that do not (ppdm_breach = 1), and of these the classes
 -- farthest away apart, with their figure excess / (H * known * total) (ppdm_over / ppdm_under); 1 / 0 without a known
 -- value.

@@ -15,7 +15,7 @@ import pytest
 from ppdm_sql.engines.base import ColumnInfo
 from ppdm_sql.source.encode import make_lookup
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.borders import Borders
+from ppdm_sql.trees.borders import EngineBorders
 from ppdm_sql.trees.tree import Cut, attribute_of
 from ppdm_sql.trees.tree_json import tree_text
 
@@ -97,7 +97,7 @@ def test_the_people_around_a_border_can_move_without_moving_it(duckdb_engine, ki
         assert isinstance(info, ColumnInfo)
         lookup = make_lookup(duckdb_engine, Name("t"), info)
         rows = np.ones(len(given), dtype=np.int64)
-        return Borders(duckdb_engine, attribute_of(info), lookup, rows, 8).around([place])
+        return EngineBorders(attribute_of(info), info.declared, rows, 8, duckdb_engine, lookup).around([place])
 
     for place in (20, 100, 177):
         before = border(numbers, place)
@@ -147,7 +147,7 @@ def test_enough_rows_lie_beyond_every_border(duckdb_engine, kind, least):
     info = next(one for one in duckdb_engine.columns(Name("t")) if one.name == "x")
     lookup = make_lookup(duckdb_engine, Name("t"), info)
     rows = np.array(list(Counter(numbers).values()), dtype=np.int64)
-    borders = Borders(duckdb_engine, attribute_of(info), lookup, rows, least)
+    borders = EngineBorders(attribute_of(info), info.declared, rows, least, duckdb_engine, lookup)
     found = borders.around(range(1, len(rows)))
     assert found
     reached = np.concatenate([[0], np.cumsum(rows)])

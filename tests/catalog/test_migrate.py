@@ -20,11 +20,12 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import SCHEMA, Name
 
-NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8]
+NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+NEXT, LATER = f"{len(NUMBERS) + 1:04d}", len(NUMBERS) + 2  # the next file, and one of a later version
 TABLES = {
     "migration", "setting", "run", "run_event", "release", "release_source", "release_event", "release_check",
     "model", "model_event", "model_node", "model_branch", "model_value", "model_count",
-    "evaluation", "evaluation_point", "ledger", "ledger_entry", "release_reader", "growth",
+    "evaluation", "evaluation_point", "ledger", "ledger_entry", "release_reader", "release_recoding", "growth",
 }  # fmt: skip
 
 
@@ -94,8 +95,8 @@ def test_a_read_only_file_can_be_looked_at_but_not_migrated(tmp_path, files):
     with DuckDBEngine.open(path, read_only=True) as engine:
         assert states(engine) == dict.fromkeys(NUMBERS, "applied")
         migrate.ensure(engine)  # nothing to do is nothing to refuse
-        (files / "0009_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
-        assert states(engine)[9] == "pending"
+        (files / f"{NEXT}_more.sql").write_text("CREATE TABLE ppdm.more (a TEXT);")
+        assert states(engine)[int(NEXT)] == "pending"
         with pytest.raises(EngineError, match=r"^the database is open read-only"):
             migrate.ensure(engine)
 
@@ -120,12 +121,18 @@ def test_other_line_ends_are_no_change(catalog, files):
 
 
 def test_the_database_of_a_newer_version_is_refused(catalog, statements):
-    newer = {"number": 10, "name": "0010_later.sql", "sha256": "0", "applied_at": migrate.now(), "version": "7.1"}
+    newer = {
+        "number": LATER,
+        "name": f"{LATER:04d}_later.sql",
+        "sha256": "0",
+        "applied_at": migrate.now(),
+        "version": "7.1",
+    }
     append(catalog, "migration", newer)
     statements.clear()
-    assert states(catalog)[10] == "unknown"
+    assert states(catalog)[LATER] == "unknown"
     for call in (migrate.migrate, migrate.ensure):
-        with pytest.raises(DatabaseUnavailable, match=r"ppdm_sql 7\.1 \(0010_later\.sql\)"):
+        with pytest.raises(DatabaseUnavailable, match=rf"ppdm_sql 7\.1 \({LATER:04d}_later\.sql\)"):
             call(catalog)
     assert not any(said.startswith(("CREATE", "INSERT")) for said in statements)
 
@@ -157,7 +164,9 @@ def test_a_hole_in_the_record_is_not_filled(engine, files):
     assert not has(engine, "run")
 
 
-@pytest.mark.parametrize("name", ["0010_gap.sql", "0004_twice.sql", "9_short.sql", "0009 blank.sql", "notes.sql"])
+@pytest.mark.parametrize(
+    "name", [f"{LATER:04d}_gap.sql", "0004_twice.sql", "8_short.sql", f"{NEXT} blank.sql", "notes.sql"]
+)
 def test_files_are_numbered_without_gap(files, name):
     (files / name).write_text("CREATE TABLE ppdm.more (a TEXT);")
     with pytest.raises(EngineError, match=r"numbered|named"):
@@ -181,20 +190,20 @@ MENDED = "CREATE TABLE ppdm.half (a TEXT NOT NULL); CREATE TABLE ppdm.whole AS S
 
 @pytest.mark.lacks("spark", reason="Spark has no transactions")
 def test_a_migration_that_fails_leaves_nothing_of_itself(engine, files):
-    (files / "0009_broken.sql").write_text(BROKEN)
-    with pytest.raises(EngineError, match=r"0009_broken\.sql failed"):
+    (files / f"{NEXT}_broken.sql").write_text(BROKEN)
+    with pytest.raises(EngineError, match=rf"{NEXT}_broken\.sql failed"):
         migrate.migrate(engine)
-    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {9: "pending"}
+    assert states(engine) == dict.fromkeys(NUMBERS, "applied") | {int(NEXT): "pending"}
     assert not has(engine, "half")
 
 
 def test_a_migration_that_failed_can_be_run_when_it_is_mended(engine, files):
     """Also without transactions, where its first half is there already."""
-    (files / "0009_broken.sql").write_text(BROKEN)
+    (files / f"{NEXT}_broken.sql").write_text(BROKEN)
     with pytest.raises(EngineError):
         migrate.migrate(engine)
-    (files / "0009_broken.sql").write_text(MENDED)
-    assert migrate.migrate(engine) == [9]
+    (files / f"{NEXT}_broken.sql").write_text(MENDED)
+    assert migrate.migrate(engine) == [int(NEXT)]
     assert has(engine, "whole")
 
 
@@ -314,4 +323,5 @@ SUMS = {
     "0006_evaluation.sql": "c0210d4de31e",
     "0007_ledger.sql": "8db0635e3e44",
     "0008_growing.sql": "6fc1ad804629",
+    "0009_recoding.sql": "51128734a922",
 }

@@ -112,6 +112,18 @@ def test_one_row_of_each_person_weighs_one(engine, make_table):
     assert dict(zip(column_.values, column_.held.tolist(), strict=True)) == held
 
 
+def test_who_is_in_which_cell_gives_the_persons_of_every_group(engine, make_table):
+    rows = hostile_rows(2)
+    cells = aggregate(engine, source_of(engine, make_table, rows, entity=True), QUASI, people=True)
+    smokes = cells["smokes"]
+    inside = {value: {row[5] for row in rows if row[4] == value} - {None} for value in (True, None)}
+    assert cells.people is not None
+    assert cells.people.count(smokes.codes, smokes.size).tolist() == [len(inside[True]), len(inside[None])]
+    assert cells.people.weights(np.zeros(len(cells), dtype=np.int64), len(cells)).tolist() == cells.weights.tolist()
+    apart = cells.people.weights(smokes.codes, len(cells))  # a person weighs 1 in each of the two groups
+    assert [int(apart[smokes.codes == code].sum()) for code in (0, 1)] == [len(inside[True]), len(inside[None])]
+
+
 def test_cells_are_numbered_in_the_order_of_their_values(duckdb_engine, make_table):
     rows = hostile_rows(3)
     source = source_of(duckdb_engine, make_table, rows)

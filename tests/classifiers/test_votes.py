@@ -13,7 +13,7 @@ from classifier_tables import random_rows, store
 
 from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
 from ppdm_sql.classifiers.values import fixed_log
-from ppdm_sql.classifiers.votes import Member, TreeVoter, all_classes, majority, majority_query, product, product_query
+from ppdm_sql.classifiers.votes import Member, TreeVoter, all_classes, plurality, product, product_query, votes_query
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Moments, Node, Tree
@@ -69,17 +69,17 @@ def naive_product(members):
 @pytest.mark.parametrize("seed", range(40))
 def test_votes_are_those_of_the_definition(seed):
     members = random_members(seed, members=1 + seed % 6)
-    assert majority(members, {}) == naive_majority(members)
+    assert plurality(members, {}) == naive_majority(members)
     assert product(members, {}) == naive_product(members)
 
 
 def test_one_member_decides_alone_and_ties_go_to_the_first_class():
     sure = Fixed(("b", "c"), (Fraction(1, 4), Fraction(3, 4)))
-    assert majority([sure], {}) == product([sure], {}) == "c"
+    assert plurality([sure], {}) == product([sure], {}) == "c"
     mirror = Fixed(("a", "b"), (Fraction(3, 4), Fraction(1, 4)))
-    assert majority([sure, mirror], {}) == "a"
+    assert plurality([sure, mirror], {}) == "a"
     even = Fixed(("b", "c"), (Fraction(3, 4), Fraction(1, 4)))
-    assert product([sure, even], {}) == majority([sure, even], {}) == "b"
+    assert product([sure, even], {}) == plurality([sure, even], {}) == "b"
 
 
 def test_no_member_can_rule_a_class_out():
@@ -102,10 +102,10 @@ def test_sql_votes_like_python(engine, make_table, seed):
         ]
         parts = [(member.predict({}), *member.scores({})) for member in drawn]
         rows.append((key, *itertools.chain(*parts)))
-        expected[key] = (majority(drawn, {}), product(drawn, {}))
+        expected[key] = (plurality(drawn, {}), product(drawn, {}))
     table = make_table(engine, "predictions", columns, rows)
     lists = [member.classes for member in members]
-    by_vote = majority_query(LABEL, lists, table, [f"m{place}" for place in range(4)], ["key"], engine=engine)
+    by_vote = votes_query(LABEL, lists, table, [f"m{place}" for place in range(4)], ["key"], engine=engine)
     places = [Member(m.classes, tuple(f"s{p}_{n}" for n in range(len(m.classes)))) for p, m in enumerate(members)]
     by_product = product_query(LABEL, places, table, ["key"])
     votes, products = dict(engine.fetch(by_vote)), dict(engine.fetch(by_product))
@@ -126,10 +126,10 @@ def test_learned_models_vote_through_a_prediction_table(engine, make_table):
         for key, *said in engine.fetch(module.predict_query(member, relation, ["key"], engine=engine, scores=True)):
             answers.setdefault(key, []).extend(said)
     table = make_table(engine, "predictions", columns, [(key, *said) for key, said in answers.items()])
-    by_vote = majority_query(bayes.target, [bayes.classes], table, ["m0", "m1", "m2"], ["key"], engine=engine)
+    by_vote = votes_query(bayes.target, [bayes.classes], table, ["m0", "m1", "m2"], ["key"], engine=engine)
     places = [Member(m.classes, tuple(f"s{p}_{n}" for n in range(len(m.classes)))) for p, m in enumerate(members)]
     found = dict(engine.fetch(by_vote)), dict(engine.fetch(product_query(bayes.target, places, table, ["key"])))
-    assert found[0] == {row["key"]: majority(members, row) for row in rows}
+    assert found[0] == {row["key"]: plurality(members, row) for row in rows}
     assert found[1] == {row["key"]: product(members, row) for row in rows}
 
 
@@ -165,7 +165,7 @@ def test_a_tree_votes_with_the_node_where_the_row_ends(age, colour, node):
     counts = tree().nodes[node].counts
     assert voter.predict(row) == ("yes" if counts[1] > counts[0] else "no")
     assert voter.scores(row) == tuple(fixed_log(Fraction(n + 1, sum(counts) + 2)) for n in counts)
-    assert majority([voter], row) == product([voter], row) == voter.predict(row)
+    assert plurality([voter], row) == product([voter], row) == voter.predict(row)
 
 
 def test_what_cannot_vote_is_refused(engine, make_table):
@@ -173,11 +173,11 @@ def test_what_cannot_vote_is_refused(engine, make_table):
     with pytest.raises(PolicyError, match="cannot vote"):
         TreeVoter(Tree((), LABEL, (), (rows,)))
     with pytest.raises(PolicyError, match="at least one model"):
-        majority([], {})
+        plurality([], {})
     with pytest.raises(PolicyError, match="at least one model"):
         all_classes([])
     table = make_table(engine, "p", {"m": "TEXT"}, [("a",)])
     with pytest.raises(PolicyError, match="at least one model"):
-        majority_query(LABEL, [("a",)], table, [], ["m"])
+        votes_query(LABEL, [("a",)], table, [], ["m"])
     with pytest.raises(PolicyError, match="one score column per class"):
         product_query(LABEL, [Member(("a", "b"), ("m",))], table, [])

@@ -6,7 +6,7 @@ import pytest
 from sqlglot import exp
 
 from ppdm_sql.errors import EngineError
-from ppdm_sql.source.encode import encode, make_lookup, recode
+from ppdm_sql.source.encode import make_lookup, recode
 from ppdm_sql.statements.names import Name, column
 
 ROWS = [(1, "a"), (2, None), (2, "b"), (None, "a")]
@@ -135,30 +135,27 @@ def test_a_table_that_was_never_made_costs_no_statement(engine):
 # -- sharing -----------------------------------------------------------------------------------------------
 
 
-def test_look_ups_and_codes_of_a_shared_relation_are_made_once(engine, make_table):
+def test_look_ups_of_a_shared_relation_are_made_once(engine, make_table):
     relation = make_table(engine, "ppdm_r", {"n": "INTEGER", "s": "TEXT"}, ROWS, temporary=True)
     infos = engine.columns(relation)
 
-    def coded(extra: str):
-        lookups = {info.name: make_lookup(engine, relation, info) for info in infos}
-        return lookups, encode(engine, relation, lookups, ["s"], extra={"ppdm_x": exp.Literal.string(extra)})
+    def looked_up():
+        return {info.name: make_lookup(engine, relation, info) for info in infos}
 
-    plain = coded("x")[1]
+    plain = looked_up()["n"]
     expected = content(engine, plain.table)
     said: list[str] = []
     with engine.workspace({relation}):
         with engine.workspace():  # the first plan
-            lookups, first = coded("x")
+            first = looked_up()
         engine.on_statement = said.append
         with engine.workspace():  # the second one
-            again_lookups, again = coded("x")
+            again = looked_up()
         engine.on_statement = None
         assert said == []
-        assert (again_lookups, again) == (lookups, first)
-        assert content(engine, first.table) == expected
-        other = coded("y")[1]
-        assert other.table != first.table
-        tables = [first.table, other.table, *(one.table for one in lookups.values())]
+        assert again == first
+        assert content(engine, first["n"].table) == expected
+        tables = [one.table for one in first.values()]
         assert all(engine.work.keeps(table) for table in tables)
         assert not engine.work.keeps(plain.table)
     assert not any(engine.columns(table) for table in tables)
@@ -182,13 +179,12 @@ def test_only_what_is_named_is_shared_and_the_names_may_grow(duckdb_engine):
 
 
 def test_codes_that_a_plan_changed_are_its_own(duckdb_engine, make_table):
-    """A look-up that was recoded is not shared, and neither are the codes made with it."""
+    """A look-up that was recoded is not shared."""
     relation = make_table(duckdb_engine, "ppdm_r", {"n": "INTEGER", "s": "TEXT"}, ROWS, temporary=True)
     info = duckdb_engine.columns(relation)[0]
     with duckdb_engine.workspace({relation}):
         with duckdb_engine.workspace():
             lookup = recode(duckdb_engine, make_lookup(duckdb_engine, relation, info), [1, 0])
-            first = encode(duckdb_engine, relation, {"n": lookup}, [])
-            codes = exp.Select(expressions=[column(first.codes["n"])]).from_(first.table.table())
-            assert sorted(duckdb_engine.fetch(codes)) == [(0,), (0,), (1,), (2,)]
-        assert not is_there(duckdb_engine, first.table)
+            codes = exp.Select(expressions=[column("ppdm_code")]).from_(lookup.table.table())
+            assert sorted(duckdb_engine.fetch(codes)) == [(0,), (1,)]
+        assert not is_there(duckdb_engine, lookup.table)

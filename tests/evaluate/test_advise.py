@@ -168,7 +168,7 @@ def test_advice_can_be_pasted_and_holds(session):
     assert (release.rows, release.classes) == (found.best.rows, found.best.classes)
     assert all(finding.holds for finding in release.findings)
     assert found.reason.startswith(f"{found.best.algorithm} with k = {found.best.k} keeps ")
-    assert found.beside is None  # nothing else is out
+    assert found.others is None  # nothing else is out
 
 
 def mondrian(k: int, name: str = "people_open", more: str = "", quasi: str = 'age, town, "Sex"') -> str:
@@ -182,40 +182,40 @@ def test_advice_is_judged_together_with_what_is_out_already(session):
     """Classes of 30 inside classes of 60 tell nothing new."""
     session.publish(mondrian(60, "others"))
     found = session.advise(mondrian(30))
-    assert (found.best.k, found.beside.releases, found.beside.left_out) == (30, ("others",), ())
+    assert (found.best.k, found.others.releases, found.others.left_out) == (30, ("others",), ())
     told = "Current releases of the same tables: others. The advised statement can be published together with them."
-    assert found.beside.in_words == told
+    assert found.others.in_words == told
     session.publish(found.best.statement.removesuffix(";"))
 
 
 @pytest.mark.wide
-def test_what_would_be_refused_beside_others_is_left_out(session):
-    """The classes of a tree cut through those of mondrian: beside them the second choice is the one to publish."""
+def test_what_would_be_refused_together_with_others_is_left_out(session):
+    """The classes of a tree cut through those of mondrian: together with them the second choice is the one to publish."""
     session.publish(mondrian(60, "others"))
     stated = [POLICY.replace("k = 4", "k = 30"), mondrian(60), mondrian(150)]
     points = [replace(point(place, k=30), statement=text) for place, text in enumerate(stated, start=1)]
     (policy,) = session.parse(stated[0])
-    best, beside = publishable(session.engine, policy, ("others",), points, lambda left: left[0] if left else None)
-    assert (best, beside.left_out, beside.holds) == (points[1], (points[0],), True)
-    assert beside.in_words.endswith("would refuse them together with these releases: m with k = 30.")
+    best, others = publishable(session.engine, policy, ("others",), points, lambda left: left[0] if left else None)
+    assert (best, others.left_out, others.holds) == (points[1], (points[0],), True)
+    assert others.in_words.endswith("would refuse them together with these releases: m with k = 30.")
     with pytest.raises(RequirementBreached, match="together with others"):
         session.publish(stated[0])
     session.publish(stated[1])
 
 
 @pytest.mark.wide
-def test_where_all_would_be_refused_beside_others_the_advice_says_so(session):
+def test_where_all_would_be_refused_together_with_others_the_advice_says_so(session):
     session.publish(mondrian(60, "others", quasi="age"))
     found = session.advise(mondrian(30))
-    assert (found.best.k, found.beside.holds, found.beside.left_out) == (30, False, ())
+    assert (found.best.k, found.others.holds, found.others.left_out) == (30, False, ())
     refused = "refuse the advised statement and all others tried: it comes from the same table as others, and they"
-    assert refused in found.beside.in_words
-    assert "use SUPERSEDES" in found.beside.in_words
+    assert refused in found.others.in_words
+    assert "use SUPERSEDES" in found.others.in_words
     with pytest.raises(RequirementBreached, match="comes from the same table as others"):
         session.publish(found.best.statement.removesuffix(";"))
-    assert session.advise(mondrian(30, more="ACCEPT RISK (joint)")).beside.holds
+    assert session.advise(mondrian(30, more="ACCEPT RISK (joint)")).others.holds
     superseding = session.advise(mondrian(30, more="SUPERSEDES ALL"))
-    assert superseding.beside is None
+    assert superseding.others is None
     session.publish(superseding.best.statement.removesuffix(";"))
 
 

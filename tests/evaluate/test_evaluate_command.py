@@ -182,6 +182,22 @@ def test_advice_prints_the_statement_and_why(ppdm):
     assert "no algorithm can publish this table as required" in err
 
 
+def test_roles_that_nobody_names_are_drafted(ppdm, tmp_path):
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as con:
+        con.execute(
+            "CREATE TABLE drafted AS SELECT range AS id, 'p' || range || '@mail.example' AS contact, 20 + range % 30 AS "
+            "age, 'town ' || range % 3 AS town, range % 2 AS class FROM range(120)"
+        )
+    code, out, err = ppdm("advise", "--table", "drafted", "--learner", "none", "--k", "20")
+    assert (code, err) == (0, "")
+    assert "roles were drafted (--quasi names them): an attacker may know age, town" in out
+    assert "left out id: looks like id (by its name)" in out
+    assert "left out contact: looks like e-mail (100 % of the values)" in out
+    assert 'QUASI IDENTIFIER ("age", "town")' in out
+    assert 'TARGET ("class")' in out
+    assert "contact" not in out[out.index("CREATE TABLE") :]
+
+
 @pytest.mark.wide
 def test_advice_for_machines(ppdm):
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--json")
@@ -190,13 +206,13 @@ def test_advice_for_machines(ppdm):
     assert found["statement"] == found["best"]["statement"]
     assert found["best"] in found["front"]
     assert found["sample"] is None
-    assert found["beside"] is None
+    assert found["other_releases"] is None
     assert ppdm("run", "policy.sql")[0] == 0
     assert ppdm("export", "people_open", "open.csv")[0] == 0  # from now on it counts
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "town", "--json")
-    beside = json.loads(out)["beside"]
-    assert (code, beside["holds"], beside["left_out"]) == (0, False, [])
-    assert "would refuse" in beside["told"]
+    others = json.loads(out)["other_releases"]
+    assert (code, others["holds"], others["left_out"]) == (0, False, [])
+    assert "would refuse" in others["told"]
 
 
 def test_control_c_keeps_what_is_done(ppdm, tmp_path):
@@ -206,7 +222,7 @@ def test_control_c_keeps_what_is_done(ppdm, tmp_path):
     call = [sys.executable, "-c", start, "--db", "clinic.duckdb", "evaluate", "policy.sql", "--grid", f"k={many}"]
     env = {**os.environ, "PPDM_DEBUG": ""}
     process = subprocess.Popen([*call, "--learner", "none"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-    # Only its owner can open the file: that some points were measured is told by the log beside it growing.
+    # Only its owner can open the file: that some points were measured is told by the log others it growing.
     grown, before = 0, tmp_path / "clinic.duckdb.wal"
     deadline = time.monotonic() + 60
     while grown < 30_000 and time.monotonic() < deadline:

@@ -204,9 +204,8 @@ def assert_same(tree, node, other: naive.Node, case: Case) -> None:
         for label, group in zip(node.split.labels, node.split.groups, strict=True):
             assert set(group) == {line[0] for line in case.hierarchies[name] if line[level] == label}
     else:
-        shown = [
-            naive.RARE if place == node.split.others else group[0] for place, group in enumerate(node.split.groups)
-        ]
+        rest = naive.REST if name in case.public else naive.RARE
+        shown = [rest if place == node.split.others else group[0] for place, group in enumerate(node.split.groups)]
         assert shown == list(other.sons)
         assert all(len(g) == (place != node.split.others) for place, g in enumerate(node.split.groups))
     for child, son in zip(children, other.sons.values(), strict=True):

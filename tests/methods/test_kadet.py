@@ -11,6 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import pytest
 from kadet_cases import Case, audited_spans, is_fine, random_case
 
@@ -21,8 +22,10 @@ from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.options import declared_options
 from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.trees.audit import audit
+from ppdm_sql.trees.follow import prediction
 from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut
+from tests.public_data import DATA, needs_data
 
 MORTGAGE = [
     ("U", "Yes", "good"), ("M", "Yes", "good"), ("M", "No", "bad"),
@@ -80,6 +83,53 @@ def test_with_a_greater_k_the_public_test_is_dropped(duckdb_engine, make_table):
     assert plan.figures["k of the model"] == 6
     assert plan.figures["candidates dropped"] == 1
     assert len(replace(mortgage("k = 4"), table="words").run(duckdb_engine, make_table)[0].tree.nodes) == 1
+
+
+WARDS = [(ward, cls) for ward, cls, number in (("a", "good", 5), ("b", "bad", 6), ("c", "good", 2), ("d", "bad", 2))
+         for _ in range(number)]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("k", "named", "sizes"),
+    [
+        (2, ["a", "b", "c", "d"], [5, 6, 2, 2]),
+        (3, ["a", "b", None], [5, 6, 4]),  # c and d are four people together
+        (5, ["b", None], [6, 9]),  # four are too few: the next smaller value goes with them
+        (7, [], [15]),
+    ],
+)
+def test_public_values_of_few_people_go_on_together(engine, make_table, k, named, sizes):
+    """Without a hierarchy one rare value does not cost the attribute; the others are as many as before."""
+    case = case_of(["ward", "cls"], WARDS, ["ward"], f"k = {k}", options={"prune": "false"}, table=f"wards_{k}")
+    plan = case.run(engine, make_table)[0]
+    split = plan.tree.nodes[0].split
+    assert [sum(leaf.counts) for leaf in plan.tree.leaves] == sizes
+    assert plan.figures["k of the model"] == min(sizes)
+    if named:
+        assert [group[0] if group else None for group in split.groups] == named
+        assert split.others == (named.index(None) if None in named else None)
+        found = sorted(len(span) for span in audited_spans(engine, plan.tree, case))
+        assert found == sorted(sizes)
+    else:
+        assert split is None
+
+
+@needs_data
+@pytest.mark.wide
+def test_adult_without_hierarchies_is_worth_publishing(duckdb_engine, make_table):
+    """k = 100 over eight public columns: tested on rows that were not published."""
+    names = ["age", "workclass", "education", "marital_status", "occupation", "race", "sex", "native_country", "income"]
+    known = "workclass IS NOT NULL AND occupation IS NOT NULL AND native_country IS NOT NULL"
+    parts = [
+        duckdb.sql(f"SELECT * FROM read_csv('{DATA / f'adult_{part}.csv'}', header = true) WHERE {known}")
+        .select(*names)
+        .fetchall()
+        for part in ("train", "test")
+    ]
+    case = case_of(names, parts[0], names[:-1], "k = 100", options={"borders": "pinned"}, table="adult")
+    tree = case.run(duckdb_engine, make_table)[0].tree
+    right = sum(prediction(tree, dict(zip(names, row, strict=True))) == row[-1] for row in parts[1])
+    assert right / len(parts[1]) > 0.82
 
 
 @pytest.mark.duckdb

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 import pytest
@@ -26,6 +27,7 @@ from ppdm_sql.methods.kadet.span_labels import label_writer, range_writer
 from ppdm_sql.methods.plan import ENTITY, PART, Private, TablePlan
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.requirements import KAnonymity
+from ppdm_sql.session import connect
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import open_source
 from ppdm_sql.statements.names import Name, column
@@ -95,7 +97,7 @@ def answers(tree, row: dict, public: list[str]) -> list[tuple]:
 def branch_of(split, value) -> int | None:
     if isinstance(split, Cut):
         return int(value >= split.at)
-    return next((place for place, group in enumerate(split.groups) if value in group), None)
+    return next((place for place, group in enumerate(split.groups) if value in group), split.others)
 
 
 def check_labels(found: Published) -> None:
@@ -219,12 +221,74 @@ def test_numbers_and_days_become_ranges_between_the_borders_of_the_tree(duckdb_e
 def test_people_who_stop_are_told_by_the_values_they_may_have_and_rare_ones_are_not_named(duckdb_engine, make_table):
     """Only the rows of q = 1 ask for the town, and none of them is of c, d or the hamlets."""
     rows = [("yes", town, good) for town, good in (("a", "x"), ("b", "y")) for _ in range(4)]
-    rows += [("no", town, "z") for town in ("c", "d") for _ in range(4)]
+    rows += [("no", town, "z") for town in ("a", "b", "c", "d") for _ in range(4)]
     rows += [("no", f"hamlet {number}", "z") for number in range(2)]
     case = case_of(["q", "town", "cls"], rows, ["town"], "k = 4", options={"form": "id3", "prune": "false"})
     found = published(case, duckdb_engine, make_table)
     check(found)
-    assert Counter(row["town"] for row in found.rows) == {"a": 4, "b": 4, "{c, d, ...}": 10}
+    assert Counter(row["town"] for row in found.rows) == {"a": 8, "b": 8, "{c, d, ...}": 10}
+
+
+@pytest.mark.duckdb
+def test_people_of_the_rest_are_told_by_the_values_that_are_left_and_rare_ones_are_not_named(duckdb_engine, make_table):
+    rows = [(town, good) for town, good in (("a", "x"), ("b", "y"), ("c", "x")) for _ in range(6)]
+    rows += [(f"hamlet {number}", "y") for number in range(2)]
+    case = case_of(["town", "cls"], rows, ["town"], "k = 4", options={"form": "id3", "prune": "false"})
+    found = published(case, duckdb_engine, make_table)
+    check(found)
+    assert Counter(row["town"] for row in found.rows) == {"b": 6, "c": 6, "{a, ...}": 8}
+
+
+LAB = """
+CREATE TABLE lab AS SELECT i AS id, CAST(50 + i % 41 AS INTEGER) AS age, DATE '2020-01-01' + CAST(i * 37 % 400 AS INTEGER) AS day,
+    CAST(i % 17 AS DECIMAL(5, 1)) / 10 AS dose, CASE WHEN i % 41 > 19 AND i * 37 % 400 < 210 THEN 'ill' ELSE 'well' END AS cls
+FROM range(900) AS numbers (i)
+"""
+
+
+@pytest.mark.duckdb
+def test_numbers_and_days_with_intervals_are_cut_where_intervals_meet():
+    with connect(":memory:") as session:
+        session.execute(LAB)
+        session.execute(
+            "CREATE TABLE open AS SELECT age, day, dose, cls FROM lab WITH ANONYMIZATION (ALGORITHM kadet (form = id3) "
+            "REQUIRE k = 10 QUASI IDENTIFIER (age HIERARCHY INTERVALS (5, 10, 20), day HIERARCHY INTERVALS (50), "
+            "dose HIERARCHY INTERVALS (0.5)) TARGET (cls))"
+        )
+        ages, days = (
+            {row[0] for row in session.execute(f"SELECT DISTINCT {name} FROM open")[0].table.rows}
+            for name in ("age", "day")
+        )
+    assert len(ages) > 2
+    assert all(int(number) % 5 == 0 for label in ages for number in re.findall(r"\d+", label))
+    borders = [date.fromisoformat(found) for label in days for found in re.findall(r"[\d-]{10}", label)]
+    assert borders
+    assert all((border - date(1970, 1, 1)).days % 50 == 0 for border in borders)
+
+
+@pytest.mark.duckdb
+def test_numbers_with_words_print_the_smallest_that_covers_them(duckdb_engine, make_table):
+    rows = [(age, "low" if age < 30 else "mid" if age < 50 else "high") for age in range(10, 70)]
+    words = [[str(age), f"{age // 10}0s", "young" if age < 30 else "old", "*"] for age in range(100)]
+    case = case_of(["age", "cls"], rows, ["age"], "k = 5", hierarchies={"age": words})
+    found = published(case, duckdb_engine, make_table)
+    assert Counter(row["age"] for row in found.rows) == {"young": 20, "old": 40}
+    assert [node.split.at for node in found.tree.nodes if node.split is not None] == [30, 50]
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(
+    ("word", "told"),
+    [("CALENDAR (month)", "HIERARCHY CALENDAR gives none"), ("PREFIX (4)", "HIERARCHY PREFIX gives none")],
+)
+def test_rules_that_give_no_ranges_are_refused_for_moments(word, told):
+    with connect(":memory:") as session:
+        session.execute(LAB)
+        with pytest.raises(PolicyError, match=told):
+            session.execute(
+                "CREATE TABLE open AS SELECT day, cls FROM lab WITH ANONYMIZATION (ALGORITHM kadet REQUIRE k = 10 "
+                f"QUASI IDENTIFIER (day HIERARCHY {word}) TARGET (cls))"
+            )
 
 
 def test_several_questions_about_one_column_leave_what_answers_all_of_them():

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import duckdb
+import numpy as np
 import pytest
-from sqlglot import exp
 
+from ppdm_sql.cells.parts import Parts
 from ppdm_sql.commands import _run
-from ppdm_sql.methods.base import OF_CLASSES, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, ResidualRisk, TablePlan
+from ppdm_sql.methods.base import OF_CLASSES, ROWS, CellJob, Method
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.registry import register
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.options import Whole
-from ppdm_sql.source.encode import canonical
-from ppdm_sql.statements.names import aliased, column
 
 POLICY = """
 CREATE TABLE people_open AS SELECT id, age, town, paid FROM people
@@ -32,30 +31,19 @@ class OneClassOptions:
     stars: Annotated[int, Whole(1, 9)] = 1
 
 
-def plan_one_class(job: Job) -> TablePlan:
+def plan_one_class(job: CellJob) -> CellPlan:
     """Everybody is in one class: nothing of the quasi-identifiers leaves."""
-    source, stars = job.source, "*" * job.options(OneClassOptions).stars
-    picked = [
-        aliased(exp.Literal.string(stars) if name in source.quasi else column(name, "r"), name)
-        for name in source.published
-    ]
-    picked.append(aliased(exp.cast(exp.Literal.number(0), "INT"), PART))
-    if source.entity is not None:
-        picked.append(aliased(canonical(job.engine, source.info(source.entity), "r"), ENTITY))
-    picked += [aliased(expression, name) for name, expression in job.private.columns.items()]
-    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(source.relation.table())
-    return TablePlan(
-        query=exp.Select(expressions=picked).from_(source.relation.table("r")),
-        published=source.published,
-        classes=1,
-        rows=int(job.engine.fetch_one(counted)[0]),
+    stars = "*" * job.options(OneClassOptions).stars
+    return CellPlan(
+        parts=Parts(np.zeros(len(job.cells), dtype=np.int64), 1),
+        labels={name: [stars] for name in job.source.quasi},
         steps=(f"publish {stars} for every quasi-identifier",),
         figures={"stars": len(stars)},
         risks=(ResidualRisk("useless", "nothing can be learned from the quasi-identifiers"),),
     )
 
 
-ONE_CLASS = Method("one_class", ROWS, OneClassOptions, OF_CLASSES, plan_table=plan_one_class)
+ONE_CLASS = Method("one_class", ROWS, OneClassOptions, OF_CLASSES, plan_cells=plan_one_class)
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from tpp_cases import RELEASE, SOURCE, Case, builder, check_release, planned, random_case, released
 
+from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.requirements import (
     Closeness,
@@ -21,8 +23,10 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.trees.inducers import settings
-from ppdm_sql.trees.nested import grow_nested
+from ppdm_sql.trees.inducers import induce, settings
+from ppdm_sql.trees.nested import Nested, grow_nested
+from ppdm_sql.trees.tree import Attribute
+from ppdm_sql.trees.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.verify.same_model import tree_differences
 from tests.sizes import each_seed, seeds
 
@@ -130,17 +134,30 @@ def test_the_literal_rule_of_the_paper_loses_it_and_that_is_found(duckdb_engine)
     assert tree_differences(duckdb_engine, RELEASE, plan.patterns) != []
 
 
-def test_the_gain_of_a_response(duckdb_engine):
+def growth_of(case: Case, inducer: str) -> Nested:
+    """A growth over the rows of a case, each a cell; its attributes are the quasi-identifiers."""
+    codes, attributes = [], []
+    for name in case.quasi:
+        values = sorted({row[name] for row in case.rows})
+        codes.append(np.array([values.index(row[name]) for row in case.rows]))
+        attributes.append(ValueAttribute(Attribute(name, Kind.INTEGER, ordered=True), len(values), None))
+    classes = [row["y"] for row in case.rows]
+    if inducer != "regression":
+        known = sorted(set(classes))
+        classes = [known.index(one) for one in classes]
+    number = 0 if inducer == "regression" else max(classes) + 1
+    rows = ArrayRows(attributes, codes, np.array(classes), number, np.ones(len(classes), dtype=np.int64))
+    return grow_nested(rows, settings(inducer, {"min_leaf": 1}))
+
+
+def test_the_gain_of_a_response():
     """y = 1, 2, 2, 10, 11, 12: the best cut is in the middle, 196/9 per row."""
     rows = [(number, y) for number, y in enumerate((1, 2, 2, 10, 11, 12))]
-    case = table("n y", "integer integer", *rows, preserve=(builder("regression", min_leaf=1),))
-    planned(duckdb_engine, case)
-    infos = {info.name: info for info in duckdb_engine.columns(SOURCE)}
-    chosen = settings("regression", {"min_leaf": 1})
-    growth = grow_nested(duckdb_engine, SOURCE, [infos["n"]], infos["y"], chosen, limit=2)
-    assert growth.nodes[0].split.gain / 6 == pytest.approx(196 / 9)
-    assert (growth.nodes[0].split.cut, growth.nodes[0].split.above) == (2, 3)
-    assert growth.order == (0,)
+    growth = growth_of(table("n y", "integer integer", *rows), "regression")
+    root = growth.expand()
+    assert root.split.gain / 6 == pytest.approx(196 / 9)
+    assert (root.split.cut, root.split.above) == (2, 3)
+    assert growth.order == [0]
 
 
 def test_classes_are_counted_wherever_their_rows_stand(duckdb_engine):
@@ -154,19 +171,40 @@ def test_classes_are_counted_wherever_their_rows_stand(duckdb_engine):
 
 
 def test_a_nested_sequence_is_what_lower_limits_give(duckdb_engine):
+    """The tree after so many expansions is the one that an inducer with a limit of leaves grows in the engine."""
     case = random_case("nested", kinds="numbers")
     planned(duckdb_engine, case)
     infos = {info.name: info for info in duckdb_engine.columns(SOURCE)}
     attributes = [infos[name] for name in case.quasi]
     inducer = "regression" if case.columns["y"] == "integer" else "cart"
-    chosen = settings(inducer, {"min_leaf": 1})
-    whole = grow_nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=9)
-    for limit in range(2, 9):
-        less = grow_nested(duckdb_engine, SOURCE, attributes, infos["y"], chosen, limit=limit)
-        assert less.order == whole.order[: limit - 1]
-        assert [(node.split.attribute, node.split.cut) for node in map(less.nodes.__getitem__, less.order)] == [
-            (whole.nodes[n].split.attribute, whole.nodes[n].split.cut) for n in less.order
-        ]
+    growth = growth_of(case, inducer)
+    while growth.expand() is not None and len(growth.order) < 9:
+        leaves = len(growth.order) + 1
+        chosen = settings(inducer, {"min_leaf": 1, "max_leaves": leaves, "prune": False, "exact": True})
+        tree = induce(duckdb_engine, SOURCE, attributes, infos["y"], chosen).tree
+        assert Counter(node.split.attribute for node in tree.nodes if node.split is not None) == Counter(
+            growth.nodes[number].split.attribute for number in growth.order
+        )
+    assert len(growth.order) == 9
+
+
+def test_a_leaf_that_is_closed_is_passed_over(duckdb_engine):
+    """What follows is what would have followed anyway, without what lies below the leaf."""
+    case = random_case("nested", kinds="numbers")
+    inducer = "regression" if case.columns["y"] == "integer" else "cart"
+    whole, closed = growth_of(case, inducer), growth_of(case, inducer)
+    while whole.expand() is not None:
+        pass
+    number = closed.expand() and closed.expand().number
+    closed.take_back()
+    while closed.expand() is not None:
+        pass
+    way = closed.nodes[number].way
+    below = [whole.nodes[one].way for one in whole.order if whole.nodes[one].way[: len(way)] == way]
+    assert len(below) > 1
+    assert [closed.nodes[one].way for one in closed.order] == [
+        whole.nodes[one].way for one in whole.order if whole.nodes[one].way not in below
+    ]
 
 
 # -- several trees, several requirements -----------------------------------------------------------------

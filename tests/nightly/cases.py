@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 
 import pyarrow as pa
+from sqlglot import exp
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy import grammar
+from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
@@ -30,7 +32,7 @@ from ppdm_sql.requirements import (
 from ppdm_sql.statements.names import identifier
 from tests import oracles
 from tests.nightly.judge import counts, held
-from tests.random_cases import KINDS, NAMES, TEXTS, arrow_table, domain_with_nan
+from tests.random_cases import KINDS, NAMES, NUMERIC, TEXTS, arrow_table, domain_with_nan
 
 TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet")
 MODEL_METHODS = ("kadet", "ldm", "atp")
@@ -72,6 +74,9 @@ class Case:
     entity: str | None = None
     has_target: bool = False
     hierarchies: dict[str, list[list[str]]] = field(default_factory=dict)  # column -> value, label, root
+    forms: dict[str, Form] = field(default_factory=dict)
+    tunings: dict[str, str] = field(default_factory=dict)  # ORDER and WEIGHT of a column
+    most_left_out: int | None = None  # SUPPRESS AT MOST so many percent
 
     @property
     def k(self) -> int:
@@ -91,6 +96,8 @@ class Case:
 
         def listed(names: Sequence[str], reading: str = "") -> str:
             along = {name: f" HIERARCHY {hierarchy[name]}" if name in hierarchy else "" for name in names}
+            along = {name: f"{words}{self.tunings.get(name, '')}" for name, words in along.items()}
+            along |= {name: f"{along[name]} AS {form.value}" for name, form in self.forms.items() if name in along}
             return ", ".join(f"{identifier(name).sql('duckdb')}{along[name]}{reading}" for name in names)
 
         rest = [n for n in self.columns if n not in {*self.quasi, *self.sensitive, self.entity}]
@@ -103,6 +110,7 @@ class Case:
             f"TARGET ({TARGET})" if self.has_target else "",
             f"ENTITY ({self.entity})" if self.entity else "",
             f"INSENSITIVE ({listed(rest)})" if rest else "",
+            f"SUPPRESS AT MOST {self.most_left_out} %" if self.most_left_out is not None else "",
             {"tpp": "ACCEPT RISK (boundaries)"}.get(self.method, "") if self.kind == "TABLE" else "",
             "ACCEPT RISK (rare_classes)" if self.kind == "MODEL" else "",
         ]
@@ -111,9 +119,17 @@ class Case:
         return f"CREATE {self.kind} {release} AS SELECT {picked} FROM {table} WITH ANONYMIZATION ({wanted})"
 
     @property
+    def shown(self) -> list[str]:
+        """The columns that the quasi-identifiers become."""
+        return [made for name in self.quasi for made in form_columns(name, self.forms.get(name))]
+
+    @property
     def features(self) -> list[str]:
         """What the summary counts."""
         found = ["entity"] if self.entity else []
+        found += sorted({f"as {form.value.lower()}" for form in self.forms.values()})
+        found += sorted({words.split()[0].lower() for words in self.tunings.values()})
+        found += ["suppress at most"] if self.most_left_out is not None else []
         found += ["hierarchy"] if self.hierarchies else []
         found += ["null quasi-identifier"] if _has_null(self.rows, self.quasi) else []
         if _has_null(self.rows, self.sensitive):
@@ -167,6 +183,7 @@ def random_case(seed: int) -> Case:
         hierarchies,
     )
     case.requirements.extend(_requirements(rng, case))
+    case = _with_wishes(case)
     if not any(isinstance(item, Closeness) and item.distance == "hierarchical" for item in case.requirements):
         case.hierarchies.pop(WORDS, None)
     return case
@@ -256,6 +273,37 @@ def _hierarchies(
             if len({line[1] for line in lines}) < len(lines):  # a level that joins nothing is refused
                 found[name] = lines
     return found
+
+
+def _with_wishes(case: Case) -> Case:
+    """What a policy may ask for besides requirements; drawn by itself, so that a seed keeps its table."""
+    rng = random.Random(f"nightly wishes {case.seed}")
+    if case.kind == "MODEL":
+        return case
+    forms, tunings = {}, {}
+    for name in case.quasi:
+        known = [row[name] for row in case.rows if row[name] is not None]
+        is_finite = all(not isinstance(value, float) or math.isfinite(value) for value in known)
+        if (
+            case.columns[name] in NUMERIC
+            and known
+            and is_finite
+            and name not in case.hierarchies
+            and rng.random() < 0.3
+        ):
+            forms[name] = rng.choice((Form.RANGE, Form.MIDPOINT))
+        if case.method != "mondrian":
+            continue
+        if case.columns[name] == "text" and known and name not in case.hierarchies and rng.random() < 0.4:
+            values = sorted({str(value) for value in known})
+            rng.shuffle(values)
+            tunings[name] = f" ORDER ({', '.join(exp.Literal.string(value).sql('duckdb') for value in values)})"
+        elif rng.random() < 0.3:
+            tunings[name] = f" WEIGHT {rng.choice((0.5, 2, 10))}"
+    most = (
+        rng.choice((0, 1, 5, 20)) if case.method in ("mondrian", "kactus", "kactus2") and rng.random() < 0.4 else None
+    )
+    return replace(case, forms=forms, tunings=tunings, most_left_out=most)
 
 
 # -- limits a table can keep -------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def publish_one(session: ppdm_sql.Session, case: Case) -> Outcome:
             engine.load(Name(along[column_name]), pa.table(levels), temporary=False)
         session.publish(case.text(name.last, release, along))
         groups = _model_groups(session, case, release) if case.kind == "MODEL" else _groups(session, case, release)
-        found = list(_breaches(case, groups))
+        found = [*_breaches(case, groups), *_rows_too_few(case, groups)]
         session.drop(release)
         return Outcome(*made, classes=len(groups), violation="; ".join(found))
     except PpdmError as error:
@@ -87,7 +87,7 @@ def _reason(error: PpdmError) -> str:
 
 def _groups(session: ppdm_sql.Session, case: Case, release: str) -> dict[Hashable, list[Mapping[str, object]]]:
     """The published rows by what is printed of their quasi-identifiers.  NULL is not the text NULL."""
-    names = list(case.columns) if case.entity is None else [name for name in case.columns if name != case.entity]
+    names = [*case.shown, *(name for name in case.columns if name not in {*case.quasi, case.entity})]
     query = exp.Select(expressions=[exp.cast(column(name), "TEXT") for name in names]).from_(Name(release).table())
     found: dict[Hashable, list[Mapping[str, object]]] = defaultdict(list)
     persons = {str(row[ROW]): row.get(PERSON) for row in case.rows}
@@ -95,7 +95,7 @@ def _groups(session: ppdm_sql.Session, case: Case, release: str) -> dict[Hashabl
         row = dict(zip(names, texts, strict=True))
         seen: dict[str, object] = {name: read(row[name], case.columns[name]) for name in case.sensitive}
         seen[PERSON] = persons.get(row[ROW])
-        found[tuple(row[name] for name in case.quasi)].append(seen)
+        found[tuple(row[name] for name in case.shown)].append(seen)
     return found
 
 
@@ -117,6 +117,12 @@ def _breaches(case: Case, groups: Mapping[Hashable, list[Mapping[str, object]]])
         entity=entity,
         hierarchy={line[0]: tuple(line) for line in lines} if lines else None,
     )
+
+
+def _rows_too_few(case: Case, groups: Mapping[Hashable, list[Mapping[str, object]]]) -> Iterable[str]:
+    left_out = len(case.rows) - sum(map(len, groups.values()))
+    if case.most_left_out is not None and left_out * 100 > case.most_left_out * len(case.rows):
+        yield f"{left_out} of {len(case.rows)} rows were left out, and {case.most_left_out} % may be"
 
 
 # -- telling ---------------------------------------------------------------------------------------------

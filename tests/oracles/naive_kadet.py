@@ -13,6 +13,7 @@ from math import log2
 
 TIE, DIGITS, SLACK = 1e-9, 9, 1e-3
 RARE = ("rare",)  # the branch of all values of a private attribute that few rows have
+REST = ("rest",)  # the branch of all values of a public attribute that are not named at a node
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Candidate:
     gain: float
     score: float
     cut: tuple | None = None
+    named: frozenset | None = None  # of a split by value with a rest: the values that have a branch of their own
 
 
 @dataclass
@@ -134,7 +136,9 @@ class Kadet:
                 return True
         elif not self.breaches(node, one):
             return True
-        elif one.level + 1 < max((len(labels) for labels in attribute.levels.values()), default=1):
+        elif not attribute.levels:
+            again = self.with_rest(node, one)
+        elif one.level + 1 < max(len(labels) for labels in attribute.levels.values()):
             again = self.scored(node, one.attribute, one.level + 1)
         if again is not None:
             node.queue[again.attribute] = again
@@ -142,6 +146,29 @@ class Kadet:
             self.dropped += 1
             self.admit(node)
         return False
+
+    def with_rest(self, node: Node, one: Candidate) -> Candidate | None:
+        """Values that make too small a part join the rest; then the one that fewest have, while the rest is too small."""
+        value_of = lambda row: self.rows[row][self.setup.attributes[one.attribute].name]  # noqa: E731
+        named = {value_of(row) for row in node.rows} if one.named is None else set(one.named)
+        people = Counter(value_of(row) for span in self.spans if node in span.leaves for row in span.rows)
+        while named:
+            tried = Candidate(one.attribute, 0, 0, 0, named=frozenset(named))
+            wrong = {
+                branch
+                for span in self.spans
+                if node in span.leaves
+                for branch, rows in self.parts(node, span, tried).items()
+                if not self.fine(rows)
+            }
+            if not wrong:
+                break
+            small = wrong & named
+            order = lambda v: (people[v], v.encode() if isinstance(v, str) else v)  # noqa: E731
+            named -= small or {min(named, key=order)}
+        if not named:
+            return None
+        return self.scored(node, one.attribute, 0, frozenset(named))
 
     def parts_none(self, node: Node, one: Candidate) -> bool:
         if not self.setup.attributes[one.attribute].public:
@@ -166,35 +193,40 @@ class Kadet:
 
     # -- candidates
 
-    def branch(self, number: int, level: int, cut: tuple | None, row: int) -> object:
+    def branch(self, number: int, level: int, cut: tuple | None, row: int, named: frozenset | None = None) -> object:
         attribute = self.setup.attributes[number]
         value = self.rows[row][attribute.name]
         if cut is not None:
             return int(value > cut[0])
+        if named is not None:
+            return value if value in named else REST
         if level > 0:
             return attribute.levels[value][level - 1]
         if not attribute.public and sum(other[attribute.name] == value for other in self.rows) < self.setup.k:
             return RARE
         return value
 
-    def sons_of(self, node: Node, number: int, level: int, cut: tuple | None) -> dict[object, list[int]]:
+    def sons_of(
+        self, node: Node, number: int, level: int, cut: tuple | None, some: frozenset | None = None
+    ) -> dict[object, list[int]]:
         """The rows of a node by branch, in the order of the branches."""
         parts: dict[object, list[int]] = {}
         for row in node.rows:
-            parts.setdefault(self.branch(number, level, cut, row), []).append(row)
+            parts.setdefault(self.branch(number, level, cut, row, some), []).append(row)
         if level > 0:
             order = list(dict.fromkeys(labels[level - 1] for labels in self.setup.attributes[number].levels.values()))
             return {label: parts[label] for label in order if label in parts}
-        named = sorted((b for b in parts if b is not RARE), key=lambda b: b.encode() if isinstance(b, str) else b)
-        return {b: parts[b] for b in (*named, *([RARE] if RARE in parts else []))}
+        last = [b for b in (RARE, REST) if b in parts]
+        named = sorted((b for b in parts if b not in last), key=lambda b: b.encode() if isinstance(b, str) else b)
+        return {b: parts[b] for b in (*named, *last)}
 
-    def scored(self, node: Node, number: int, level: int) -> Candidate | None:
+    def scored(self, node: Node, number: int, level: int, named: frozenset | None = None) -> Candidate | None:
         if self.setup.attributes[number].ordered:
             return self.best_cut(node, number)
-        sons = self.sons_of(node, number, level, None)
+        sons = self.sons_of(node, number, level, None, named)
         if len(sons) < 2 or sum(len(rows) >= self.setup.min_leaf for rows in sons.values()) < 2:
             return None
-        return self.candidate(node, number, level, self.gain(node, sons), sons, None)
+        return self.candidate(node, number, level, self.gain(node, sons), sons, None, named)
 
     def best_cut(self, node: Node, number: int) -> Candidate | None:
         attribute = self.setup.attributes[number]
@@ -225,7 +257,7 @@ class Kadet:
         left = sum(len(rows) / len(node.rows) * entropy(classes(rows)) for rows in sons.values())
         return entropy(classes(node.rows)) - left
 
-    def candidate(self, node, number, level, gain, sons, cut) -> Candidate | None:
+    def candidate(self, node, number, level, gain, sons, cut, named=None) -> Candidate | None:
         if gain <= TIE:
             return None
         score = gain
@@ -233,7 +265,7 @@ class Kadet:
             score /= entropy([branch for branch, rows in enumerate(sons.values()) for _ in rows])
         if self.setup.weight_gain:
             score *= len(node.rows) / len(self.rows)
-        return Candidate(number, level, gain, round(score, DIGITS), cut)
+        return Candidate(number, level, gain, round(score, DIGITS), cut, named)
 
     # -- spans
 
@@ -242,10 +274,10 @@ class Kadet:
 
     def parts(self, node: Node, span: Span, one: Candidate) -> dict[object, list[int]]:
         """The people of a span by branch; a value that the node has no row of stops there."""
-        there = self.sons_of(node, one.attribute, one.level, one.cut)
+        there = self.sons_of(node, one.attribute, one.level, one.cut, one.named)
         found: dict[object, list[int]] = {}
         for row in span.rows:
-            branch = self.branch(one.attribute, one.level, one.cut, row)
+            branch = self.branch(one.attribute, one.level, one.cut, row, one.named)
             found.setdefault(branch if branch in there else None, []).append(row)
         return found
 
@@ -255,7 +287,8 @@ class Kadet:
 
     def split(self, node: Node, one: Candidate) -> list[Node]:
         node.split = (self.setup.attributes[one.attribute].name, one.level, one.cut)
-        for place, (branch, rows) in enumerate(self.sons_of(node, one.attribute, one.level, one.cut).items()):
+        sons = self.sons_of(node, one.attribute, one.level, one.cut, one.named)
+        for place, (branch, rows) in enumerate(sons.items()):
             node.sons[branch] = Node(rows, node.depth + 1, (*node.way, place))
         spans = []
         for span in self.spans:

@@ -206,12 +206,12 @@ def session(engine, make_table, open_session):
 def test_the_options_are_recorded_and_explained(session, engine):
     made = "CREATE TABLE p AS PSEUDO DATA FROM MODEL ills WITH (numbers = endpoint, bands = width, domains = (age, 0, 120))"
     (planned,) = session.execute(f"EXPLAIN {made}")
-    assert "(pgen, seed 0, classes by quota, numbers at the endpoint, bands by width)" in planned.steps[0]
+    assert "(pgen, seed 0, classes as counted, numbers at the endpoint, bands by width)" in planned.steps[0]
     (release,) = session.execute(made)
     wanted = {"numbers": "endpoint", "bands": "width", "domains": ["age", 0, 120]}
     assert release.manifest["policy"]["options"] == wanted
     assert release.record.options == wanted
-    assert engine.comment_on(Name("p")).endswith("pgen, 600 rows, seed 0, numbers endpoint, bands width")
+    assert engine.comment_on(Name("p")).endswith("pgen, 2400 rows, seed 0, numbers endpoint, bands width")
     assert len({row[0] for row in engine.fetch(release.query)}) < 10
     assert session.verify("p").holds
 

@@ -346,9 +346,9 @@ def test_every_file_of_a_model_is_named(session, tmp_path, capsys):
     show.result(done)
     written = {str(file) for file in tmp_path.iterdir() if file.name.startswith("loans.json")}
     assert len(written) == 5
-    assert written == {done.path, *done.beside}
+    assert written == {done.path, *done.companions}
     told = capsys.readouterr().out
-    assert [line.split()[-1] for line in told.splitlines()[1:]] == list(done.beside)
+    assert [line.split()[-1] for line in told.splitlines()[1:]] == list(done.companions)
     assert "rows" not in told  # a model has none
     assert {done.as_json()[name] for name in ("path", "manifest", "certificate", "script", "audit")} == written
     show.print_verified(session.verify("loans"))

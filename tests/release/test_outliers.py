@@ -99,3 +99,13 @@ def test_values_that_a_table_lacks(lab):
         "other",
         "*",
     }
+
+
+@pytest.mark.parametrize("method", ["tpp", "kactus", "kactus2"])
+def test_a_hierarchy_that_the_method_does_not_look_at_is_refused_with_its_place(lab, method):
+    text = (
+        "CREATE TABLE refused AS SELECT age, sex FROM lab\nWITH ANONYMIZATION (\n"
+        f"    ALGORITHM {method} REQUIRE k = 5\n    QUASI IDENTIFIER (age HIERARCHY INTERVALS (5)) TARGET (sex))"
+    )
+    with pytest.raises(PolicyError, match=r'policy.sql:4:\d+: column "age": ALGORITHM \w+ takes no HIERARCHY'):
+        lab.execute(text, file="policy.sql")

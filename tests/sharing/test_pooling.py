@@ -128,7 +128,7 @@ def test_basegen_draws_missing_columns_too(duckdb_engine, tmp_path):
 
 def test_the_table_says_what_it_was_made_from(engine, tmp_path):
     shared = [handed_over(tmp_path, "a", OLD), handed_over(tmp_path, "b", WOMEN)]
-    pool(engine, shared, Name("pooled"), rows=100, seed=4, draw=True)
+    pool(engine, shared, Name("pooled"), rows=100, seed=4, classes="draw")
     said = engine.comment_on(Name("pooled"))
     assert said.startswith(
         "ppdm_sql pseudo-data of 2 sources: made from models, describes nobody; pgen, classes by draw"
@@ -169,7 +169,7 @@ def test_declared_categories_and_choices_hold_for_all_sources(engine, duckdb_eng
     same = rows_of(duckdb_engine, Name("pooled"))
     assert Counter(tuple(row.values()) for row in rows) == Counter(tuple(row.values()) for row in same)
     said = engine.comment_on(Name("pooled"))
-    assert "pgen, classes by quota, numbers at the midpoint, bands by width, 1200 rows, seed 2" in said
+    assert "pgen, classes by counts, numbers at the midpoint, bands by width, 1200 rows, seed 2" in said
     assert 'domains declared for "age", "sex", "night"; files' in said
 
 
@@ -390,10 +390,10 @@ def test_only_models_are_handed_over_and_the_folder_is_made(tmp_path):
     with duckdb.connect(str(tmp_path / "p.duckdb"), read_only=True) as con:
         (said,) = con.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'p'").fetchall()
     assert said[0].startswith("ppdm_sql pseudo-data ")
-    assert said[0].endswith("made from model m, describes nobody; pgen, 900 rows, seed 0")
+    assert said[0].endswith("made from model m, describes nobody; pgen, 3600 rows, seed 0")
     for command in (("verify", "p"), ("show", "p"), ("verify", "--file", str(tmp_path / "p.duckdb"))):
         code, said = told(tmp_path, *command)
-        assert (code, "900 pseudo-rows made from model m; they describe nobody" in said) == (0, True), said
+        assert (code, "3,600 pseudo-rows made from model m; they describe nobody" in said) == (0, True), said
         assert "class" not in said.split("nobody")[0]
         assert "verdict" not in said
         assert "made from ;" not in said

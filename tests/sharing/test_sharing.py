@@ -7,6 +7,7 @@ import random
 import re
 import shlex
 from collections import Counter
+from fractions import Fraction
 from glob import glob
 from pathlib import Path
 
@@ -14,13 +15,16 @@ import duckdb
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
+from sqlglot import exp
 
 import ppdm_sql
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.commands import cli
 from ppdm_sql.errors import PolicyError, PpdmError, Tampered
 from ppdm_sql.sharing.collect import check_fit, pool, read_shared
-from ppdm_sql.statements.names import Name
+from ppdm_sql.sharing.committee import vote
+from ppdm_sql.statements.names import Name, column
+from ppdm_sql.trees.follow import follow
 
 TOWNS = ("north", "south", "east", "west", "centre")
 MODEL = """CREATE MODEL {town} AS SELECT age, sex, smokes, ill FROM patients WITH ANONYMIZATION (
@@ -186,29 +190,60 @@ def test_the_page_can_be_followed_as_it_stands(tmp_path, monkeypatch):
 
 
 def accuracy(tree, rows) -> float:
-    from ppdm_sql.trees.follow import follow
-
     names = ("age", "sex", "smokes", "ill")
     told = [dict(zip(names, row, strict=True)) for row in rows]
     return sum(tree.prediction(tree.nodes[follow(tree, row)]) == row["ill"] for row in told) / len(told)
 
 
-def test_the_models_can_vote(shared, tmp_path):
+@pytest.mark.parametrize("rule", ["plurality", "majority", "shares"])
+def test_the_models_can_vote(shared, tmp_path, rule):
     with duckdb.connect(str(tmp_path / "miner.duckdb")) as con:
         con.execute("CREATE TABLE new_patients (age INTEGER, sex VARCHAR, smokes VARCHAR, ill VARCHAR)")
         con.executemany("INSERT INTO new_patients VALUES (?, ?, ?, ?)", patients(7, 400))
-    called(tmp_path, "share", "vote", *files(shared), "--from", "new_patients", "--into", "told", "--keep", "ill,age")
+    called(tmp_path, "share", "vote", *files(shared), "--from", "new_patients", "--into", "told", "--keep", "ill,age,sex,smokes",
+           "--rule", rule)  # fmt: skip
     with duckdb.connect(str(tmp_path / "miner.duckdb")) as con:
-        rows = con.execute("SELECT ill, age, ppdm_class FROM told").fetchall()
+        rows = con.execute("SELECT ill, age, sex, smokes, ppdm_class FROM told").fetchall()
     assert len(rows) == 400
-    assert sum(ill == said for ill, _, said in rows) / 400 > 0.75
+    assert sum(ill == said for ill, *_, said in rows) / 400 > 0.75
     members = [read_shared(shared / f"{town}.json").tree for town in TOWNS]
-    from ppdm_sql.trees.follow import follow
-
-    for age, sex, smokes, _ in patients(7, 400)[:50]:
+    for _, age, sex, smokes, said in rows:
         row = {"age": age, "sex": sex, "smokes": smokes}
-        votes = Counter(tree.prediction(tree.nodes[follow(tree, row)]) for tree in members)
-        assert len(votes) <= 2
+        ends = [tree.nodes[follow(tree, row)] for tree in members]
+        votes = Counter(tree.prediction(end) for tree, end in zip(members, ends, strict=True))
+        shares = {value: Fraction(0) for value in ("no", "yes")}
+        for tree, end in zip(members, ends, strict=True):
+            for value, count in zip(tree.classes, end.counts, strict=True):
+                shares[value] += Fraction(count, end.rows)
+        if rule == "shares":
+            assert said == max(shares, key=lambda one: shares[one])  # no ties here
+        else:
+            assert said == max(votes, key=lambda one: votes[one])  # five members and two classes: always a majority
+
+
+def test_without_a_majority_there_is_no_answer(shared, tmp_path):
+    """Two members that disagree: the first class is the plurality's, and the majority has none."""
+    two = [shared / f"{town}.json" for town in ("north", "centre")]
+    with ppdm_sql.connect(tmp_path / "miner.duckdb", create=True) as session:
+        session.execute("CREATE TABLE ages AS SELECT age::INTEGER AS age, sex, smokes FROM range(18, 97) AS a(age), "
+                        "(VALUES ('F'), ('M')) AS s(sex), (VALUES ('no'), ('yes')) AS k(smokes)")  # fmt: skip
+        engine, members = session.engine, [read_shared(path) for path in two]
+        for rule in ("plurality", "majority"):
+            vote(engine, members, Name("ages"), Name(f"by_{rule}"), ["age", "sex", "smokes"], rule)
+        rows = engine.fetch(exp.Select(expressions=[column(one, table) for one, table in (
+            ("age", "p"), ("sex", "p"), ("smokes", "p"), ("ppdm_class", "p"), ("ppdm_class", "m"))]).from_(
+                Name("by_plurality").table("p")).join(Name("by_majority").table("m"), using=["age", "sex", "smokes"]))  # fmt: skip
+        with pytest.raises(PolicyError, match="valid rules: plurality, majority, shares"):
+            vote(engine, members, Name("ages"), Name("other"), ["age"], "unanimity")
+    assert len(rows) == 79 * 4
+    tied = 0
+    for age, sex, smokes, most, more_than_half in rows:
+        row = {"age": age, "sex": sex, "smokes": smokes}
+        votes = Counter(one.tree.prediction(one.tree.nodes[follow(one.tree, row)]) for one in members)
+        tied += votes["no"] == 1
+        assert most == ("no" if votes["no"] else "yes")
+        assert more_than_half == (None if votes["no"] == 1 else most)
+    assert tied
 
 
 def test_what_is_not_published_is_not_believed(shared, tmp_path):

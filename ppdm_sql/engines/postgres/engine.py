@@ -13,11 +13,11 @@ from psycopg.pq import TransactionStatus
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.engines.base import Kind, Row, Rows, Table, temporary_property
 from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
-from ppdm_sql.engines.postgres.expressions import PostgresExpressions
-from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call, without_walls
+from ppdm_sql.engines.postgres.lookups import PostgresCatalog
+from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call
 from ppdm_sql.engines.postgres.ranges import PostgresRanges
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _CHECKED = "ppdm_checked"
 
 
-class PostgresEngine(PostgresExpressions):
+class PostgresEngine(PostgresCatalog):
     dialect = "postgres"
     title = "PostgreSQL"
     has_grants = True
@@ -118,13 +118,6 @@ class PostgresEngine(PostgresExpressions):
             asked.replace(exp.Literal.string(self._creation_schema()))
         return super().render(tree)
 
-    def _places(self, names: set[str]) -> dict[str, str | None]:
-        """The schema of each relation that exists; None for a temporary one."""
-        places: dict[str, str | None] = {}
-        for name, _, schema, _ in self._list_relations(None, sorted(names)) if names else []:
-            places.setdefault(name, schema)
-        return places
-
     def _creation_schema(self) -> str:
         if not self._path:
             raise EngineError("no schema on the search path exists: write the schema of the new relation")
@@ -177,8 +170,9 @@ class PostgresEngine(PostgresExpressions):
         rows = self._quietly("catalog/types_postgres", types=types)
         return frozenset(row[0] for row in rows if postgres_types.kind_of(*row[1:]) is Kind.TEXT)
 
-    def _execute(self, sql: str, params: dict[str, Any]) -> None:
-        self._connection.execute(statements.driver_text(sql, params), params or None)
+    def _execute(self, sql: str, params: dict[str, Any]) -> int | None:
+        rows = self._connection.execute(statements.driver_text(sql, params), params or None).rowcount
+        return rows if rows >= 0 else None
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         with self._as_the_user_names_things():
@@ -220,6 +214,7 @@ class PostgresEngine(PostgresExpressions):
         except BaseException:
             with contextlib.suppress(psycopg.Error):  # the connection may be gone, and with it the transaction
                 self._connection.execute(b"ROLLBACK")
+            self.facts.forget()
             raise
 
     @contextlib.contextmanager
@@ -243,84 +238,11 @@ class PostgresEngine(PostgresExpressions):
         if self._connection.execute(b"COMMIT").statusmessage != "COMMIT":
             raise EngineError("a statement of the transaction failed: everything was rolled back")
 
-    # -- looking -----------------------------------------------------------------------------------
-
-    def check_builtins(self) -> None:
-        found = [row[0] for row in self._looked_up("catalog/builtins_postgres")]
-        if found:
-            raise PolicyError(
-                f"{', '.join(found)} was added to PostgreSQL's own functions, operators, casts and types in pg_catalog "
-                "or changed there, so no measurement can be relied on: drop it, or restore what it replaced"
-            )
-
-    def columns(self, name: Name) -> list[ColumnInfo]:
-        oid = self._oid(name)
-        if oid is None:
-            return []
-        rows = self._looked_up("catalog/columns_postgres", relation=oid)
-        return [ColumnInfo(row[0], postgres_types.kind_of(*row[2:]), row[1]) for row in rows]
-
-    def relation_kind(self, name: Name) -> str | None:
-        rows = self._list_relations(name.schema, [name.last])
-        return rows[0][1] if rows else None
-
-    def relations(self, schema: str | None) -> list[str]:
-        return [row[0] for row in self._list_relations(schema, None)]
-
-    def view_query(self, name: Name) -> str | None:
-        oid = self._oid(name)
-        return None if oid is None else self._looked_up("catalog/view_text_postgres", relation=oid)[0][0]
-
-    def can_read(self, name: Name) -> bool:
-        oid = self._oid(name)
-        return oid is not None and bool(self._looked_up("catalog/readable_postgres", relation=oid)[0][0])
-
-    def tables_read(self, view: Name, query: str) -> frozenset[str]:
-        oid = self._oid(view)
-        return frozenset(row[0] for row in self._looked_up("catalog/tables_read_postgres", relation=oid))
-
-    def unsteady_names(self) -> frozenset[str]:
-        rows = self._looked_up("catalog/unsteady_postgres")
-        hidden = {"ctid", "tableoid", "xmin", "xmax", "cmin", "cmax"}
-        return super().unsteady_names() | hidden | {row[0] for row in rows}
-
-    def query_behind(self, name: Name) -> str | None:
-        text = self.view_query(name)
-        return None if text is None else without_walls(text)
-
-    def comment_on(self, name: Name) -> str | None:
-        oid = self._oid(name)
-        return None if oid is None else self._looked_up("catalog/comment_postgres", relation=oid)[0][0]
+    # -- making ------------------------------------------------------------------------------------
 
     def comment_columns(self, name: Name, kind: str, texts: Mapping[str, str]) -> None:
         schema = name.schema or self._places({name.last}).get(name.last)
         super().comment_columns(Name(schema, name.last) if schema else name, kind, texts)
-
-    def qualified_name(self, name: Name) -> str:
-        rows = self._list_relations(name.schema, [name.last])
-        return f"{rows[0][2] or 'pg_temp'}.{rows[0][0]}" if rows else str(name)
-
-    def family(self, tables: Sequence[str], *, ancestors: bool = True) -> list[str]:
-        rows = self._looked_up("catalog/family_postgres", names=list(tables), ancestors=ancestors)
-        return list(dict.fromkeys([*tables, *(row[0] for row in rows)]))
-
-    def _oid(self, name: Name) -> int | None:
-        rows = self._list_relations(name.schema, [name.last])
-        return rows[0][3] if rows else None
-
-    def _list_relations(self, schema: str | None, names: list[str] | None) -> Rows:
-        self._check_names([*([schema] if schema else []), *(names or [])])
-        return self._looked_up("catalog/relations_postgres", schema=schema, names=names, path=self._path)
-
-    def _looked_up(self, file: str, /, **params: Any) -> Rows:
-        with self._explain_errors(file):
-            return self._quietly(file, **params)
-
-    def _quietly(self, file: str, /, **params: Any) -> Rows:
-        """A look into the catalog: part of every statement, so it is not shown with --show-sql."""
-        return self._fetch(statements.catalog_text(file), params)
-
-    # -- making ------------------------------------------------------------------------------------
 
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         table = plain_table(table)
@@ -344,13 +266,20 @@ class PostgresEngine(PostgresExpressions):
         created = exp.Create(this=name.table(), kind="VIEW", properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
+        self.facts.forget_after(created)
         with self._explain_errors(sql), self._as_the_user_names_things():
             self._connection.execute(statements.driver_text(sql, {}))
+
+    def working_view(self, name: Name, query: exp.Query) -> None:
+        view = exp.Create(this=name.table(), kind="VIEW", expression=query, properties=temporary_property())
+        if self.relation_kind(name) is not None:
+            self.execute(exp.Drop(tables=[statements.temporary_name(name)], kind="VIEW", exists=True))
+        self.execute(view)
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view with security_barrier: no condition of a reader is run on rows the view hides.
 
-        CREATE OR REPLACE insists on the old columns.  Where they changed the view is made anew, and
+        CREATE OR REPLACE insists on the old columns.  Where they changed the view is made again, and
         those who could read the old one can read the new one.
         """
         if replace and self.relation_kind(name) == "view":
@@ -377,6 +306,7 @@ class PostgresEngine(PostgresExpressions):
     def create_wall(self, name: Name) -> exp.Table:
         ((text,),) = self._looked_up("catalog/wall_postgres", schema=name.schema, name=name.last)
         self._tell(text)
+        self.facts.forget()
         with self._explain_errors(text):
             self._execute(text, {})
         self.execute(statements.grant(exp.Revoke, "ALL", wall_call(name), ["public"], kind="FUNCTION"))
@@ -405,7 +335,9 @@ class PostgresEngine(PostgresExpressions):
         self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
 
     def drop_working(self, tables: Sequence[Name], views: Sequence[Name]) -> None:
-        super().drop_working((), views)
+        shown = [statements.temporary_name(view) for view in views]
+        if shown:
+            self.execute(exp.Drop(tables=shown, kind="VIEW", exists=True))
         made = [statements.temporary_name(table) for table in tables if not self._is_new(table)]
         if made:
             self.execute(exp.Drop(tables=made, kind="TABLE", exists=True))
@@ -420,16 +352,6 @@ class PostgresEngine(PostgresExpressions):
             self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
                 self.execute(statements.grant(exp.Grant, "SELECT", name.table(), roles))
-
-    def grantees(self, name: Name) -> list[str]:
-        oid = self._oid(name)
-        return [] if oid is None else [row[0] for row in self._looked_up("catalog/grants_postgres", relation=oid)]
-
-    def past_readers(self, name: Name | None, release_id: str) -> list[str]:
-        """Roles with a right today, and a word for those whose right was taken away: PostgreSQL keeps that trace."""
-        oid = None if name is None else self._oid(name)
-        rows = self._looked_up("catalog/past_readers_postgres", relation=oid, parts=f"%{release_id}")
-        return [row[0] for row in rows]
 
     @property
     def in_transaction(self) -> bool:

@@ -107,8 +107,9 @@ class SparkEngine(Engine):
         while chunk := list(islice(found, rows)):
             yield record_batch(chunk, schema)
 
-    def _execute(self, sql: str, params: dict[str, Any]) -> None:
+    def _execute(self, sql: str, params: dict[str, Any]) -> int | None:
         self._sql(sql, params)
+        return None
 
     def _pass_through(self, text: str, limit: int) -> Table | None:
         frame = self._session.sql(text)
@@ -248,6 +249,10 @@ class SparkEngine(Engine):
         self._tell(sql)
         with self._explain_errors(sql):
             self._session.sql(sql)
+        self._working.discard(name)
+
+    def working_view(self, name: Name, query: exp.Query) -> None:
+        super().working_view(name, query)
         self._working.discard(name)
 
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:

@@ -26,7 +26,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.shared.discretize import cut_codes
 from ppdm_sql.source.encode import CODE, ROWS, Lookup, joined_lookups, make_lookup, recode
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.borders import At, Borders, even_places, values_at
+from ppdm_sql.trees.borders import At, EngineBorders, even_places, values_at
 from ppdm_sql.trees.comparing import MOMENTS, position
 from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
@@ -71,7 +71,7 @@ def asked_columns(
         if not attribute.ordered:
             found.append(_categories(engine, attribute, lookup, rows, bins.least))
             continue
-        column_bins = _Column(engine, attribute, lookup, rows, bins.least, relation, bins)
+        column_bins = _Column(attribute, info.declared, rows, bins.least, engine, lookup, relation, bins)
         cuts = bins.declared.get(info.name) or column_bins.cuts(target)
         places = column_bins.places(cuts)
         moved = recode(engine, lookup, np.searchsorted(places, np.arange(len(rows)), side="right").tolist())
@@ -108,7 +108,7 @@ def _categories(engine: Engine, attribute: Attribute, lookup: Lookup, rows: Ints
 
 
 @dataclass(frozen=True)
-class _Column(Borders):
+class _Column(EngineBorders):
     relation: Name
     bins: Bins
 

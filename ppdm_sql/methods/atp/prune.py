@@ -7,8 +7,8 @@
     11: a node with one child left becomes a leaf                          _settle
     14: a tree of one node is empty                                        the caller decides
 
-A leaf that fails takes siblings along until the group passes; it is not chosen anew after each one.  Labels of nodes
-above are not made anew after merges below them, as in the paper; with exact counts that makes no difference.
+A leaf that fails takes siblings along until the group passes; it is not chosen again after each one.  Labels of nodes
+above are not made again after merges below them, as in the paper; with exact counts that makes no difference.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ def check_options(policy: Policy, source: Source | None) -> None:
 def plan_incognito(job: CellJob) -> CellPlan:
     """The plan of the best node that was found."""
     options = job.options(IncognitoOptions)
+    check_options(job.policy, job.source)
     if not job.source.quasi:
         raise PolicyError("ALGORITHM incognito generalizes quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     Demands(job.k).check_whole(job.cells.total, job.cells.units, job.counts_persons)

@@ -57,7 +57,7 @@ class RepairRules:
     strict_swap: bool = False
     may_drop: bool = True  # not where t compares with the whole table: without some rows it is another one
     seed: int = 0
-    holds: Holds | None = None  # what is required beside k
+    holds: Holds | None = None  # what is required besides k
 
 
 @dataclass(frozen=True)

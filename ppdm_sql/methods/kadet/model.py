@@ -1,11 +1,10 @@
 """kADET: a decision tree that is k-anonymous for the rows it was learned from, as the model itself.
 
 Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006).  docs/methods/kadet.md is the claim
-sheet.  Rows stay in the database; what Python sees are counts per node, span and code, and the values that the
-tree names.
+sheet.  Rows stay in the database; what is seen here are cells (cells/), and the distinct values of each column.
 
     algorithm 1                              here
-    what is known of rows beside their class row_codes.Beside
+    what is known of rows beside their class kadet_cells.KadetTable
     Main: the queue                          split_queue.Growth
     Breach                                   class_limits.ClassDemands over the parts of every span
     what a candidate tells of the class      split_scores.Scores
@@ -18,14 +17,14 @@ without it), a candidate that was taken is gone, and parts of a span, not the sp
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.base import Job
+from ppdm_sql.cells.aggregate import aggregate
+from ppdm_sql.cells.cells import Cells
+from ppdm_sql.methods.base import Asked, Job, Prepared
 from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
-from ppdm_sql.methods.kadet.row_codes import Beside, beside
-from ppdm_sql.methods.kadet.row_slots import MOST_SLOTS
-from ppdm_sql.methods.kadet.spans import Spans, class_counts
+from ppdm_sql.methods.kadet.kadet_cells import KadetTable, read_table, refuse_missing
+from ppdm_sql.methods.kadet.spans import Spans
 from ppdm_sql.methods.kadet.split_queue import Growth
 from ppdm_sql.methods.kadet.split_scores import AskedAttribute, KadetOptions
 from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
@@ -36,18 +35,16 @@ from ppdm_sql.methods.shared.class_limits import (
     attributes_of,
     demands_of,
     hidden_columns,
-    refuse_nulls,
 )
 from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
-from ppdm_sql.methods.shared.person_rows import rows_of_persons
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit import Audit
-from ppdm_sql.trees.coded import Training, make_training
+from ppdm_sql.trees.coded import check_columns
 from ppdm_sql.trees.prune import error_based
 from ppdm_sql.trees.tree import Tree
+from ppdm_sql.watching import Progress
 
-_BINS = 255
 _CONFIDENCE = 0.25
 HOMOGENEITY = ResidualRisk(
     "homogeneity",
@@ -69,68 +66,66 @@ REFUSALS = ResidualRisk(
 
 def plan_kadet_model(job: Job) -> ModelPlan:
     """The plan of a tree whose spans all meet the policy."""
-    form = job.options(KadetOptions)
-    engine, source = job.engine, job.source
-    demands = demands_of(job)
-    check_hierarchies(source, job.hierarchies)
-    refuse_nulls(job)
+    prepared = prepare_kadet(job)
     job.progress("reading the table", 0, None)
-    known = beside(engine, source, hidden_columns(source, demands))
-    demands = replace(demands, hidden=known.hidden)
-    training = _training(engine, source, known, demands if form.borders == PINNED else None)
-    whole = class_counts(engine, training)  # with all that is known of rows beside their class
-    public = [number for number, one in enumerate(training.attributes) if one.attribute.name in source.quasi]
-    spans = Spans(engine, training, whole, public)
-    least = demands.k if form.categories == "common" else 1
-    try:
-        demands.check_whole(training.target.name, whole)
-        asked = asked_attributes(engine, source, training, job.hierarchies, least)
-        growth = Growth(spans, asked, demands, form)
-        growth.run(job.progress)
-    finally:
-        spans.close()
-    before = len(growth.nodes)
+    cells = aggregate(job.engine, job.source, prepared.columns, people=prepared.people)
+    learned = learn(job, cells, job.progress)
+    job.progress("auditing the tree", 0, None)
+    return plan_of(learned, job.source, attacked(job.engine, learned.tree, job.source, learned.demands))
+
+
+def prepare_kadet(job: Job) -> Prepared:
+    """What can be refused before a row is counted, and the columns that rows are counted by."""
+    source = job.source
+    demands_of(job)
+    check_hierarchies(source, job.hierarchies)
+    assert source.target is not None
+    names = attributes_of(source)
+    check_columns([source.info(name) for name in names], source.info(source.target), regression=False)
+    return Prepared((*names, source.target), people=True)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A tree, and what it was grown from."""
+
+    tree: Tree
+    table: KadetTable
+    asked: list[AskedAttribute]
+    growth: Growth  # its nodes are those that pruning left
+    demands: ClassDemands
+    nodes_grown: int
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        return tuple(one.coded.attribute.name for one in self.asked if one.public)
+
+
+def learn(job: Asked, cells: Cells, progress: Progress) -> Learned:
+    """Grows the tree from the cells."""
+    form, source = job.options(KadetOptions), job.source
+    demands = demands_of(job)
+    refuse_missing(cells, source, job.owner)
+    pinned = demands.least_rows if form.borders == PINNED else None
+    hidden = hidden_columns(source, demands)
+    table = read_table(cells, source, job.hierarchies, hidden, pinned, class_is_public=demands.class_is_public)
+    demands = replace(demands, hidden=table.hidden)
+    demands.check_whole(table.target.name, table.whole)
+    asked = asked_attributes(source, table, job.hierarchies, demands.k if form.categories == "common" else 1)
+    public = [number for number, one in enumerate(asked) if one.public]
+    growth = Growth(Spans(table, public), asked, demands, form)
+    growth.run(progress)
+    grown = len(growth.nodes)
     if form.is_pruned:
         error_based(growth.nodes, _CONFIDENCE)
     declared = {name: info.declared for name, info in source.columns.items()}
-    told = {**form.told(), "k": demands.k}
-    tree = tree_of(engine, training, asked, job.hierarchies, growth.nodes, growth.levels, declared, told)
-    job.progress("auditing the tree", 0, None)
-    found = attacked(engine, tree, source, demands)
-    return _plan(source, training, asked, growth, tree, found, demands, before)
+    tree = tree_of(table, asked, job.hierarchies, growth, declared, {**form.told(), "k": demands.k})
+    return Learned(tree, table, asked, growth, demands, grown)
 
 
-def _training(engine: Engine, source: Source, known: Beside, pinning: ClassDemands | None) -> Training:
-    """The coded table; pinning: columns are cut where as many rows, or rows of as many persons, pin the border."""
-    assert source.target is not None
-    training = make_training(
-        engine,
-        known.relation,
-        [source.info(name) for name in attributes_of(source)],
-        source.info(source.target),
-        regression=False,
-        bins=_BINS,
-        exact=False,
-        rare=1,  # every class counts; which values are named is decided per attribute
-        most_nodes=MOST_SLOTS,
-        most_slots=MOST_SLOTS,
-        aside=known.aside,
-        pinned=1 if pinning is None else rows_of_persons(engine, source, pinning.least_rows),
-    )
-    known.close(engine)
-    return training
-
-
-def _plan(
-    source: Source,
-    training: Training,
-    asked: list[AskedAttribute],
-    growth: Growth,
-    tree: Tree,
-    found: Audit,
-    demands: ClassDemands,
-    before: int,
-) -> ModelPlan:
+def plan_of(learned: Learned, source: Source, found: Audit) -> ModelPlan:
+    """The plan of a tree that was attacked; found: what the attacker gets."""
+    asked, tree, demands, growth = learned.asked, learned.tree, learned.demands, learned.growth
     private = [one.coded.attribute.name for one in asked if not one.public]
     diverse = {one.name for one in demands.hidden}
     asked_for = {tree.attributes[number].name for number in tree.used_attributes()}.intersection(private)
@@ -142,22 +137,22 @@ def _plan(
     risks += [RARE_VALUES] if asked_for and growth.form.categories == "all" else []
     return ModelPlan(
         tree=tree,
-        public=tuple(one.coded.attribute.name for one in asked if one.public),
-        rows=training.rows,
+        public=learned.public,
+        rows=learned.table.cells.total,
         class_is_public=demands.class_is_public,
-        steps=_steps(training, growth, tree, found, private, before),
+        steps=_steps(learned, found, len(private)),
         figures={**figures_of(tree, found), "candidates dropped": growth.dropped},
         risks=tuple(risks),
     )
 
 
-def _steps(
-    training: Training, growth: Growth, tree: Tree, found: Audit, private: list[str], before: int
-) -> tuple[str, ...]:
+def _steps(learned: Learned, found: Audit, private: int) -> tuple[str, ...]:
+    growth, tree = learned.growth, learned.tree
     rank = "gain ratio" if growth.form.by_ratio else "gain"
-    known = len(training.attributes) - len(private)
+    known, rows = len(learned.asked) - private, many(learned.table.cells.total, "row")
+    before = learned.nodes_grown
     return (
-        f"encode {known} public and {len(private)} private attributes of {many(training.rows, 'row')} into codes",
+        f"encode {known} public and {private} private attributes of {rows} into codes",
         f"split the node whose best candidate has the greatest {rank}, as long as every part of every span meets the "
         f"requirements; {growth.dropped} candidates dropped",
         f"{before} nodes grown, {len(tree.nodes)} left after pruning"

@@ -3,7 +3,7 @@
 numbers and moments        [30, 45)   < 30   >= 65, between the borders of the tree
 text without a hierarchy   the value that is named; for people who stop at questions about others {c, d, ...}: no value
                            that fewer than k people hold is named
-a hierarchy                the smallest label that covers what the answers leave
+a hierarchy                the smallest label that covers what the answers leave, of numbers and moments, too
 nothing was asked          the marker, *
 
 What is printed follows from the span alone: people of one span print the same, so a group of the release is made of
@@ -18,14 +18,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.methods.shared.columns import Axis, counted_axis, held_by, quasi_axis
+from ppdm_sql.cells.cells import Cells
+from ppdm_sql.engines.base import Kind
+from ppdm_sql.methods.shared.columns import Axis, cell_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import braces_around, interval_text, list_text, marker
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, moment_text
-from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit_groups import answers_of
+from ppdm_sql.trees.comparing import is_below
 from ppdm_sql.trees.show import number_text, ranges_left, whole
 from ppdm_sql.trees.tree import Attribute, Cut, Groups, Split, Tree, Value
 
@@ -75,30 +76,28 @@ def _questions(tree: Tree, ways: Sequence[Way]) -> Iterator[Answer]:
 
 
 def writers_of(
-    engine: Engine,
-    source: Source,
-    tree: Tree,
-    public: Sequence[str],
-    hierarchies: Mapping[str, Hierarchy],
-    k: int,
+    cells: Cells, tree: Tree, public: Sequence[str], hierarchies: Mapping[str, Hierarchy], k: int
 ) -> tuple[dict[str, Write], str]:
-    """How each public column is printed, and the marker; what is printed of a column that is not asked for is that."""
+    """How each public column is printed, and the marker; what is printed of a column that is not asked for is that.
+
+    hierarchies: those whose labels are words; one that gives ranges has said where the tree may be cut.
+    """
     asked = {tree.attributes[number].name for number in tree.used_attributes()}
     attributes = {attribute.name: attribute for attribute in tree.attributes}
     axes, writers = [], dict[str, Write]()
     for name in public:
         if attributes[name].ordered:
-            writers[name] = range_writer(attributes[name])
+            along = hierarchies.get(name)
+            writers[name] = range_writer(attributes[name]) if along is None else cover_writer(attributes[name], along)
             continue
         if name in hierarchies:
             writers[name] = label_writer(hierarchies[name])
         elif name in asked:
-            plain = counted_axis(engine, source, name)
-            axes.append(quasi_axis(plain, held_by(engine, source, plain), k, None))
+            axes.append(quasi_axis(cell_axis(cells, name), cells[name].held, k, None))
             writers[name] = list_writer(axes[-1])
             continue
-        if source.info(name).kind is Kind.TEXT:  # a value of stars is not to be taken for the marker
-            axes.append(counted_axis(engine, source, name))
+        if attributes[name].kind is Kind.TEXT:  # a value of stars is not to be taken for the marker
+            axes.append(cell_axis(cells, name))
     return writers, marker(axes) if axes else "*"
 
 
@@ -111,6 +110,30 @@ def range_writer(attribute: Attribute) -> Write:
         return None if low is None and high is None else interval_text(_border(low), _border(high))
 
     return write
+
+
+def cover_writer(attribute: Attribute, hierarchy: Hierarchy) -> Write:
+    """Of numbers and moments with a hierarchy: the smallest label that covers the leaves which the answers leave."""
+    leaves = [_leaf_value(leaf, attribute) for leaf in hierarchy.order]
+
+    def write(answers: Sequence[Answer]) -> str | None:
+        left = np.ones(len(leaves), dtype=bool)
+        for split, branch in answers:
+            assert isinstance(split, Cut)
+            below = np.fromiter((is_below(attribute, split.at, leaf) for leaf in leaves), bool, len(leaves))
+            left &= below if branch == 0 else ~below
+        there = np.flatnonzero(left)
+        node = hierarchy.covering(int(there[0]), int(there[-1]) + 1)
+        return None if node.stop - node.start == len(leaves) else node.label
+
+    return write
+
+
+def _leaf_value(leaf: str, attribute: Attribute) -> object:
+    """The value of a leaf, as values are compared."""
+    if attribute.kind in (Kind.DATE, Kind.TIMESTAMP):
+        return leaf
+    return float(leaf) if attribute.kind is Kind.FLOAT else Decimal(leaf)
 
 
 def _border(at: Decimal | str | None) -> str | None:

@@ -1,13 +1,13 @@
 """Who can be told from whom while a tree grows: spans, the nodes they list, and what has been counted of both.
 
 A span is a set of people with equal answers to all public tests; it lists the nodes they may be in.  A private test
-sends a span to all sons at once, a public one parts it by its people's own values.  Python holds which span lists
-which nodes; the rows are in cells (their node, their span), so one count of the cells gives both: a node is the sum
-of its cells, and so is the population of a span.  Neither changes as long as it is there: only new ones are counted.
+sends a span to all sons at once, a public one parts it by its people's own values.  The rows are in slots (their node,
+their span), so one count of the slots gives both: a node is the sum of its slots, and so is the population of a span.
+Neither changes as long as it is there: only new ones are counted.
 
     Friedman et al., algorithm 1         here
     node.Spans, span.Nodes               Spans.of, Spans.nodes
-    span.Population                      the cells of a span; Spans.population has their class counts
+    span.Population                      the slots of a span; Spans.population has their class counts
     Split                                Spans.split, and Spans.send_on for the rows
 """
 
@@ -18,11 +18,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.kadet.class_sums import Entries, Sums, by_branch, put_together
-from ppdm_sql.methods.kadet.row_slots import Branching, Cell, Leaving, Rows
-from ppdm_sql.trees.coded import Training
-from ppdm_sql.trees.counts import Counter, Tally
+from ppdm_sql.methods.kadet.kadet_cells import KadetTable
+from ppdm_sql.methods.kadet.row_slots import Branching, Leaving, Rows, Slot
+from ppdm_sql.trees.counts import Tally
 from ppdm_sql.trees.criteria import Ints
 
 STOPS = -1  # no row of the node has this code: it ends at the node
@@ -45,14 +44,11 @@ class _Parted:
 class Spans:
     """The bookkeeping of one tree."""
 
-    engine: Engine
-    training: Training
-    whole: Ints  # class counts of all rows
+    table: KadetTable
     public: Sequence[int]  # attributes
     nodes: dict[int, set[int]] = field(init=False)  # span -> the open leaves it lists
     of: dict[int, list[int]] = field(init=False)  # open leaf -> the spans that list it
     population: dict[int, Ints] = field(init=False)  # span -> class counts
-    _size: dict[int, int] = field(init=False)  # span -> rows
     _rows: Rows = field(init=False)
     _made: int = 1  # spans made so far
     _of_node: dict[int, tuple[Sequence[Sums], int]] = field(default_factory=dict)  # open leaf -> sums, its place
@@ -64,23 +60,22 @@ class Spans:
     _parted: list[_Parted] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.nodes, self.of, self.population = {0: {0}}, {0: [0]}, {0: self.whole}
-        self._size = {0: int(self.whole.sum())}
-        self._rows = Rows(self.engine, self.training)
+        self.nodes, self.of, self.population = {0: {0}}, {0: [0]}, {0: self.table.whole}
+        self._rows = Rows(self.table)
 
     # -- counts ------------------------------------------------------------------------------------
 
     def count(self) -> None:
         """Counts the nodes and the spans that are new."""
-        cells, tallies = self._rows.count()
-        fresh = {node: place for place, node in enumerate(dict.fromkeys(n for n, _ in cells if self._is_new(n)))}
+        slots, tallies = self._rows.count()
+        fresh = {node: place for place, node in enumerate(dict.fromkeys(n for n, _ in slots if self._is_new(n)))}
         if fresh:
-            sums = self._added([node for node, _ in cells], tallies, fresh, range(len(tallies)))
+            sums = self._added([node for node, _ in slots], tallies, fresh, range(len(tallies)))
             self._of_node |= {node: (list(sums.values()), place) for node, place in fresh.items()}
-        spans = dict.fromkeys(span for _, span in cells if span not in self._places and self.nodes[span])
+        spans = dict.fromkeys(span for _, span in slots if span not in self._places and self.nodes[span])
         shared = [span for span in spans if span not in self._entering and not self._is_of_one(span)]
         if shared or self._entering:
-            self._enter(cells, tallies, {span: place for place, span in enumerate(shared)})
+            self._enter(slots, tallies, {span: place for place, span in enumerate(shared)})
             self._entering.clear()
 
     def _is_new(self, node: int) -> bool:
@@ -88,25 +83,25 @@ class Spans:
 
     def _is_of_one(self, span: int) -> bool:
         """Whether the people of a span are the rows of an open leaf, all of them, and can be in no other."""
-        cells, nodes = self._rows.cells.get(span, {}), self.nodes[span]
-        return cells.keys() == nodes and len(nodes) == 1 and self.of[next(iter(nodes))] == [span]
+        slots, nodes = self._rows.slots.get(span, {}), self.nodes[span]
+        return slots.keys() == nodes and len(nodes) == 1 and self.of[next(iter(nodes))] == [span]
 
     def _added(
         self, keys: Sequence[int], tallies: Sequence[Tally], places: Mapping[int, int], wanted: Sequence[int]
     ) -> dict[int, Sums]:
-        """The tallies of some attributes added up by the node or the span of the cells, if it has a place."""
+        """The tallies of some attributes added up by the node or the span of the slots, if it has a place."""
         of_slot = np.fromiter((places.get(key, -1) for key in keys), np.int64, len(keys))
         return {
-            number: Sums.of_tally(tallies[number], of_slot, len(places), self.training.attributes[number].size)
+            number: Sums.of_tally(tallies[number], of_slot, len(places), self.table.attributes[number].size)
             for number in wanted
         }
 
-    def _enter(self, cells: Sequence[Cell], tallies: Sequence[Tally], places: Mapping[int, int]) -> None:
+    def _enter(self, slots: Sequence[Slot], tallies: Sequence[Tally], places: Mapping[int, int]) -> None:
         """New spans into the sums by span; those that are not looked at any more leave them."""
         kept = {span: place for span, place in self._places.items() if self.nodes.get(span)}
         old = np.fromiter(kept.values(), np.int64, len(kept))
         entering = {span: one for span, one in self._entering.items() if self.nodes.get(span)}
-        fresh = self._added([span for _, span in cells], tallies, places, self.public) if places else {}
+        fresh = self._added([span for _, span in slots], tallies, places, self.public) if places else {}
         self._places = {span: place for place, span in enumerate((*kept, *entering, *places))}
         self._places_of.clear()
         for attribute in self.public if self._places else ():
@@ -140,7 +135,7 @@ class Spans:
     def is_alone(self, node: int) -> bool:
         """Whether the node's rows are all the people of its only span."""
         spans = self.of[node]
-        return len(spans) == 1 and self._rows.cells[spans[0]].keys() == {node}
+        return len(spans) == 1 and self._rows.slots[spans[0]].keys() == {node}
 
     # -- splitting ---------------------------------------------------------------------------------
 
@@ -204,7 +199,7 @@ class Spans:
         for span, taken, population in zip((spans[p] for p in place), branch.tolist(), counts, strict=True):
             fresh, self._made = self._made, self._made + 1
             parts[span][taken] = fresh
-            self.population[fresh], self._size[fresh] = population, int(population.sum())
+            self.population[fresh] = population
             self.nodes[fresh] = set(self.nodes[span])
             self._list(fresh, [] if taken == STOPS else [sons[taken]])
         gone = set(spans)
@@ -214,7 +209,7 @@ class Spans:
                 kept.extend(parts[span].values() if span in gone else (span,))
             self.of[other] = kept
         for span in spans:
-            del self.nodes[span], self.population[span], self._size[span]
+            del self.nodes[span], self.population[span]
         return parts
 
     def finish(self, node: int) -> None:
@@ -241,40 +236,32 @@ class Spans:
     # -- the rows ----------------------------------------------------------------------------------
 
     def send_on(self) -> None:
-        """Every row to its new cell; rows of spans that list no open leaf are not looked at any more."""
+        """Every row to its new slot; rows of spans that list no open leaf are not looked at any more."""
         live = {span for span, nodes in self.nodes.items() if nodes}
-        moved = 0
         leaving: list[Leaving] = []
         for one in self._parted:
             leaving += self._leaving(one, live)
-            if one.renewed and one.parts is not None:
-                moved += sum(self._size[span] for parts in one.parts.values() for span in parts.values())
-            else:
-                moved += self._rows_in(one.node)
             del self._of_node[one.node]
             self._parts.pop(one.node, None)
         self._parted.clear()
-        self._rows.send_on(leaving, live, moved=moved, left=sum(self._size[span] for span in live))
-
-    def _rows_in(self, node: int) -> int:
-        return int(self.of_nodes([node], 0).counts.sum())
+        self._rows.send_on(leaving, live)
 
     def _leaving(self, one: _Parted, live: set[int]) -> Iterator[Leaving]:
-        """Of spans that were parted all cells, else those of the node that was split."""
+        """Of spans that were parted all slots, else those of the node that was split."""
         for span in one.spans:
-            cells = self._rows.cells.get(span, {})
+            slots = self._rows.slots.get(span, {})
             if one.renewed:
-                finished = [(node, span) for node in cells if node != one.node and node not in self.of]
-                groups = [[(node, span)] for node in cells if node == one.node or node in self.of]
+                finished = [(node, span) for node in slots if node != one.node and node not in self.of]
+                groups = [[(node, span)] for node in slots if node == one.node or node in self.of]
                 groups += [finished] if finished else []
             else:
-                groups = [[(one.node, span)]] if one.node in cells else []
+                groups = [[(one.node, span)]] if one.node in slots else []
             if groups:
                 parts = dict.fromkeys(range(len(one.sons)), span) if one.parts is None else one.parts[span]
                 parts = {branch: part for branch, part in parts.items() if part in live}
                 yield from (Leaving(group, one.branching, self._going(one, group[0][0], parts)) for group in groups)
 
-    def _going(self, one: _Parted, node: int, parts: Mapping[int, int]) -> dict[int, Cell]:
+    def _going(self, one: _Parted, node: int, parts: Mapping[int, int]) -> dict[int, Slot]:
         """Where the rows of a node go; those of a finished one stay where they are, unless their span is a new one."""
         done = _DONE if one.renewed else one.node
         if node != one.node:
@@ -285,12 +272,3 @@ class Spans:
             for branch, part in parts.items()
             if branch != STOPS  # none of its rows does
         }
-
-    def close(self) -> None:
-        self._rows.close()
-
-
-def class_counts(engine: Engine, training: Training) -> Ints:
-    """The histogram of all rows, which any attribute gives."""
-    _, tally = next(iter(Counter(engine, training).count(training.table, training.rows, 2)))
-    return np.asarray(tally.counts.sum(axis=0))

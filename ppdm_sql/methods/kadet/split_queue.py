@@ -1,8 +1,8 @@
 """Which splits are made next: a queue of candidates (node, attribute, level), scored by what they tell of the class.
 
-A candidate that would make a part of a span too small goes back into the queue one level up its hierarchy, or with
-the best cut that is still possible, or is dropped.  Spans only become finer, so what is forbidden once stays so;
-the rows of a node do not change until it is split, so a score in the queue stays right.
+A candidate that would make a part of a span too small goes back into the queue one level up its hierarchy, with fewer
+values named where it has none, or with the best cut that is still possible, or is dropped.  Spans only become finer, so
+what is forbidden once stays so; the rows of a node do not change until it is split, so a score stays right.
 
 One split per pass over the table would take an hour where there are private attributes.  So a round makes all splits
 that cannot forbid each other anything: first all that part no span (private ones, and public ones that every span
@@ -73,13 +73,14 @@ class Growth:
     form: KadetOptions
     nodes: list[Grown] = field(init=False)
     levels: dict[int, int] = field(default_factory=dict)  # node -> level of its split
+    with_rest: set[int] = field(default_factory=set)  # nodes whose last branch is for all values that are not named
     dropped: int = 0
     _open: dict[int, _Waiting] = field(default_factory=dict)
     _branchings: dict[int, tuple[Candidate, Branching]] = field(default_factory=dict)  # by node, the last one
 
     def __post_init__(self) -> None:
         self._scores = Scores(self.spans, self.asked, self.demands, self.form)
-        self.nodes = [Grown(0, None, 0, (), self.demands.rows(self.spans.whole))]
+        self.nodes = [Grown(0, None, 0, (), self.demands.rows(self.spans.table.whole))]
 
     def run(self, progress: Progress) -> list[Grown]:
         """The nodes of the tree, the root first."""
@@ -184,6 +185,8 @@ class Growth:
             return one
         if not asked.levels:
             return self._scores.again(one.node, one.attribute, 0)
+        if len(asked.levels) == 1:
+            return self._scores.with_rest(one)
         if one.level + 1 == len(asked.levels):
             return None
         return self._scores.again(one.node, one.attribute, one.level + 1)
@@ -191,13 +194,18 @@ class Growth:
     # -- splitting ---------------------------------------------------------------------------------
 
     def _branching(self, one: Candidate) -> Branching:
-        """Which branch a code goes to: those that the node's rows have, in order; any other stops at the node."""
+        """Which branch a code goes to: those that the node's rows have, in order; any other stops at the node.
+
+        Where only some are named, all others have a branch and nobody stops.
+        """
         known = self._branchings.get(one.node)
         if known is not None and known[0] is one:
             return known[1]
         asked = self.asked[one.attribute]
         branch = None
-        if one.cut is None:
+        if one.named is not None:
+            branch = one.branch_of_value(asked.coded.size)
+        elif one.cut is None:
             group = asked.levels[one.level].group
             there = np.zeros(int(group.max()) + 1, dtype=bool)
             there[group[self.spans.of_nodes([one.node], one.attribute).code]] = True
@@ -217,6 +225,8 @@ class Growth:
         gain = one.gain * int(node.counts.sum())
         node.split = Found(one.attribute, gain, one.counts, one.cut, one.above, groups=groups)
         self.levels[node.number] = one.level
+        if one.named is not None:
+            self.with_rest.add(node.number)
         for branch, counts in enumerate(one.counts):
             son = Grown(len(self.nodes), node.number, node.depth + 1, (*node.way, branch), counts)
             self.nodes.append(son)

@@ -1,7 +1,8 @@
 """What candidates (node, attribute, level) tell of the class: for all nodes that are new in a round at once.
 
 An ordered attribute is cut where its gain is greatest among the cuts that may be; a categorical one has a branch for
-every value, or label of a level, that the node's rows have.
+every value, or label of a level, that the node's rows have.  Where a public one has no hierarchy, values that too few
+people have go on together, in one branch for all that is not named (Rest).
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Annotated
 
 import numpy as np
 
-from ppdm_sql.methods.kadet.class_sums import Entries, Sums, grouped
+from ppdm_sql.methods.kadet.class_sums import Entries, Sums, by_branch, grouped
+from ppdm_sql.methods.kadet.kadet_cells import CellAttribute
 from ppdm_sql.methods.kadet.spans import Spans
 from ppdm_sql.methods.shared.class_limits import PINNED, Borders, ClassDemands
 from ppdm_sql.policy.options import Choice, Switch, Whole
-from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy, split_information, times_log
 from ppdm_sql.trees.inducers import Depth
 
@@ -37,7 +38,7 @@ class Level:
 class AskedAttribute:
     """An attribute: who knows it, and its levels (of an ordered one none: it is cut)."""
 
-    coded: CodedAttribute
+    coded: CellAttribute
     public: bool
     levels: tuple[Level, ...] = ()
 
@@ -80,6 +81,12 @@ class Candidate:
     counts: Ints = field(repr=False)  # (branch, class)
     cut: int | None = None
     above: int | None = None  # the next code that anybody has who may be in the node
+    named: tuple[int, ...] | None = None  # the values with a branch of their own, rising; None: all of the node
+
+    def branch_of_value(self, values: int) -> Ints:
+        """Per value its branch where only some are named: all others share the last one."""
+        assert self.named is not None
+        return _branch_of_value(self.named, values)
 
 
 @dataclass(frozen=True)
@@ -119,6 +126,41 @@ class Scores:
         """The candidate as it is now; None if it tells nothing of the class."""
         return next((one for _, one in self._scored([node], attribute, level)), None)
 
+    def with_rest(self, one: Candidate) -> Candidate | None:
+        """A split by value that would make too small a part, with fewer values named; None if that tells nothing.
+
+        A value that too few people of a span have joins the rest, and so does, as long as the rest itself is too small,
+        the named value that the fewest people have.
+        """
+        named = self._nameable(one)
+        if not named:
+            return None
+        values = self.asked[one.attribute].coded.size
+        entries = self.spans.of_nodes([one.node], one.attribute)
+        branch = _branch_of_value(named, values)[entries.code]
+        counts = grouped(branch, self.demands.rows(entries.counts))[1]
+        here = np.zeros(len(counts), dtype=np.int64)
+        found = self._by_branch([one.node], one.attribute, 0, here, counts, named)
+        return found[0][1] if found else None
+
+    def _nameable(self, one: Candidate) -> tuple[int, ...]:
+        """The values that can keep a branch of their own, so that every part of every span is large enough."""
+        people = self.spans.of_spans(one.node, one.attribute)
+        values = self.asked[one.attribute].coded.size
+        held = np.bincount(people.code, weights=self.demands.people(people.counts).sum(axis=-1), minlength=values)
+        there = np.unique(self.spans.of_nodes([one.node], one.attribute).code).tolist()
+        named = list(there if one.named is None else one.named)
+        while named:
+            branch = _branch_of_value(named, values)[people.code]
+            _, parts, counts = by_branch(people.place, branch, len(named), people.counts)
+            wrong = set(parts[~self.demands.hold(counts)].tolist())
+            if not wrong:
+                break
+            small = {named[place] for place in wrong if place < len(named)}
+            small = small or {min(named, key=lambda value: (held[value], value))}
+            named = [value for value in named if value not in small]
+        return tuple(named)
+
     def forget(self) -> None:
         """Spans were parted: most of what was found out about the old ones is of no use."""
         self._possible.clear()
@@ -140,6 +182,18 @@ class Scores:
             width = int(one.group.max(initial=0)) + 1
             key, counts = grouped(place * width + one.group[entries.code], counts)
             place = key // width
+        return self._by_branch(nodes, attribute, level, place, counts)
+
+    def _by_branch(
+        self,
+        nodes: Sequence[int],
+        attribute: int,
+        level: int,
+        place: Ints,
+        counts: Ints,
+        named: tuple[int, ...] | None = None,
+    ) -> list[tuple[int, Candidate]]:
+        """Candidates whose branches have these class counts, rising by the place of the node."""
         sizes = counts.sum(axis=1)
         bounds = np.searchsorted(place, np.arange(len(nodes) + 1))
         large = np.bincount(place[sizes >= self.form.min_leaf], minlength=len(nodes))
@@ -154,7 +208,12 @@ class Scores:
         if self.form.by_ratio:
             information = (times_log(rows[here]) - _totals(times_log(sizes), bounds, here)) / rows[here]
         return [
-            (at, self._candidate(nodes[at], attribute, level, gain, told, counts[bounds[at] : bounds[at + 1]]))
+            (
+                at,
+                self._candidate(
+                    nodes[at], attribute, level, gain, told, counts[bounds[at] : bounds[at + 1]], named=named
+                ),
+            )
             for at, gain, told in zip(here.tolist(), gains.tolist(), information.tolist(), strict=True)
         ]
 
@@ -274,11 +333,18 @@ class Scores:
         counts: Ints,
         cut: int | None = None,
         above: int | None = None,
+        named: tuple[int, ...] | None = None,
     ) -> Candidate:
         score = gain / information
         if self.form.weight_gain:
-            score *= int(counts.sum()) / int(self.spans.whole.sum())
-        return Candidate(node, attribute, level, gain, round(score, _DIGITS), counts, cut, above)
+            score *= int(counts.sum()) / int(self.spans.table.whole.sum())
+        return Candidate(node, attribute, level, gain, round(score, _DIGITS), counts, cut, above, named)
+
+
+def _branch_of_value(named: Sequence[int], values: int) -> Ints:
+    branch = np.full(values, len(named))
+    branch[list(named)] = np.arange(len(named))
+    return branch
 
 
 def _all_cuts(entries: Entries, ends: Ints) -> tuple[_Cuts, Ints, Ints]:

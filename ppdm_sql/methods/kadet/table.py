@@ -7,13 +7,7 @@ equivalent to the model.  The tree is that of model.py; docs/methods/kadet.md is
     the class         as it is
     private columns   as they are where the tree asks for them, or where something is required of them; else NULL
 
-Working tables:
-
-    ppdm_spanned      one row per source row: its span, and what is published unchanged
-    ppdm_places       span -> class of the release
-    ppdm_labels       class -> what is printed
-
-Rows stay in the database; what Python sees are the spans that somebody has, and how many rows have each.
+Rows stay in the database; what is seen here are cells (cells/), and the spans that somebody has.
 """
 
 from __future__ import annotations
@@ -22,24 +16,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlglot import exp
 
-from ppdm_sql.cells.apply import load_labels
-from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.methods.base import Job
+from ppdm_sql.cells.parts import Parts
+from ppdm_sql.methods.base import CellJob
 from ppdm_sql.methods.kadet import model
+from ppdm_sql.methods.kadet.cell_spans import CellSpans, attacked_cells, cell_spans
+from ppdm_sql.methods.kadet.model import Learned
 from ppdm_sql.methods.kadet.span_labels import span_labels, writers_of
-from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, ModelPlan, Private, ResidualRisk, TablePlan
-from ppdm_sql.methods.shared.class_limits import demands_of, hidden_columns
-from ppdm_sql.source.encode import canonical
+from ppdm_sql.methods.plan import CellPlan, ModelPlan, ResidualRisk
+from ppdm_sql.methods.shared.class_limits import hidden_columns
+from ppdm_sql.methods.shared.columns import cell_axis
+from ppdm_sql.policy.policy import IntervalLadder
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.statements.steps import Steps
-from ppdm_sql.trees.audit import CLASS, SPAN, span_expression
-from ppdm_sql.trees.expression import bind
 
-_N = "ppdm_n"
 PRIVATE_VALUES = ResidualRisk(
     "private values",
     "private columns that the tree uses are published unchanged, including rare values: anyone who knows such a "
@@ -47,32 +37,33 @@ PRIVATE_VALUES = ResidualRisk(
 )
 
 
-def plan_kadet_table(job: Job) -> TablePlan:
-    """The plan of a table equivalent to the tree; the working tables it reads stay until the session ends."""
-    engine, source, private = job.engine, job.source, job.private
-    learned = model.plan_kadet_model(job)
-    demands = demands_of(job)
-    shown = PublishedColumns.of(source, learned, hidden_columns(source, demands))
+def plan_kadet_table(job: CellJob) -> CellPlan:
+    """The plan of a table equivalent to the tree."""
+    source, cells = job.source, job.cells
+    learned = model.learn(job, cells, job.progress)
+    demands = learned.demands
     job.progress("describing groups", 0, None)
-    spanned = _store_spans(engine, source, learned, shown, private)
-    writers, suppressed = writers_of(engine, source, learned.tree, learned.public, job.hierarchies, demands.k)
-    spans, rows = _spans(engine, spanned)
-    labels = span_labels(learned.tree, learned.public, [span for span, _ in spans], writers, suppressed)
-    places, table, sizes = _load_labels(engine, learned.public, spans, labels, rows)
-    return TablePlan(
-        query=_query(engine, source, shown, private, spanned, places),
-        labels=table,
-        published=source.published,
-        classes=len(sizes),
-        rows=learned.rows,
-        steps=_steps(learned, shown, len(sizes), suppressed),
+    spans = cell_spans(learned)
+    told = model.plan_of(learned, source, attacked_cells(learned, spans))
+    shown = PublishedColumns.of(source, told, hidden_columns(source, demands))
+    words = {name: one for name, one in job.hierarchies.items() if not _gives_ranges(source, name)}
+    writers, suppressed = writers_of(cells, learned.tree, told.public, words, demands.k)
+    labels = span_labels(learned.tree, told.public, spans.texts, writers, suppressed)
+    part, printed = _classes(learned, spans, labels, source)
+    sizes = np.bincount(part, weights=cells.rows).astype(np.int64)
+    return CellPlan(
+        parts=Parts(part, len(sizes)),
+        labels=printed,
+        typed=frozenset({shown.target} & set(printed)),
+        nulled=frozenset(shown.suppressed),
+        steps=_steps(told, shown, len(sizes), suppressed),
         figures={
-            **learned.figures,
+            **told.figures,
             "smallest class": int(sizes.min()),
             "largest class": int(sizes.max()),
             "suppressed private columns": len(shown.suppressed),
         },
-        risks=_risks(learned, shown),
+        risks=_risks(told, shown),
     )
 
 
@@ -96,90 +87,28 @@ class PublishedColumns:
             tuple(name for name in private if name not in told),
         )
 
-    @property
-    def copies(self) -> dict[str, str]:
-        """Published column -> its copy in ppdm_spanned."""
-        return {name: f"ppdm_p{number}" for number, name in enumerate((self.target, *self.kept, *self.suppressed))}
 
-    def value(self, name: str) -> exp.Expr:
-        """The column of the source, or NULL of its type."""
-        plain = column(name, "r")
-        return exp.Case(ifs=[exp.If(this=exp.false(), true=plain)]) if name in self.suppressed else plain
+def _gives_ranges(source: Source, name: str) -> bool:
+    return isinstance((source.hierarchies or {}).get(name), IntervalLadder)
 
 
-# -- the spans -------------------------------------------------------------------------------------------
-
-
-def _store_spans(engine: Engine, source: Source, learned: ModelPlan, shown: PublishedColumns, private: Private) -> Name:
-    """One pass over the source: every row with its span, a public class beside it."""
-    steps = Steps("r")
-    tree = bind(engine, learned.tree, source.relation)
-    span = span_expression(engine, tree, set(learned.public), steps)
-    group: exp.Expr = exp.Literal.string("")
-    if learned.class_is_public:
-        group = exp.cast(canonical(engine, source.info(shown.target), "r"), "TEXT")
-    picked = [aliased(exp.cast(span, "TEXT"), SPAN), aliased(exp.cast(group, "TEXT"), CLASS)]
-    picked += [aliased(shown.value(name), copy) for name, copy in shown.copies.items()]
-    if source.entity is not None:
-        picked.append(aliased(canonical(engine, source.info(source.entity), "r"), ENTITY))
-    picked += [aliased(expression, name) for name, expression in private.columns.items()]
-    query = steps.over(exp.Select(expressions=picked), source.relation.table())
-    return engine.work.table("spanned", query, analyze=True)
-
-
-def _spans(engine: Engine, spanned: Name) -> tuple[list[tuple[str, str]], Ints]:
-    """The spans that somebody has, in the order of their texts, and their rows."""
-    keys = [column(SPAN), column(CLASS)]
-    query = exp.Select(expressions=[*keys, aliased(exp.Count(this=exp.Star()), _N)]).from_(spanned.table())
-    found = sorted(engine.fetch(query.group_by(*(key.copy() for key in keys))))
-    return [(span, group) for span, group, _ in found], np.array([rows for *_, rows in found], dtype=np.int64)
-
-
-def _load_labels(
-    engine: Engine,
-    public: Sequence[str],
-    spans: Sequence[tuple[str, str]],
-    labels: Sequence[tuple[str, ...]],
-    rows: Ints,
-) -> tuple[Name, LabelTable, Ints]:
-    """Spans that print the same are one class: loads the class of every span, and what every class prints.
-
-    Gives the rows of the classes, too.
-    """
-    import pyarrow as pa
-
-    shown = [(*printed, group) for printed, (_, group) in zip(labels, spans, strict=True)]
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(shown))}
-    part = np.array([numbers[one] for one in shown], dtype=np.int64)
-    columns = {SPAN: pa.array([span for span, _ in spans], pa.string())}
-    columns |= {CLASS: pa.array([group for _, group in spans], pa.string()), PART: pa.array(part, pa.int64())}
-    places = engine.work.load("places", columns, analyze=True)
-    printed = {name: [one[number] for one in numbers] for number, name in enumerate(public)}
-    table = LabelTable(*load_labels(engine, printed, len(numbers)))
-    return places, table, np.bincount(part, weights=rows).astype(np.int64)
-
-
-# -- the plan --------------------------------------------------------------------------------------------
-
-
-def _query(
-    engine: Engine,
-    source: Source,
-    shown: PublishedColumns,
-    private: Private,
-    spanned: Name,
-    places: Name,
-) -> exp.Select:
-    """The rows with their classes, one join; nobody is lost or changed."""
-    told: dict[str, exp.Expr] = {}
-    for name, copy in shown.copies.items():  # as plain text where the type would list values that do not leave
-        plain = column(copy, "s")
-        told[name] = engine.exact_text(plain) if source.info(name).kind is Kind.TEXT else plain
-    beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
-    query = exp.Select(expressions=[aliased(told[name], name) for name in source.published if name in told])
-    query = query.select(aliased(column(PART, "l"), PART), *(aliased(column(name, "s"), name) for name in beside))
-    same = [exp.EQ(this=column(name, "l"), expression=column(name, "s")) for name in (SPAN, CLASS)]
-    return query.from_(spanned.table("s")).join(places.table("l"), on=exp.and_(*same))
+def _classes(
+    learned: Learned, spans: CellSpans, labels: Sequence[tuple[str, ...]], source: Source
+) -> tuple[Ints, dict[str, list[str | None]]]:
+    """Per cell its class, and what every class prints: spans that print the same are one; a public class parts them."""
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(labels))}
+    part = np.array([numbers[one] for one in labels], dtype=np.int64)[spans.of_cell]
+    printed: dict[str, list[str | None]] = {
+        name: [one[number] for one in numbers] for number, name in enumerate(learned.public)
+    }
+    if not learned.demands.class_is_public:
+        return part, printed
+    assert source.target is not None
+    axis = cell_axis(learned.table.cells, source.target)
+    key, place = np.unique(part * axis.size + axis.cell_codes, return_inverse=True)
+    of_class = (key // axis.size).tolist()
+    printed = {name: [texts[number] for number in of_class] for name, texts in printed.items()}
+    return place, {**printed, source.target: [axis.texts[code] for code in (key % axis.size).tolist()]}
 
 
 def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[ResidualRisk, ...]:

@@ -2,7 +2,7 @@
 
 A group is known by its labels, each a few bits of a packed number.  A coarser node is made from a finer one by
 exchanging the bits of the columns that differ and adding up the groups that have become the same (roll-up); groups are
-far fewer than cells, and cells far fewer than rows.  At most MOST_KEPT groups of finer nodes are kept for that.
+far fewer than cells, and cells far fewer than rows.  At most MOST_KEPT groups, and counts of values in them, are kept.
 """
 
 from __future__ import annotations
@@ -88,12 +88,13 @@ class GroupingCache:
         rows = np.add.reduceat(finer.rows[order], starts)
         units = rows if finer.units is finer.rows else np.add.reduceat(finer.units[order], starts)
         first = order[starts]
-        merged = () if number is None else tuple(_merged(one, number) for one in finer.histograms)
+        merged = () if number is None else tuple(merge_histogram(one, number) for one in finer.histograms)
         return Grouping(levels, tuple(word[first] for word in words), rows, units, merged), number
 
     def _keep(self, found: Grouping) -> None:
         """Groupings are kept as long as there is room."""
-        if self._total + len(found) > MOST_KEPT:
+        entries = len(found) + sum(len(one.rows) for one in found.histograms)
+        if self._total + entries > MOST_KEPT:
             self._forget()
         place = len(self._kept)
         if place == len(self._levels):
@@ -103,7 +104,7 @@ class GroupingCache:
         self._levels[place], self._sizes[place] = found.levels, len(found)
         self._kept.append(found)
         self._place[found.levels] = place
-        self._total += len(found)
+        self._total += entries
 
     def _base(self, cells: Cells, told: Sequence[str]) -> tuple[Grouping, Ints]:
         """Cells that are alike in all quasi-identifiers, together; and per cell which of these it is."""
@@ -116,7 +117,7 @@ class GroupingCache:
         for name in told:
             column_cells = cells[name]
             whole = Histogram(np.arange(len(cells)), column_cells.codes.astype(np.int64), cells.rows, column_cells.size)
-            histograms.append(_merged(whole, number))
+            histograms.append(merge_histogram(whole, number))
         rows = np.add.reduceat(cells.rows[order], starts)
         units = rows if cells.weights is None else np.add.reduceat(cells.weights[order], starts)
         first = order[starts]
@@ -151,7 +152,7 @@ def _same_keys(words: Sequence[Ints], *, numbered: bool) -> tuple[Ints, Ints, In
     return order, np.flatnonzero(new), number
 
 
-def _merged(histogram: Histogram, number: Ints) -> Histogram:
+def merge_histogram(histogram: Histogram, number: Ints) -> Histogram:
     """The histogram of groups of cells: entries of one group and value are added up."""
     key = number[histogram.cell] * histogram.width + histogram.value
     order = np.argsort(key, kind="stable")

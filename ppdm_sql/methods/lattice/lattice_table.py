@@ -49,7 +49,7 @@ class LatticeTable:
 
 
 def read_lattice(job: CellJob, told: Sequence[str]) -> LatticeTable:
-    """The lattice of a job; told: columns whose values are counted per group, beside the sensitive ones."""
+    """The lattice of a job; told: columns whose values are counted per group, in addition to the sensitive ones."""
     cells, columns = job.cells, level_columns(job)
     secrets = tuple(secret_of(job, cell_axis(cells, name), cells.total) for name in job.sensitive)
     cache = GroupingCache(cells, columns, [*job.sensitive, *told])

@@ -141,7 +141,7 @@ class _ByColumn(Quality):
         return [column.weight for column in self.lattice.columns]
 
 
-class Loss(_ByColumn):
+class LeafLoss(_ByColumn):
     def __init__(self, lattice: Lattice) -> None:
         weights = [column.weight for column in lattice.columns]
         # The part of a column in the whole, per row and leaf beyond the first.
@@ -150,7 +150,7 @@ class Loss(_ByColumn):
             for column, weight in zip(lattice.columns, weights, strict=True)
         ]
         self._of_labels = [
-            [(level.leaves - 1) * float(part) for level in column.levels]
+            [np.asarray((level.leaves - 1) * float(part), dtype=np.float64) for level in column.levels]
             for column, part in zip(lattice.columns, self._parts, strict=True)
         ]
         super().__init__(lattice)
@@ -308,7 +308,7 @@ def height(columns: Sequence[LevelColumn], levels: Sequence[int]) -> int:
 
 
 QUALITIES: Mapping[str, type[Quality]] = {
-    "loss": Loss,
+    "loss": LeafLoss,
     "discernibility": Discernibility,
     "average_class": AverageClass,
     "entropy": Entropy,

@@ -119,7 +119,7 @@ class LevelCounts:
         return lower, running[np.searchsorted(ends, self.stops[segment] - 1)] - below - lower
 
     def only(self, wanted: Flags) -> LevelCounts:
-        """The segments that are wanted; everything is numbered anew."""
+        """The segments that are wanted; everything gets a new number."""
         if wanted.all():
             return self
         kept = wanted[self.segment]
@@ -153,7 +153,7 @@ class LevelCounts:
 
 @dataclass(frozen=True)
 class Columns:
-    """What is counted beside rows: code columns of the working table."""
+    """What is counted besides rows: code columns of the working table."""
 
     classes: str | None = None
     numeric: bool = False

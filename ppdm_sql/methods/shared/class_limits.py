@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.base import Job
+from ppdm_sql.methods.base import Asked, Job
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.policy.options import Choice
@@ -35,7 +35,7 @@ Borders: TypeAlias = Annotated[str, Choice(PINNED, "values")]
 
 @dataclass(frozen=True)
 class Hidden:
-    """A sensitive column beside the class: per combination of sensitive values (row_codes) the code of its own."""
+    """A sensitive column beside the class: per combination of sensitive values (kadet_cells) the code of its own."""
 
     name: str
     of: tuple[int, ...]
@@ -51,7 +51,7 @@ class ClassDemands:
     """k, and what is required of sensitive columns: of each class by itself where everybody knows the class.
 
     Where k counts persons, or columns beside the class are sensitive, a histogram has the classes of every combination
-    of sensitive values in turn, and of each twice: rows of weight 0, then those of weight 1 (kadet/row_codes.py).
+    of sensitive values in turn, and of each twice: rows of weight 0, then those of weight 1 (kadet/kadet_cells.py).
 
     >>> ClassDemands(3).hold(np.array([[2, 1], [2, 0]])).tolist()
     [True, False]
@@ -171,7 +171,7 @@ class ClassDemands:
             )
 
 
-def demands_of(job: Job, *, takes_private: bool = True) -> ClassDemands:
+def demands_of(job: Asked, *, takes_private: bool = True) -> ClassDemands:
     """The policy's requirements; one that can protect nothing is refused rather than passed over.
 
     takes_private: whether the method lets a tree ask for columns that are not quasi-identifiers.

@@ -16,16 +16,12 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from sqlglot import exp
 
 from ppdm_sql.cells.cells import Cells, Codes, code_type
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, canonical, make_lookup
+from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.source.hierarchy import Hierarchy, Node
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, Line, moment_line, moment_text, number_line
-from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import aliased, column
 
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
@@ -53,17 +49,16 @@ class Axis:
     by_target: bool = False  # texts in the order of the target, which no reader knows
     stands_alone: bool = False  # texts without an order: a frequent one stands alone, and the others are {other}
     codes: Codes | None = None  # per cell, where the axis is one of cells
-    in_engine: Lookup | None = None  # value -> code, where the axis was read in the engine
 
     def __repr__(self) -> str:
         return f"Axis({self.info.name!r}, {self.size} codes)"  # the texts are data
 
     @property
-    def lookup(self) -> Lookup:
-        """The table that gives every row of the source its code."""
-        if self.in_engine is None:
-            raise TypeError(f"column {self.info.name!r} has no look-up table")
-        return self.in_engine
+    def cell_codes(self) -> Codes:
+        """The code of every cell."""
+        if self.codes is None:
+            raise TypeError(f"column {self.info.name!r} was not read from cells")
+        return self.codes
 
     @property
     def values(self) -> int:
@@ -130,18 +125,6 @@ def cell_axis(cells: Cells, name: str) -> Axis:
     return replace(plain, codes=column.codes)
 
 
-def counted_axis(engine: Engine, source: Source, name: str) -> Axis:
-    """The same, read in the engine: its look-up table gives every row its code."""
-    info = source.info(name)
-    return engine.work.once(source.relation, ("axis", info), lambda: _counted_axis(engine, source, name))
-
-
-def _counted_axis(engine: Engine, source: Source, name: str) -> Axis:
-    lookup = make_lookup(engine, source.relation, source.info(name))
-    values, rows = _values(engine, lookup)
-    return replace(_plain_axis(lookup.column, values, rows, lookup.null_code is not None), in_engine=lookup)
-
-
 def _plain_axis(info: ColumnInfo, values: Sequence[object], rows: Ints, has_null: bool) -> Axis:
     ordinary = len(values) - (1 if len(values) and _is_nan(values[-1]) else 0)
     texts = tuple(moment_text(str(value)) if info.kind in _MOMENTS else leaf_text(value) for value in values)
@@ -205,35 +188,7 @@ def _recode(plain: Axis, order: Ints, size: int, null_code: int | None) -> Axis:
     if codes is not None:
         moved = order if null_code is None else np.append(order, null_code)
         codes = moved.astype(code_type(size))[codes]
-    return replace(plain, size=size, null_code=null_code, codes=codes, in_engine=None)
-
-
-def held_by(engine: Engine, source: Source, axis: Axis) -> Ints:
-    """Per code but NULL's, how many rows or persons hold the value in the whole table."""
-    if source.entity is None:
-        return axis.rows
-    persons = exp.Count(this=exp.Distinct(expressions=[canonical(engine, source.info(source.entity), "r")]))
-    value = canonical(engine, axis.info, "r")
-    query = (
-        exp.Select(expressions=[aliased(column(CODE, "l"), CODE), aliased(persons, "ppdm_persons")])
-        .from_(source.relation.table("r"))
-        .join(axis.lookup.table.table("l"), on=exp.EQ(this=column(VALUE, "l"), expression=value))
-        .group_by(column(CODE, "l"))
-    )
-    found = engine.arrays(query)
-    held = np.zeros(len(axis.rows), dtype=np.int64)
-    held[found[CODE].astype(np.int64)] = found["ppdm_persons"]
-    return held
-
-
-def _values(engine: Engine, lookup: Lookup) -> tuple[list[object], Ints]:
-    """Values and their rows in code order.  Moments come as text: Python's have neither nanoseconds nor infinity."""
-    value: exp.Expr = column(VALUE)
-    if lookup.column.kind in _MOMENTS:
-        value = exp.cast(value, "TEXT")
-    query = exp.Select(expressions=[value, column(ROWS)]).from_(lookup.table.table()).order_by(column(CODE))
-    found = engine.fetch(query)
-    return [row[0] for row in found], np.array([row[1] for row in found], dtype=np.int64)
+    return replace(plain, size=size, null_code=null_code, codes=codes)
 
 
 def _line(values: Sequence[object], info: ColumnInfo) -> Line | None:

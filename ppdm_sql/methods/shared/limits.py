@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sqlglot import exp
 
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.methods.base import Asked, Job
+from ppdm_sql.methods.base import Asked
 from ppdm_sql.methods.mondrian.level_counts import Histogram, LevelCounts
-from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import Requirement
-from ppdm_sql.source.encode import Coded
 from ppdm_sql.source.lines import Flags, Ints
-from ppdm_sql.statements.names import column
 
 
 @dataclass(frozen=True)
@@ -62,14 +58,6 @@ def secret_of(job: Asked, axis: Axis, rows: int) -> Secret:
     if hierarchy is not None:
         levels = hierarchy_levels(hierarchy, list(axis.raw), null_code)
     return Secret(name, required, totals, levels, unknown)
-
-
-def counted_units(job: Job, coded: Coded) -> int:
-    """What k counts in the whole table: rows, or persons where the policy names them."""
-    if not job.counts_persons:
-        return coded.rows
-    counted = exp.Count(this=exp.Distinct(expressions=[column(ENTITY)]))
-    return int(job.engine.fetch_one(exp.Select(expressions=[counted]).from_(coded.table.table()))[0])
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def one_leaf_step(tree: Tree) -> tuple[str, ...]:
 
 
 def figures_of(tree: Tree, found: Audit) -> dict[str, int | Fraction | str]:
-    """What is told of a model beside the tree."""
+    """What is known of a model besides the tree."""
     return {
         "leaves": len(tree.leaves),
         "depth": tree.depth,

@@ -6,20 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from ppdm_sql.cells.cells import Cells
 from ppdm_sql.errors import OptionError, PolicyError
-from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.plan import ENTITY
-from ppdm_sql.methods.shared.columns import Axis, counted_axis, held_by
+from ppdm_sql.methods.base import CellJob, Job, Prepared
+from ppdm_sql.methods.shared.columns import Axis, cell_axis
 from ppdm_sql.methods.shared.labels import marker
-from ppdm_sql.methods.shared.limits import Demands, counted_units, secret_of
+from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.methods.tpp.columns import Column
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, preserved_trees, target_of, wanted_trees
 from ppdm_sql.methods.tpp.recoding_check import Checker
-from ppdm_sql.methods.tpp.stored_models import builder_of, check_source, is_model
+from ppdm_sql.methods.tpp.stored_models import builder_of, check_source, find_models, is_model
 from ppdm_sql.policy.forms import Form
 from ppdm_sql.policy.options import Choice, Switch, Whole
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.source.encode import Coded, canonical, encode
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 
@@ -80,60 +79,51 @@ def check_skipping(policy: Policy, options: TppOptions) -> None:
 
 @dataclass(frozen=True)
 class TppInputs:
-    """The source as codes, the columns that trees may split, the trees, and the rules."""
+    """What the search works on."""
 
-    coded: Coded
-    columns: Mapping[str, Column]  # of every quasi-identifier and response
-    trees: Sequence[Preserved]
+    cells: Cells
+    columns: dict[str, Column]
+    trees: list[Preserved]
     checker: Checker
-    fixed: tuple[str, ...]  # quasi-identifiers that are responses
+    fixed: tuple[str, ...]  # responses that are quasi-identifiers too
     marker: str
 
 
-def read_inputs(job: Job, options: TppOptions) -> TppInputs:
-    """Everything the search works on, checked."""
-    engine, source, secret = job.engine, job.source, job.sensitive
-    _check_roles(source, job.hierarchies)
-    wanted = wanted_trees(engine, job.policy)
+def prepare_tpp(job: Job) -> Prepared:
+    """The models of PRESERVE, each grown again from the source, and the responses of all trees."""
+    options = job.options(TppOptions)
+    check_skipping(job.policy, options)
+    check_numbers(job.policy, options)
+    _check_roles(job.source, job.hierarchies)
+    models = find_models(job.engine, job.policy)
+    for model in models:
+        if model is not None:
+            check_source(job.engine, job.source, model, builder_of(model), job.progress)
+    targets = tuple(target_of(one, job.source) for one in wanted_trees(job.policy, models))
+    return Prepared(targets, people=True, models=models)
+
+
+def read_inputs(job: CellJob, options: TppOptions) -> TppInputs:
+    """Everything that the search works on, checked."""
+    source, secret, cells = job.source, job.sensitive, job.cells
+    wanted = wanted_trees(job.policy, job.models)
     targets = list(dict.fromkeys(target_of(one, source) for one in wanted))
-    axes = _axes(job, list(dict.fromkeys([*source.quasi, *targets, *secret])))
+    axes = {name: cell_axis(cells, name) for name in dict.fromkeys([*source.quasi, *targets, *secret])}
     fixed = tuple(name for name in source.quasi if name in targets)
-    coded = _encoded(job, axes, fixed)
-    secrets = tuple(secret_of(job, axes[name], coded.rows) for name in secret)
-    _check_nulls([*targets, *secret], axes, coded.rows)
-    Demands(job.k, secrets).check_whole(coded.rows, counted_units(job, coded), job.counts_persons)
+    secrets = tuple(secret_of(job, axes[name], cells.total) for name in secret)
+    _check_nulls([*targets, *secret], axes, cells.total)
+    Demands(job.k, secrets).check_whole(cells.total, cells.units, job.counts_persons)
     least = max(job.k, 2)  # a value that one person holds is rare, whatever k is
-    columns = {
-        name: Column(axes[name], held_by(engine, source, axes[name]) >= least)
-        for name in dict.fromkeys([*source.quasi, *targets])
-    }
+    columns = {name: Column(axes[name], cells[name].held >= least) for name in dict.fromkeys([*source.quasi, *targets])}
     for name in source.quasi:
-        columns[name].check_values(coded.rows)
+        columns[name].check_values(cells.total)
     trees = preserved_trees(wanted, source, {name: axes[name].size for name in targets}, options.max_leaves)
     for tree in trees:
-        tree.may_skip = options.skip
+        tree.begin(axes, cells.rows, job.progress)
         _check_subsets(tree, columns)
-        if tree.model is not None:
-            check_source(engine, source, tree.model, builder_of(tree.model), job.progress)
-    checker = Checker(engine, coded, job.k, secrets, job.counts_persons, fixed)
-    return TppInputs(coded, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
-
-
-def _axes(job: Job, names: Sequence[str]) -> dict[str, Axis]:
-    axes = {}
-    for number, name in enumerate(names):
-        job.progress("reading columns", number, len(names))
-        axes[name] = counted_axis(job.engine, job.source, name)
-    return axes
-
-
-def _encoded(job: Job, axes: Mapping[str, Axis], fixed: Sequence[str]) -> Coded:
-    extra = dict(job.private.columns)
-    if job.source.entity is not None:
-        extra[ENTITY] = canonical(job.engine, job.source.info(job.source.entity), "r")
-    lookups = {name: axis.lookup for name, axis in axes.items()}
-    job.progress("encoding", 0, None)
-    return encode(job.engine, job.source.relation, lookups, (*job.source.passed, *fixed), extra=extra)
+    codes = {name: cells[name].codes for name in axes}
+    checker = Checker(cells, codes, job.k, secrets, fixed)
+    return TppInputs(cells, columns, trees, checker, fixed, marker([axes[name] for name in source.quasi]))
 
 
 def _check_roles(source: Source, hierarchies: Mapping[str, Hierarchy]) -> None:

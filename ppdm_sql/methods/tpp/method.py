@@ -10,7 +10,7 @@ classes are measured; the last state that met every requirement is published.
     step 5: K-anonymous and L-diverse        recoding_check.Checker
     step 7: the last state that passed       _Search
 
-Rows stay in the database; what Python sees are counts, and the distinct values of each column.
+Rows stay in the database; what is seen here are cells (cells/), and the distinct values of each column.
 """
 
 from __future__ import annotations
@@ -20,26 +20,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-from sqlglot import exp
-
-from ppdm_sql.cells.apply import load_labels
-from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.methods.base import OF_COUNTS, ROWS, Job, Method
-from ppdm_sql.methods.plan import ENTITY, PART, LabelTable, Private, ResidualRisk, TablePlan
+from ppdm_sql.cells.parts import Parts
+from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
+from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
 from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
-from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, read_inputs
-from ppdm_sql.methods.tpp.live_recoding import live_recoding, published, typed
+from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, prepare_tpp, read_inputs
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.methods.tpp.recoding_check import Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
 from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.watching import Progress
 
-_CLASS = "ppdm_class"
 _MOST_CLOSED = 100  # leaves closed by on_failure = skip before the search gives up
 
 ORDER = ResidualRisk(
@@ -75,40 +68,37 @@ def check_options(policy: Policy, source: Source | None) -> None:
     check_inducers(policy)
 
 
-def plan_tpp(job: Job) -> TablePlan:
-    """The plan of the last recoding that met every requirement; its working tables stay until the session ends."""
+def plan_tpp(job: CellJob) -> CellPlan:
+    """The plan of the last recoding that met every requirement."""
     options = job.options(TppOptions)
-    check_skipping(job.policy, options)
-    check_numbers(job.policy, options)
-    engine, source = job.engine, job.source
+    source = job.source
     table = read_inputs(job, options)
-    search = _Search(engine, source, table, options, job.progress)
+    search = _Search(table, options, job.progress)
     state, classes = search.run()
     for tree, expanded in zip(table.trees, state.expanded, strict=True):
         if tree.model is not None:
             refuse_incomplete(tree.model, tree.leaves(expanded))
     told_of = _published(source, table, state, search.closed, options)
-    table_of_classes = _load(engine, table, state, classes)
-    return TablePlan(
-        query=_query(engine, source, table, state, job.private, table_of_classes),
-        labels=_labels(engine, source, told_of, state, classes),
-        published=source.published,
-        classes=len(classes.sizes),
-        rows=table.coded.rows,
+    values = _value_labels(told_of)
+    stand_ins = _stand_ins(source, table, options)
+    return CellPlan(
+        parts=Parts(classes.of_cell, len(classes.sizes)),
+        labels=_labels(told_of, classes),
+        typed=frozenset(name for name, one in values.items() if one.typed),
         steps=_steps(table, state, told_of, search.stopped),
         figures=_figures(table, state, told_of, classes),
         risks=_risks(table, state, options),
         patterns=told_of.patterns,
-        stand_ins=frozenset(_stand_ins(source, table, options)),
-        notes=dict.fromkeys(_stand_ins(source, table, options), STAND_IN),
-        live=live_recoding(engine, source, table, state.shown, told_of.constants),
+        stand_ins=frozenset(stand_ins),
+        notes=dict.fromkeys(stand_ins, STAND_IN),
+        value_labels=values,
     )
 
 
 TPP = Method(
     "tpp", ROWS, TppOptions, OF_COUNTS,
     needs_target=True, takes_hierarchies=False, preserves_trees=True, labels_new_rows=True, runs_live=True,
-    plan_table=plan_tpp, check_options=check_options,
+    plan_cells=plan_tpp, prepare=prepare_tpp, check_options=check_options,
 )  # fmt: skip
 
 
@@ -132,18 +122,14 @@ class _State:
 class _Search:
     """Expands every tree once more as long as every requirement holds (step 7: stops at the first failure)."""
 
-    engine: Engine
-    source: Source
     table: TppInputs
     options: TppOptions
     progress: Progress
     closed: list[int] = field(default_factory=list)
     stopped: bool = False  # by a requirement
-    _passed: list[int] = field(default_factory=list)
 
     def run(self) -> tuple[_State, Classes]:
         trees = self.table.trees
-        self._passed = [0] * len(trees)
         state = _State(((),) * len(trees), {}, {})
         classes = self.table.checker.measured({})
         assert classes is not None  # the whole table was checked before
@@ -155,6 +141,7 @@ class _Search:
                 state, classes = following, found
             elif self.options.skip and len(self.closed) < _MOST_CLOSED:
                 self.closed.append(more[0][-1])
+                trees[0].close()
             else:
                 self.stopped = True
                 break
@@ -173,17 +160,8 @@ class _Search:
         return None
 
     def _one_more(self, place: int, expanded: tuple[int, ...]) -> tuple[int, ...]:
-        tree = self.table.trees[place]
-        while True:
-            node = tree.following(self.engine, self.source, self._passed[place], self.progress)
-            if node is None:
-                return expanded
-            most = tree.builder.max_leaves
-            if most is not None and tree.leaves((*expanded, node.number)) > most:
-                return expanded
-            self._passed[place] += 1
-            if node.parent is None or node.parent in expanded:  # else below a leaf that was closed
-                return (*expanded, node.number)
+        node = self.table.trees[place].expand(expanded)
+        return expanded if node is None else (*expanded, node)
 
     def _recoded(self, expanded: tuple[tuple[int, ...], ...], former: _State) -> _State:
         """Only columns with a new split are recoded again, from their values and not from the rows."""
@@ -211,6 +189,7 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Published:
+    shown: Mapping[str, RecodedColumn]  # of the columns that trees use, and of responses that stay
     constants: Mapping[str, tuple[str | None, bool]]  # of the columns no tree uses
     patterns: tuple[Mapping[str, Any], ...]
     smallest_with_response: int | None
@@ -224,9 +203,7 @@ def _published(
         for name in source.quasi
         if name not in state.shown and name not in table.fixed
     }
-    shown = dict(state.shown)
-    for name in table.fixed:
-        shown[name] = table.columns[name].as_it_is()
+    shown = {**state.shown, **{name: table.columns[name].as_it_is() for name in table.fixed}}
     names = {name: table.columns[name].names(one, shown[name]) for name, one in state.splits.items()}
     groups: dict[str, Any] = {name: [[text, [0]]] for name, (text, _) in constants.items()}
     groups |= {name: table.columns[name].places(one) for name, one in shown.items() if not table.columns[name].ordered}
@@ -236,59 +213,28 @@ def _published(
     )
     responses = [name for name in dict.fromkeys(tree.target.name for tree in table.trees) if name not in table.fixed]
     smallest = table.checker.smallest_with(state.recoding, responses) if responses else None
-    return _Published(constants, patterns, smallest)
+    return _Published(shown, constants, patterns, smallest)
 
 
-def _load(engine: Engine, table: TppInputs, state: _State, classes: Classes) -> Name:
-    """The groups of every code, and the number of every class."""
-    import pyarrow as pa
-
-    for name, one in state.shown.items():
-        table.checker.load_texts(name, one.groups, one.texts)
-    columns = {
-        f"ppdm_k{number}": pa.array(classes.groups[:, number], pa.int32()) for number in range(classes.groups.shape[1])
-    }
-    columns[_CLASS] = pa.array(np.arange(len(classes.sizes)), pa.int32())
-    return engine.work.load("classes", columns, analyze=True)
-
-
-def _labels(engine: Engine, source: Source, told_of: _Published, state: _State, classes: Classes) -> LabelTable:
-    """What every class publishes of the recoded columns; a column that no tree uses is the same in all of them."""
-    texts = {
+def _labels(told_of: _Published, classes: Classes) -> dict[str, list[str | None]]:
+    """What every class publishes of the quasi-identifiers; a column that no tree uses is the same in all of them."""
+    labels = {
         name: [one.texts[group] for group in classes.groups[:, number].tolist()]
-        for number, (name, one) in enumerate(state.shown.items())
+        for number, (name, one) in enumerate(told_of.shown.items())
     }
-    table, columns = load_labels(engine, texts, len(classes.sizes))
-    for name, one in state.shown.items():
-        info = source.info(name)
-        if one.keeps_type and info.kind is not Kind.TEXT:
-            columns[name] = typed(engine, info, columns[name])
-    constants = {name: published(engine, source.info(name), *one) for name, one in told_of.constants.items()}
-    return LabelTable(table, {**columns, **constants})
+    return {**labels, **{name: [text] * len(classes.sizes) for name, (text, _) in told_of.constants.items()}}
 
 
-def _query(
-    engine: Engine, source: Source, table: TppInputs, state: _State, private: Private, classes: Name
-) -> exp.Select:
-    """The rows with their classes; nothing else of them is changed or lost."""
-    used = list(state.shown)
-    kept = [name for name in source.published if name in table.coded.passed]
-    picked = [aliased(_unchanged(engine, source, table, name), name) for name in kept]
-    beside = [*([ENTITY] if source.entity is not None else []), *private.columns]
-    query = exp.Select(expressions=[*picked, aliased(column(_CLASS, "k"), PART)])
-    query = query.select(*(aliased(column(name, "c"), name) for name in beside))
-    query = table.checker.joined(query, used)
-    keys = table.checker.key_columns(used)
-    same = [
-        exp.EQ(this=column(f"ppdm_k{number}", "k"), expression=exp.cast(key, "INT")) for number, key in enumerate(keys)
-    ]
-    return query.join(classes.table("k"), on=exp.and_(*same) if same else exp.true())
-
-
-def _unchanged(engine: Engine, source: Source, table: TppInputs, name: str) -> exp.Expr:
-    """A column that is published as it is; as plain text where its type would list values that do not leave."""
-    copy = column(table.coded.passed[name], "c")
-    return engine.exact_text(copy) if source.info(name).kind is Kind.TEXT else copy
+def _value_labels(told_of: _Published) -> dict[str, ValueLabels]:
+    """What every value of every quasi-identifier is published as."""
+    found = {
+        name: ValueLabels([one.texts[group] for group in one.groups], typed=one.keeps_type)
+        for name, one in told_of.shown.items()
+    }
+    constants = {
+        name: ValueLabels([text], of_any_value=True, typed=typed) for name, (text, typed) in told_of.constants.items()
+    }
+    return {**found, **constants}
 
 
 # -- what is told ----------------------------------------------------------------------------------------
@@ -371,7 +317,7 @@ def _steps(table: TppInputs, state: _State, published: _Published, stopped: bool
     why = "one more split would break a requirement" if stopped else "the trees are as large as they may be"
     grown = " and ".join(str(tree.leaves(one)) for tree, one in zip(table.trees, state.expanded, strict=True))
     return (
-        f"encode {len(table.coded.codes)} columns of {table.coded.rows} rows into codes",
+        f"encode {len(table.checker.codes)} columns of {table.cells.total} rows into codes",
         "expand every tree once, recode the columns it splits as coarsely as it allows, measure every class; repeat",
         f"{grown} leaves: {why}",
         *(f"tree {number}: {told(one)}" for number, one in enumerate(published.patterns, start=1)),

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.methods.tpp.stored_models import builder_of, columns_of, find_model, is_model
+from ppdm_sql.methods.shared.columns import Axis
+from ppdm_sql.methods.tpp.stored_models import builder_of, columns_of, is_model
 from ppdm_sql.models.library import Model
 from ppdm_sql.policy.options import place_option, unknown_option
 from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
@@ -20,16 +21,18 @@ from ppdm_sql.policy.words import printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
 from ppdm_sql.trees.candidates import Found
+from ppdm_sql.trees.coded import MOST_CLASSES, check_columns, on_grid
+from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.inducers import INDUCERS, Settings, settings
 from ppdm_sql.trees.nested import Nested, grow_nested
+from ppdm_sql.trees.tree import attribute_of
+from ppdm_sql.trees.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.watching import Progress
 
-MOST_CLASSES = 20  # a numeric target with more values than this is predicted as a number
+_MOST_NUMBERS = 20  # a numeric target with more values than this is predicted as a number
 _OPTIONS = ("criterion", "max_depth", "min_leaf", "max_leaves", "min_gain")
-# Leaves grown at first, how much more, and at most.  A growth takes time in proportion to its leaves, and starts anew
-# when it has to go on: by doubling, all of them together take at most about four times what one to the end would.
-_FIRST_LIMIT, _STEP, _LAST_LIMIT = 16, 2, 1 << 13
+_LAST_LIMIT = 1 << 13  # leaves that a tree is grown to at most
 
 
 @dataclass
@@ -39,41 +42,48 @@ class Preserved:
     builder: Settings
     target: ColumnInfo
     attributes: tuple[ColumnInfo, ...]
-    may_skip: bool = False
     growth: Nested | None = field(default=None, repr=False)
     model: Model | None = field(default=None, repr=False)  # the one it must be, whole
+    _is_full: bool = False
 
     @property
     def multiway(self) -> bool:
         return self.builder.inducer == "id3"
 
-    def following(self, engine: Engine, source: Source, passed: int, progress: Progress) -> Grown | None:
-        """The node that the growth splits after so many others; it goes on where its limit was the only end."""
-        while True:
-            if self.growth is None:
-                self._grow(engine, source, _FIRST_LIMIT, progress)
-            assert self.growth is not None
-            if len(self.growth.order) > passed:
-                return self.growth.nodes[self.growth.order[passed]]
-            if self.growth.complete or self.growth.limit >= self._most:
-                return None
-            self._grow(engine, source, self.growth.limit * _STEP, progress)
-
-    @property
-    def _most(self) -> int:
-        """Leaves to grow at most; where leaves can be closed, the growth passes over them and goes further."""
-        return self.builder.max_leaves or _LAST_LIMIT if not self.may_skip else _LAST_LIMIT
-
-    def _grow(self, engine: Engine, source: Source, limit: int, progress: Progress) -> None:
-        self.growth = grow_nested(
-            engine,
-            source.relation,
-            self.attributes,
-            self.target,
-            self.builder,
-            limit=min(limit, self._most),
-            progress=progress,
+    def begin(self, axes: Mapping[str, Axis], rows: Ints, progress: Progress) -> None:
+        """Makes the growth ready, from the cells that these axes are of."""
+        regression = self.builder.inducer == "regression"
+        check_columns(self.attributes, self.target, regression=regression)
+        target = axes[self.target.name]
+        if not regression and target.size > MOST_CLASSES:
+            raise PolicyError(
+                f'column "{self.target.name}" has {target.size} classes, but at most {MOST_CLASSES} can be learned: '
+                "group its values, or use regression if it is a number"
+            )
+        asked = [axes[info.name] for info in self.attributes]
+        attributes = [ValueAttribute(attribute_of(axis.info), axis.size, axis.null_code) for axis in asked]
+        classes = target.cell_codes
+        if regression:
+            classes = on_grid(self.target, target.raw, int(rows.sum()))[classes]
+        cells = ArrayRows(
+            attributes, [axis.cell_codes for axis in asked], classes, 0 if regression else target.size, rows
         )
+        self.growth = grow_nested(cells, self.builder, progress)
+
+    def expand(self, expanded: Sequence[int]) -> int | None:
+        """Splits one leaf more of the tree in which these nodes are split; None where it may not grow further."""
+        assert self.growth is not None
+        node = None if self._is_full else self.growth.expand()
+        most = min(self.builder.max_leaves or _LAST_LIMIT, _LAST_LIMIT)
+        if node is None or self.leaves((*expanded, node.number)) > most:
+            self._is_full = True
+            return None
+        return node.number
+
+    def close(self) -> None:
+        """The leaf that was split last stays a leaf."""
+        assert self.growth is not None
+        self.growth.take_back()
 
     def node(self, number: int) -> Grown:
         assert self.growth is not None
@@ -94,10 +104,11 @@ class Preserved:
 Wanted = Inducer | Model
 
 
-def wanted_trees(engine: Engine, policy: Policy) -> list[Wanted]:
+def wanted_trees(policy: Policy, models: Sequence[Model | None]) -> list[Wanted]:
     """What PRESERVE lists, models found by their names; without it one tree for the TARGET."""
-    listed = policy.preserve or (Inducer(Word(""), {}),)
-    return [find_model(engine, one) if is_model(one) else one for one in listed]
+    if not policy.preserve:
+        return [Inducer(Word(""), {})]
+    return [model or one for one, model in zip(policy.preserve, models, strict=True)]
 
 
 def preserved_trees(
@@ -153,7 +164,7 @@ def _one(inducer: Inducer, source: Source, values: Mapping[str, int], most: int 
     is_number = target.kind.value in ("integer", "decimal", "float")
     name = inducer.name.text
     if not name:
-        name = "regression" if is_number and values.get(target.name, 0) > MOST_CLASSES else "cart"
+        name = "regression" if is_number and values.get(target.name, 0) > _MOST_NUMBERS else "cart"
     attributes = tuple(source.info(column) for column in source.columns if column in source.quasi)
     attributes = tuple(info for info in attributes if info.name != target.name)
     builder = _builder_of(inducer, name)

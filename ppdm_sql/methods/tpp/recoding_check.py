@@ -1,183 +1,117 @@
-"""Whether a recoding is private: one grouped count over the coded rows, joined to small tables code -> group.
-
-Nothing is written for a step but the tables of the columns whose groups changed.
-"""
+"""Whether a recoding is private: the cells counted by the groups that their codes are recoded to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from sqlglot import exp
 
+from ppdm_sql.cells.cells import Cells, Codes
 from ppdm_sql.checks.histograms import parts_meet
-from ppdm_sql.engines.base import Engine
-from ppdm_sql.methods.plan import ENTITY
-from ppdm_sql.methods.shared.labels import same_rows
 from ppdm_sql.methods.shared.limits import Secret
 from ppdm_sql.requirements import KAnonymity
-from ppdm_sql.source.encode import CODE, Coded
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.statements.names import Name, aliased, column
 
-GROUP, TEXT = "ppdm_group", "ppdm_text"
-_N, _SECRET = "ppdm_n", "ppdm_s"
 _BLOCK = 1 << 22  # counts looked at together
+_MOST_PACKED = 1 << 62
+_DENSE = 8  # numbers per cell up to which classes are found in an array rather than by sorting
+
+Groups = Sequence[int]  # per code
 
 
 @dataclass(frozen=True)
 class Classes:
-    """The classes a recoding makes: a row per class, a column per recoded attribute."""
+    """The classes a recoding makes.  groups: a row per class, a column per recoded attribute."""
 
     groups: Ints
+    of_cell: Ints
     sizes: Ints
     counted: Ints  # what k counts: rows, or persons
     least_l: Mapping[str, Fraction]  # per sensitive column the least size / f1
 
 
-@dataclass
+@dataclass(frozen=True)
 class Checker:
-    """Measures recodings.  attributes: source column -> code column, of every column that can be recoded."""
+    """Measures recodings."""
 
-    engine: Engine
-    coded: Coded
+    cells: Cells
+    codes: Mapping[str, Codes]
     k: int
     secrets: Sequence[Secret]
-    has_entity: bool
     fixed: Sequence[str] = ()  # quasi-identifiers that stay as they are
-    _loaded: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _tables: dict[str, Name] = field(default_factory=dict)
 
-    def table(self, name: str) -> Name:
-        """The small table of a column's groups."""
-        if name not in self._tables:
-            self._tables[name] = self.engine.work.name("recode")
-        return self._tables[name]
-
-    def measured(self, recoding: Mapping[str, tuple[int, ...]]) -> Classes | None:
+    def measured(self, recoding: Mapping[str, Groups]) -> Classes | None:
         """The classes of a recoding (column -> group of each code), or None where a requirement breaks."""
-        for name, groups in recoding.items():
-            if self._loaded.get(name) != groups:
-                self._load(name, groups)
-        used = list(recoding)
-        first = self._counts(used, self.secrets[0].name if self.secrets else None)
-        keys = self._class_keys(used, first)
-        number = same_rows(keys)
-        sizes = np.bincount(number, weights=first[_N]).astype(np.int64)
-        shown = keys[np.unique(number, return_index=True)[1]]
-        counted = self._persons(used, shown) if self.has_entity else sizes
+        keys = self._keys(recoding)
+        number = same_keys(keys, len(self.cells))
+        sizes = self._summed(number, self.cells.rows)
+        people = self.cells.people
+        counted = sizes if people is None else people.count(number, len(sizes))
         if not parts_meet(KAnonymity(self.k), counted).all():
             return None
         least = {}
-        for place, secret in enumerate(self.secrets):
-            cells = first if place == 0 else self._counts(used, secret.name)
-            worst = self._least(secret, cells, self._number_of(used, cells, shown), sizes)
+        for secret in self.secrets:
+            worst = self._least(secret, number, sizes)
             if worst is None:
                 return None
             least[secret.name] = worst
-        return Classes(shown, sizes, counted, least)
+        first = np.unique(number, return_index=True)[1]
+        groups = np.column_stack([key[first] for key in keys]) if keys else np.zeros((1, 0), dtype=np.int64)
+        return Classes(groups, number, sizes, counted, least)
 
-    def smallest_with(self, recoding: Mapping[str, tuple[int, ...]], responses: Sequence[str]) -> int:
+    def smallest_with(self, recoding: Mapping[str, Groups], responses: Sequence[str]) -> int:
         """The size of the smallest class when these columns are known too."""
-        cells = self._counts(list(recoding), None, responses)
-        return int(cells[_N].min())
+        keys = [*self._keys(recoding), *(self.codes[name] for name in responses)]
+        return int(self._summed(same_keys(keys, len(self.cells)), self.cells.rows).min())
 
-    # -- counting ----------------------------------------------------------------------------------
-
-    def joined(self, query: exp.Select, used: Sequence[str]) -> exp.Select:
-        """The coded rows c joined to the groups g0, g1, ... of these columns."""
-        query = query.from_(self.coded.table.table("c"))
-        for number, name in enumerate(used):
-            same = exp.EQ(this=column(CODE, f"g{number}"), expression=column(self.coded.codes[name], "c"))
-            query = query.join(self.table(name).table(f"g{number}"), on=same)
-        return query
-
-    def _keys(self, used: Sequence[str], more: Sequence[str] = ()) -> list[str]:
-        return [f"ppdm_k{number}" for number in range(len(used) + len(self.fixed) + len(more))]
-
-    def key_columns(self, used: Sequence[str], more: Sequence[str] = ()) -> list[exp.Expr]:
+    def _keys(self, recoding: Mapping[str, Groups]) -> list[Codes]:
         """What makes a class: the groups of the recoded columns, the codes of those that stay."""
-        groups: list[exp.Expr] = [column(GROUP, f"g{number}") for number in range(len(used))]
-        return groups + [column(self.coded.codes[name], "c") for name in (*self.fixed, *more)]
-
-    def _counts(self, used: Sequence[str], secret: str | None, more: Sequence[str] = ()) -> dict[str, Ints]:
-        by = self.key_columns(used, more)
-        picked = [aliased(key, name) for key, name in zip(by, self._keys(used, more), strict=True)]
-        if secret is not None:
-            by.append(column(self.coded.codes[secret], "c"))
-            picked.append(aliased(by[-1].copy(), _SECRET))
-        query = exp.Select(expressions=[*picked, aliased(exp.Count(this=exp.Star()), _N)])
-        query = self.joined(query, used)
-        found = self.engine.arrays(query.group_by(*(key.copy() for key in by)) if by else query)
-        return {name: np.asarray(values).astype(np.int64) for name, values in found.items()}
-
-    def _persons(self, used: Sequence[str], shown: Ints) -> Ints:
-        """Distinct persons per class; a row without a person counts for nobody."""
-        by = self.key_columns(used)
-        persons = exp.Count(this=exp.Distinct(expressions=[column(ENTITY, "c")]))
-        picked = [aliased(key, name) for key, name in zip(by, self._keys(used), strict=True)]
-        query = self.joined(exp.Select(expressions=[*picked, aliased(persons, _N)]), used)
-        cells = self.engine.arrays(query.group_by(*(key.copy() for key in by)) if by else query)
-        found = {name: np.asarray(values).astype(np.int64) for name, values in cells.items()}
-        counted = np.zeros(len(shown), dtype=np.int64)
-        counted[self._number_of(used, found, shown)] = found[_N]
-        return counted
-
-    def _class_keys(self, used: Sequence[str], cells: Mapping[str, Ints]) -> Ints:
-        """A row per cell: what makes its class."""
-        names = self._keys(used)
-        empty = np.zeros((len(cells[_N]), 0), dtype=np.int64)
-        return np.column_stack([cells[name] for name in names]) if names else empty
-
-    def _number_of(self, used: Sequence[str], cells: Mapping[str, Ints], shown: Ints) -> Ints:
-        """Which class each cell belongs to."""
-        both = np.vstack([shown, self._class_keys(used, cells)])
-        number = same_rows(both)
-        place = np.empty(int(number.max()) + 1, dtype=np.int64)
-        place[number[: len(shown)]] = np.arange(len(shown))
-        return np.asarray(place[number[len(shown) :]])
+        recoded = [np.asarray(groups, dtype=np.int64)[self.codes[name]] for name, groups in recoding.items()]
+        return [*recoded, *(self.codes[name] for name in self.fixed)]
 
     @staticmethod
-    def _least(secret: Secret, cells: Mapping[str, Ints], number: Ints, sizes: Ints) -> Fraction | None:
+    def _summed(number: Ints, amounts: Ints) -> Ints:
+        return np.bincount(number, weights=amounts).astype(np.int64)
+
+    def _least(self, secret: Secret, number: Ints, sizes: Ints) -> Fraction | None:
         """The least size / f1 of a class; None where a class breaks what is required of the column."""
         values = len(secret.reference)
-        order = np.argsort(number, kind="stable")
+        cell, place = np.unique(number * values + self.codes[secret.name], return_inverse=True)
+        rows = self._summed(place, self.cells.rows)
         step = max(1, _BLOCK // values)
         least: Fraction | None = None
         for start in range(0, len(sizes), step):
             stop = min(start + step, len(sizes))
-            low, high = np.searchsorted(number[order], [start, stop])
-            here = order[low:high]
-            counts = np.zeros((stop - start, values), dtype=np.int64)
-            np.add.at(counts, (number[here] - start, cells[_SECRET][here]), cells[_N][here])
-            if not secret.holds(counts).all():
+            low, high = np.searchsorted(cell, [start * values, stop * values])
+            counts = np.zeros((stop - start) * values, dtype=np.int64)
+            counts[cell[low:high] - start * values] = rows[low:high]
+            histograms = counts.reshape(-1, values)
+            if not secret.holds(histograms).all():
                 return None
-            heads = counts.max(axis=1)
-            rough = sizes[start:stop] / heads
-            worst = int(np.argmin(rough))
-            here_least = Fraction(int(sizes[start + worst]), int(heads[worst]))
-            least = here_least if least is None else min(least, here_least)
+            heads = histograms.max(axis=1)
+            worst = int(np.argmin(sizes[start:stop] / heads))
+            here = Fraction(int(sizes[start + worst]), int(heads[worst]))
+            least = here if least is None else min(least, here)
         return least
 
-    def _load(self, name: str, groups: tuple[int, ...]) -> None:
-        import pyarrow as pa
 
-        codes = pa.array(range(len(groups)), pa.int32())
-        self.engine.load(self.table(name), pa.table({CODE: codes, GROUP: pa.array(groups, pa.int32())}))
-        self.engine.analyze(self.table(name))
-        self._loaded[name] = groups
+def same_keys(keys: Sequence[Codes], number: int) -> Ints:
+    """Per cell a number 0, 1, ...; cells with equal keys have equal numbers, in the order of the keys.
 
-    def load_texts(self, name: str, groups: tuple[int, ...], texts: Sequence[str | None]) -> None:
-        """The same table with what is published of every group."""
-        import pyarrow as pa
-
-        columns = {
-            CODE: pa.array(range(len(groups)), pa.int32()),
-            GROUP: pa.array(groups, pa.int32()),
-            TEXT: pa.array([texts[group] for group in groups], pa.string()),
-        }
-        self.engine.load(self.table(name), pa.table(columns))
-        self.engine.analyze(self.table(name))
-        self._loaded.pop(name, None)
+    >>> same_keys([np.array([1, 0, 1]), np.array([7, 9, 7])], 3).tolist()
+    [1, 0, 1]
+    """
+    packed, size = np.zeros(number, dtype=np.int64), 1
+    for key in keys:
+        width = int(key.max(initial=0)) + 1
+        if size * width > _MOST_PACKED:
+            packed = np.unique(packed, return_inverse=True)[1]
+            size = int(packed.max(initial=0)) + 1
+        packed, size = packed * width + key, size * width
+    if size > _DENSE * max(number, 1):
+        return np.asarray(np.unique(packed, return_inverse=True)[1])
+    there = np.zeros(size, dtype=np.int64)
+    there[packed] = 1
+    return np.asarray((np.cumsum(there) - 1)[packed])

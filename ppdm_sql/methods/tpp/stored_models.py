@@ -11,7 +11,7 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model
-from ppdm_sql.policy.policy import Inducer
+from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.trees.inducers import INDUCERS, Settings, induce, settings
@@ -24,6 +24,11 @@ KEPT = {"prune": False, "exact": True, "exact_midpoints": True, "rare": 1}  # se
 def is_model(inducer: Inducer) -> bool:
     """Whether an entry of PRESERVE means a model: a bare word that is an inducer's name means the inducer."""
     return bool(inducer.name.text) and (inducer.name.quoted or inducer.name.text.lower() not in INDUCERS)
+
+
+def find_models(engine: Engine, policy: Policy) -> tuple[Model | None, ...]:
+    """Per entry of PRESERVE the model it names, where it names one."""
+    return tuple(find_model(engine, one) if is_model(one) else None for one in policy.preserve)
 
 
 def find_model(engine: Engine, inducer: Inducer) -> Model:

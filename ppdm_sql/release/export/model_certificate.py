@@ -1,4 +1,4 @@
-"""What goes beside a model file: the certificate for a recipient, and the audit for somebody who has the source.
+"""What goes with a model file: the certificate for a recipient, and the audit for somebody who has the source.
 
 A recipient has the file and no people.  From its counts he can tell what the tests that everybody can follow
 promise: the people of a node that public tests alone lead to are as many as the file says.  Where public tests come

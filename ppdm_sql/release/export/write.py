@@ -2,8 +2,9 @@
 
 A database file has no wall inside it, and a dropped table stays readable in its bytes; so a recipient
 never gets the file that held the source.  The rows are written into a fresh file in a private folder,
-read back from there and measured again, and only then the file gets its name.  Beside it lie
-<file>.manifest.json, and <file>.certificate.sql with which the recipient re-derives the guarantees.
+read back from there and measured again, and only then the file gets its name.  Next to it lie
+<file>.manifest.json, <file>.certificate.sql with which the recipient re-derives the guarantees, and where the method
+can say it <file>.recode.sql, which gives rows of the recipient's own in the words of the release.
 
 The ledger is written before the file gets its name: whatever happens in between, it may know of a copy
 that nobody has, and never misses one that somebody has.
@@ -24,6 +25,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.manifest import UNFINISHED, ExportRecord, manifest_text
+from ppdm_sql.catalog.recodings import find_recoding
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine
@@ -33,6 +35,8 @@ from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.staging import published_query
 from ppdm_sql.policy.options import Choice, Switch, read_options
 from ppdm_sql.release.export import writers
+from ppdm_sql.release.export.recode import recode_postgres_text, recode_text
+from ppdm_sql.release.export.recode_rules import RecodeRules
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.ledger_lock import still_current
 from ppdm_sql.release.readers import note_readers
@@ -50,7 +54,13 @@ FORMATS = {".duckdb": "duckdb", ".parquet": "parquet", ".csv": "csv"}
 _WORK = ".ppdm_tmp-"
 _LONGEST = 200
 _PATTERN = "*?["
-COMPANIONS = (".certificate.sql", ".sql", ".audit.sql")  # what is hashed in the manifest, by the end of its name
+RECODES = (".recode.sql", ".recode_postgres.sql")
+COMPANIONS = (
+    ".certificate.sql",
+    ".sql",
+    ".audit.sql",
+    *RECODES,
+)  # what is hashed in the manifest, by the end of its name
 
 
 @dataclass(frozen=True)
@@ -96,7 +106,7 @@ def export(
     """
     order = read_order(path, options, out)
     beside = [manifest_path(order.path), certificate_path(order.path)]
-    refuse_foreign(engine, record, [order.path, *beside])
+    refuse_foreign(engine, record, [order.path, *beside, *recode_paths(order.path)])
     problems = content_problems(engine, record) if rows is None else []
     if problems:
         raise Tampered(f"{record.name}: {'; '.join(problems)}; nothing was exported")
@@ -116,10 +126,12 @@ def export(
         done = _describe(engine, record, order, built)
         put_in_place(
             work,
-            [order.path, *beside],
+            [order.path, *beside, *map(Path, done.recodes)],
             release_id=record.release_id,
             first=lambda: note_export(engine, record, order.path),
         )
+        for left in {*recode_paths(order.path)} - {*map(Path, done.recodes)}:
+            left.unlink(missing_ok=True)  # of an earlier release
     progress("done", 1, 1)
     return done
 
@@ -162,7 +174,7 @@ def read_place(path: str, out: Path, what: str = "EXPORT TO") -> Path:
 def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path]) -> None:
     """Overwrites an earlier export of the same release from the same database, and nothing else.
 
-    files: the one that is to be written, and those beside it.  Another database can have a release of the same name,
+    files: the one that is to be written, and those next to it.  Another database can have a release of the same name,
     so it is the id in the manifest that tells whose they are.
     """
     with mapped_errors(files[0]):
@@ -191,6 +203,10 @@ def manifest_path(path: Path) -> Path:
 
 def certificate_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.certificate.sql")
+
+
+def recode_paths(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}{end}") for end in RECODES]
 
 
 # -- rows --------------------------------------------------------------------------------------------------
@@ -223,7 +239,7 @@ def _csv_text(engine: Engine, name: str, order: Order) -> exp.Expr:
 
 
 def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) -> Exported:
-    """Measures the file as a recipient will, and writes what goes beside it."""
+    """Measures the file as a recipient will, and writes what goes with it."""
     digest = file_sha256(built)
     judged = judged_file(built, order.format, record.relation_name, record.manifest, record.roles.levels)
     if judged.rows != record.rows or not all(finding.holds for finding in judged.findings):
@@ -234,6 +250,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
         raise Tampered(f"{record.name}: the written file does not contain the released rows; nothing was exported")
     if judged.different_trees and not order.spreadsheet_safe:
         raise Tampered(f"{record.name}: the written file does not preserve the trees; nothing was exported")
+    recodes = _recode_texts(engine, record)
     written = ExportRecord(
         file=order.path.name,
         format=order.format,
@@ -242,10 +259,15 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
         rows=judged.rows,
         sha256=digest,
         content_hash=judged.content_hash,
-        companions={COMPANIONS[0]: sha256_of(judged.certificate)},
+        companions={
+            COMPANIONS[0]: sha256_of(judged.certificate),
+            **{end: sha256_of(text) for end, text in recodes.items()},
+        },
     )
     write_private(manifest_path(built), replace(record.manifest, export=written).to_text())
     write_private(certificate_path(built), judged.certificate)
+    for end, text in recodes.items():
+        write_private(built.with_name(f"{built.name}{end}"), text)
     return Exported(
         name=shown_name(record),
         path=str(order.path),
@@ -254,7 +276,18 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
         rows=judged.rows,
         bytes=built.stat().st_size,
         sha256=digest,
+        recodes=tuple(str(order.path.with_name(f"{order.path.name}{end}")) for end in recodes),
     )
+
+
+def _recode_texts(engine: Engine, record: ReleaseRecord) -> dict[str, str]:
+    """By the end of a file's name what tells other rows in the words of the release; empty where nothing can."""
+    found = find_recoding(engine, record.release_id)
+    if found is None:
+        return {}
+    rules = RecodeRules.from_json(found)
+    texts = (recode_text, recode_postgres_text)
+    return {end: write(record.manifest, rules, record.relation_name) for end, write in zip(RECODES, texts, strict=True)}
 
 
 def _same_text(record: ReleaseRecord, order: Order) -> bool:
@@ -270,7 +303,7 @@ def file_sha256(path: Path) -> str:
 
 @contextlib.contextmanager
 def private_folder(path: Path) -> Iterator[Path]:
-    """A folder beside the target, mode 0700, on the same disk, so that the last step is a rename."""
+    """A folder next to the target, mode 0700, on the same disk, so that the last step is a rename."""
     with mapped_errors(path):
         _sweep(path.parent)
         work = path.parent / f"{_WORK}{os.getpid()}"

@@ -60,7 +60,7 @@ class LiveView(StoredRelease):
             statement.query,
             request.source,
             statement.policy,
-            recoding,
+            recoding(),
             request.plan.forms,
         )
 

@@ -16,7 +16,7 @@ from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, public_columns
 from ppdm_sql.planning.target import find_target
 from ppdm_sql.policy.policy import Publish
-from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order
+from ppdm_sql.release.export.write import certificate_path, export, manifest_path, read_order, recode_paths
 from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.preview import preview_table
@@ -100,7 +100,7 @@ class StoredRelease(ReleaseKind):
 
     def export_files(self, path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
         file = read_order(path, options, out).path
-        return [file, manifest_path(file), certificate_path(file)]
+        return [file, manifest_path(file), certificate_path(file), *recode_paths(file)]
 
     def export(
         self,

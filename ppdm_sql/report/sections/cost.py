@@ -113,7 +113,7 @@ def _curves(facts: Facts, found: Evaluation, scored: Sequence[EvaluationPoint], 
 
 
 def _curve_names(points: Sequence[EvaluationPoint]) -> dict[int, str]:
-    """By position: the method, and what else was asked beside k where that differs."""
+    """By position: the method, and what else was asked besides k where that differs."""
     beside = {point.position: [item for item in point.requirements if not item.startswith("k = ")] for point in points}
     differ = len({tuple(asked) for asked in beside.values()}) > 1
     told = [", ".join([str(point.algorithm), *(beside[point.position] if differ else [])]) for point in points]

@@ -72,7 +72,7 @@ def _guarantee(facts: Facts, audience: Audience, finding: FindingRecord) -> tupl
 
 
 def _achieved_text(requirement: str, figure: str | None, audience: Audience) -> str:
-    """A figure beside its requirement; a class that is too small is not counted out in public."""
+    """A figure with its requirement; a class that is too small is not counted out in public."""
     if figure is None:
         return "–"
     if text_is_about(requirement, About.SIZE) and figure.isdigit():

@@ -1,0 +1,21 @@
+"""The recoding of a release: one JSON document that is written with it and never changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ppdm_sql.catalog.json_record import JsonRecord
+from ppdm_sql.catalog.store import append, ordered_json_text
+from ppdm_sql.engines.base import Engine
+from ppdm_sql.statements.load import statement
+
+
+def keep_recoding(engine: Engine, release_id: str, rules: JsonRecord) -> None:
+    append(engine, "release_recoding", {"release_id": release_id, "body": ordered_json_text(rules.to_json())})
+
+
+def find_recoding(engine: Engine, release_id: str) -> Any | None:
+    """The document of a release; None for one that has none."""
+    found = engine.fetch(statement("catalog/release_recoding"), release_id=release_id)
+    return json.loads(found[0][0]) if found else None
