@@ -46,7 +46,7 @@ from ppdm_sql.release.export.write import check_recordable
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.pass_through import pass_on
 from ppdm_sql.release.preflight import Preflight
-from ppdm_sql.release.publication import run_publication
+from ppdm_sql.release.publication import plan_refresh, refreshing_statement, run_publication
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
@@ -207,9 +207,7 @@ class Session(ModelCalls):
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
             elif isinstance(statement, Refresh):
-                planned = self._plan_refresh(statement, rows=rows)
-                if planned is not None:
-                    yield planned
+                yield from filter(None, [self._plan_refresh(statement, rows=rows)])
 
     @_in_workspace
     def check(self, statement: Publish | str) -> Measures:
@@ -244,23 +242,13 @@ class Session(ModelCalls):
         return Published.of(self.engine, run_publication(self._planner, statement))
 
     def _refresh(self, statement: Refresh) -> Published:
-        return self._publish(self._statement_of(self._current(self.engine.name(statement.name))))
-
-    def _statement_of(self, record: ReleaseRecord) -> Publish | PseudoData:
-        """The statement that published a release, as REFRESH runs it."""
-        first = self.parse(record.policy_text)[0]
-        assert isinstance(first, Publish | PseudoData)  # nothing else was recorded
-        place = replace(first.place, file=record.roles.file)
-        if isinstance(first, Publish):
-            first = replace(first, refresh=True)
-        return replace(first, replace=True, place=place)
+        return self._publish(refreshing_statement(self.engine, self._current(self.engine.name(statement.name))))
 
     @_in_workspace
     def _plan_refresh(self, statement: Refresh, *, rows: int = 5) -> Planned | None:
         """What REFRESH would do tonight, for releases that do not publish everything again."""
         record = self._current(self.engine.name(statement.name))
-        planner = replace(self._planner, preview_rows=rows)
-        return kind_of(record).plan_refresh(planner, self._statement_of(record), record)
+        return plan_refresh(replace(self._planner, preview_rows=rows), record)
 
     @_in_workspace
     def _plan(self, statement: Publish | PseudoData, coming: Collection[Name] = (), *, rows: int = 5) -> Planned:
@@ -272,11 +260,8 @@ class Session(ModelCalls):
     def _explain(self, statement: Explain) -> Planned:
         if isinstance(statement.statement, Publish | PseudoData):
             return self._plan(statement.statement)
-        if isinstance(statement.statement, Refresh):
-            planned = self._plan_refresh(statement.statement)
-            if planned is not None:
-                return planned
-        return Planned.in_words(self.engine, statement.statement)
+        planned = self._plan_refresh(statement.statement) if isinstance(statement.statement, Refresh) else None
+        return planned or Planned.in_words(self.engine, statement.statement)
 
     # -- choosing: learners and measures are loaded when they are asked for ------------------------
 

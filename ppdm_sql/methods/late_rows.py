@@ -4,8 +4,8 @@ Every cell starts at the most specific node whose labels are true of it.  From t
 rows do not meet the requirements either hands them on to its coarser node or takes the rows of one class below it that
 meets them, whichever loses less.  What is left at the coarsest node and is too little waits.
 
-Rows with another history (they were published before, in different classes) are never put together: somebody who holds
-the earlier release can tell them apart.
+Rows with another history (they were published before, in different classes) are never put together: an attacker who
+holds the earlier release can tell them apart.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from ppdm_sql.methods.shared.limits import Demands, Secret, secret_of
 from ppdm_sql.planning import joint
 from ppdm_sql.planning.cohorts import key_column, keyed_rows, numbered
 from ppdm_sql.planning.form_plan import with_forms
-from ppdm_sql.planning.leaving import Leaving, find_leaving
+from ppdm_sql.planning.leaving import LeavingParts, find_leaving
 from ppdm_sql.planning.planner import Planner, as_drift
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
@@ -59,7 +59,7 @@ class Batch:
     hierarchies: dict[str, Hierarchy]
     keyed: Name  # the rows of the source by their keys
     fresh: Name  # the keys of rows that were never out, with the night on which each was first seen
-    leaving: Leaving
+    leaving: LeavingParts
     plan: TablePlan | None
     new_rows: int
 
@@ -136,7 +136,7 @@ class _Night:
             )
         return keyed
 
-    def _late(self, keyed: Name, fresh: Name, leaving: Leaving) -> tuple[Source, int]:
+    def _late(self, keyed: Name, fresh: Name, leaving: LeavingParts) -> tuple[Source, int]:
         """The rows that could be published tonight, as a source; and how many they are."""
         tables = {"keyed": keyed.table(), "fresh": fresh.table(), "leaving": leaving.rows.table()}
         picked = sql_statement("release/growing_picked", tables)
@@ -233,7 +233,7 @@ def _published_whole(part: Ints, history: Ints) -> frozenset[int]:
     return frozenset(set(history.tolist()) - left - {0})
 
 
-def _without(placed: LatePlan, history: Ints, leaving: Leaving, hold_back: bool) -> LatePlan:
+def _without(placed: LatePlan, history: Ints, leaving: LeavingParts, hold_back: bool) -> LatePlan:
     """The same without rows that stay where they were, and without new rows where these wait."""
     kept = np.isin(history, [0, *leaving.again]) & ~((history == 0) & hold_back) & (placed.parts.part != DROPPED)
     if not kept.any():

@@ -35,7 +35,7 @@ STAYS, GONE, CHANGED, WHOLE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
-class Leaving:
+class LeavingParts:
     """What leaves: rows (ppdm_row0, ppdm_row1, ppdm_how, ppdm_number), and the parts they are, by their numbers."""
 
     rows: Name
@@ -52,7 +52,7 @@ class Leaving:
         """The parts whose rows are to be published again."""
         return frozenset(number for number, how in self.numbers.items() if how == CHANGED)
 
-    def only(self, again: Collection[int]) -> Leaving:
+    def only(self, again: Collection[int]) -> LeavingParts:
         """The same without changed rows that would not all be published again: they stay."""
         kept = {number: how for number, how in self.numbers.items() if how != CHANGED or number in again}
         return replace(self, numbers=kept)
@@ -65,7 +65,7 @@ def find_leaving(
     hierarchies: Mapping[str, Hierarchy],
     keyed: Name,
     growth: GrowthRecord,
-) -> Leaving:
+) -> LeavingParts:
     """Compares the rows that are out with the source, and decides who can leave."""
     grown = rows_name(growth.growth_id).table()
     touched = engine.work.table("touched", touched_rows(keyed, growth), analyze=True)
@@ -83,7 +83,7 @@ def find_leaving(
     loaded = engine.work.load("decided", columns)
     tables = {"parts": parts.table(), "decided": loaded.table()}
     rows = engine.work.table("leaving", sql_statement("release/growing_leaving", tables))
-    return Leaving(rows, numbers, growth.cohorts)
+    return LeavingParts(rows, numbers, growth.cohorts)
 
 
 def touched_rows(keyed: Name, growth: GrowthRecord) -> exp.Query:

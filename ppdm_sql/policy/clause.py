@@ -59,7 +59,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, gro
     if not growing:
         for name in ("CHANGES", "KEY"):
             if name in draft.seen:
-                reader.wrong(f"{name} is for a release that grows: CREATE TABLE name GROWING AS", draft.seen[name])
+                reader.wrong(f"{name} is for a release that grows, which has GROWING behind its name", draft.seen[name])
     _note_losses(reader, draft)
     note_double_roles(reader.report, draft.columns)
     return Policy(

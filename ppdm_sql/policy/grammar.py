@@ -300,7 +300,10 @@ def _pseudo(script: _Script, reader: Reader) -> PseudoData:
     replace, kind = _read_create(reader)
     if kind != "TABLE":
         reader.fail(f"pseudo data is a TABLE, not a {kind}", reader.tokens[0])
-    name, *_ = _read_release_name(reader, kind)
+    growing_token = reader.peek(1)
+    name, _, growing = _read_release_name(reader, kind)
+    if growing:
+        reader.wrong("pseudo data does not grow: leave GROWING out", growing_token)
     for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
         reader.expect_word(word, f"after {before}")
     model = read_name(reader, "the name of the model")

@@ -54,7 +54,7 @@ _ENTITY = "ppdm_entity"
 
 
 def stored_rows(published: Sequence[str], night: int) -> exp.Select:
-    """The staged rows as they are stored: what is published, and what tells them apart."""
+    """The staged rows as they are stored: what is published, and their keys."""
     picked = [aliased(column(name, "s"), name) for name in (*published, *_PRIVATE)]
     since = aliased(exp.cast(exp.Literal.number(night), "INT"), SINCE)
     until = aliased(exp.cast(exp.Null(), "INT"), UNTIL)
@@ -223,7 +223,7 @@ class _Growing:
         )  # fmt: skip
 
     def _every_row(self) -> Name:
-        """Every row that was ever out, by its cohort: what somebody knows who holds all nights."""
+        """Every row that was ever out, by its cohort: what an attacker knows who holds all nights."""
         names = [*KEY, PERSON, QUASI]
         query = exp.Select(expressions=[*(column(name) for name in names), aliased(column(COHORT), PART)])
         return self.engine.work.view_of_text("every_row", self.engine.render(query.from_(self.rows.table())))

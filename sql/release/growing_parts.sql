@@ -1,4 +1,4 @@
--- The rows of every cohort that somebody would leave, each with how it leaves; 0: it stays.
+-- The rows of every cohort that some would leave, each with how it leaves; 0: it stays.
 -- Stand-ins: grown (the rows that were ever published), touched (ppdm_row0, ppdm_row1, ppdm_cohort, ppdm_how).
 SELECT g.*, COALESCE(t.ppdm_how, 0) AS ppdm_how
 FROM grown AS g

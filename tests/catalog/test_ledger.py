@@ -123,9 +123,9 @@ def a_former_release():
     from ppdm_sql.catalog import runs
 
     def write(engine, files) -> str:
-        last = files / "0007_ledger.sql"
-        text = last.read_text()
-        last.unlink()
+        later = {file: file.read_text() for file in (files / "0007_ledger.sql", files / "0008_growing.sql")}
+        for file in later:
+            file.unlink()
         migrate.migrate(engine)
         run_id, release_id = runs.start_run(engine, "CREATE TABLE ..."), new_id()
         words = dict.fromkeys(
@@ -137,7 +137,8 @@ def a_former_release():
         append(engine, "release_source", {"release_id": release_id, "source": "clinic.patients"})
         event = {"event_id": new_id(), "release_id": release_id, "seq": 1, "event": "published", "happened_at": now()}
         append(engine, "release_event", event)
-        last.write_text(text)
+        for file, text in later.items():
+            file.write_text(text)
         return release_id
 
     return write

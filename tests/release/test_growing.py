@@ -321,7 +321,7 @@ def test_a_wrong_clause_is_told_with_its_place(more, told):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("GROWING AS", "AS", "KEY is for a release that grows: CREATE TABLE name GROWING AS"),
+        ("GROWING AS", "AS", "KEY is for a release that grows, which has GROWING behind its name"),
         ("TABLE people_open GROWING", "VIEW people_open LIVE GROWING", "LIVE or GROWING, not both"),
         ("TABLE people_open GROWING", "MODEL people_open GROWING", "only a TABLE or VIEW can be GROWING"),
     ],
