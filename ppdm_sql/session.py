@@ -20,15 +20,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.evaluations import Evaluation
-from ppdm_sql.catalog.models import ModelRecord
 from ppdm_sql.catalog.releases import ReleaseRecord, ReleaseSummary
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.engines.shadows import check_builtins_once
 from ppdm_sql.errors import EngineError, PolicyError, PpdmError
-from ppdm_sql.models import library
-from ppdm_sql.models.library import Model, Predicted
+from ppdm_sql.model_calls import ModelCalls
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import (
@@ -52,10 +50,7 @@ from ppdm_sql.release.publication import run_publication
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
-from ppdm_sql.source.given import relation_of
 from ppdm_sql.statements.names import Name
-from ppdm_sql.table_questions import TableQuestions
-from ppdm_sql.trees.audit import Audit, audit
 from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
@@ -100,7 +95,7 @@ def _in_workspace(
     return call
 
 
-class Session(TableQuestions):
+class Session(ModelCalls):
     """Runs policies in one database."""
 
     def __init__(self, engine: Engine, *, out: Path, show_values: bool, progress: Progress) -> None:
@@ -373,74 +368,6 @@ class Session(TableQuestions):
             return []
         return releases.list_releases(self.engine, include_gone)
 
-    # -- models ------------------------------------------------------------------------------------
-
-    @_in_workspace
-    def train(
-        self,
-        name: str,
-        source: str,
-        target: str,
-        *,
-        inducer: str = "c45",
-        options: Mapping[str, Any] | None = None,
-        rare: int | None = None,
-        replace: bool = False,
-    ) -> Model:
-        """Learns a model from a table or a SELECT and keeps it under a name; rare = 1 names every category.
-
-        inducer: id3, c45, cart, regression, naive_bayes or conjunctive_rules, each with its own options.
-        """
-        try:
-            return library.train(
-                self.engine, name, source, target, inducer=inducer, options=options, rare=rare, replace=replace,
-                progress=self._progress,
-            )  # fmt: skip
-        finally:
-            self._progress("done", 1, 1)
-
-    def model(self, name: str) -> Model:
-        return library.load(self.engine, name)
-
-    def models(self) -> list[ModelRecord]:
-        return library.list_models(self.engine)
-
-    @_in_workspace
-    def predict(self, model: Model | str, source: str, into: str, keep: Sequence[str] | None = None) -> Predicted:
-        """Writes what a model says of every row into a new table."""
-        found = self.model(model) if isinstance(model, str) else model
-        try:
-            return library.predict_into(self.engine, found, source, into, keep, self._progress)
-        finally:
-            self._progress("done", 1, 1)
-
-    @_in_workspace
-    def audit(
-        self,
-        model: Model | str | Sequence[Model | str],
-        source: str,
-        *,
-        public: Sequence[str] | None = None,
-        class_is_public: bool = False,
-        entity: str | None = None,
-        k: int | None = None,
-        groups: int | None = 0,
-    ) -> Audit:
-        """Which people of a table somebody can tell apart who gets the model and knows the public columns.
-
-        model: one, or several that he has all.  groups: of how many groups it is told who they are, the smallest
-        first; None: of all.
-        """
-        asked = [model] if isinstance(model, str | Model) else model
-        _check_audit(asked, k, groups)
-        self.engine.check_builtins()
-        trees = [library.audited_tree(self.model(one) if isinstance(one, str) else one) for one in asked]
-        relation = relation_of(self.engine, source)
-        return audit(
-            self.engine, trees, relation, public=public, class_is_public=class_is_public, entity=entity, k=k,
-            groups=groups,
-        )  # fmt: skip
-
     def _current(self, name: Name) -> ReleaseRecord:
         """The release of a name, in a state in which it can be used."""
         found = self._find_release(name)
@@ -456,14 +383,6 @@ class Session(TableQuestions):
 
 
 def _tell_nobody(statement: Statement, result: Result) -> None: ...
-
-
-def _check_audit(asked: object, k: object, groups: object) -> None:
-    if not isinstance(asked, Sequence) or not asked or not all(isinstance(one, str | Model) for one in asked):
-        raise PolicyError("an audit takes one model or several: give their names, or results of db.model(name)")
-    for name, number, least in (("k", k, 1), ("groups", groups, 0)):
-        if number is not None and (type(number) is not int or number < least):
-            raise PolicyError(f"{name} of an audit must be a whole number of at least {least}")
 
 
 def _name(name: Name | str) -> Name:

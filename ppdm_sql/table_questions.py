@@ -9,10 +9,12 @@ from pathlib import Path
 from ppdm_sql.checks.measure import Measures, Sensitive, measure
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.words import printable
 from ppdm_sql.profile.column_sets import SAMPLE
+from ppdm_sql.profile.draft import PolicyDraft, draft_policy
 from ppdm_sql.profile.table_profile import TableProfile, profile_table
 from ppdm_sql.requirements import KAnonymity, Requirement
-from ppdm_sql.source.given import columns_named, file_relation, is_data_file, relation_of
+from ppdm_sql.source.given import columns_named, file_relation, is_data_file, name_of, relation_of
 from ppdm_sql.statements.names import PREFIX, Name
 from ppdm_sql.watching import Progress
 
@@ -65,6 +67,24 @@ class TableQuestions:
                 return profile_table(
                     self.engine, relation, _title(source, relation), quasi=quasi, fraction=fraction,
                     sample=sample or SAMPLE, progress=self._progress,
+                )  # fmt: skip
+            finally:
+                self._progress("done", 1, 1)
+
+    def draft(
+        self, table: str, *, k: int = 10, sensitive: Sequence[str] = (), target: str | None = None,
+        entity: str | None = None,
+    ) -> PolicyDraft:  # fmt: skip
+        """A policy for a table, every role with its reason, and hierarchy files; nothing is written."""
+        self.engine.check_builtins()
+        with self.engine.workspace():
+            relation = name_of(self.engine, table)
+            if self.engine.relation_kind(relation) is None:
+                raise PolicyError(f"table {printable(table)} does not exist")
+            try:
+                return draft_policy(
+                    self.engine, relation, k=k, sensitive=sensitive, target=target, entity=entity,
+                    progress=self._progress,
                 )  # fmt: skip
             finally:
                 self._progress("done", 1, 1)

@@ -1,4 +1,4 @@
-"""What a growing release keeps: its recoding in the catalog, and its rows, each with its cohort, in a table of its own."""
+"""What a growing release keeps: its recoding in the catalog, and its rows with their cohorts in a table of its own."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ def aggregate(engine: Engine, source: Source, names: Sequence[str], *, people: b
 
 def known_cells(engine: Engine, relation: Name) -> Cells | None:
     """Cells that were made of a relation in a workspace that is still open."""
-    return engine.work.recall(("cells", relation))
+    found: Cells | None = engine.work.recall(("cells", relation))
+    return found
 
 
 def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_alias: str) -> exp.Expr:

@@ -19,12 +19,16 @@ from ppdm_sql.checks.class_table import printed_column, subquery
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
 from ppdm_sql.checks.measurement import Sensitive
+from ppdm_sql.checks.part_ratios import ratio_limit
 from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     About,
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     HookTable,
@@ -197,7 +201,7 @@ def _of_simple(asked: SimpleDiversity, by_entity: bool) -> BreachStatement:
     return _from_file("simple_diversity", _fraction("l", asked.l))
 
 
-def _of_confidence(asked: ConfidenceLimit, by_entity: bool) -> BreachStatement:
+def _of_confidence(asked: ConfidenceLimit | AlphaShare, by_entity: bool) -> BreachStatement:
     return _from_file("confidence_limit", _fraction("limit", asked.limit))
 
 
@@ -215,6 +219,15 @@ def _of_closeness(asked: Closeness, by_entity: bool) -> BreachStatement:
     return _from_file(f"closeness_{asked.distance}", _fraction("t", asked.t))
 
 
+def _of_beta(asked: BetaLikeness, by_entity: bool) -> BreachStatement:
+    return _from_file("beta_likeness", _fraction("beta", asked.beta))
+
+
+def _of_delta(asked: DeltaDisclosure, by_entity: bool) -> BreachStatement:
+    limit = _fraction("limit", ratio_limit(asked.delta))
+    return _from_file("delta_disclosure", {name: str(number) for name, number in limit.items()})
+
+
 BREACH_STATEMENTS.add(KAnonymity, _undersized_classes)
 BREACH_STATEMENTS.add(DistinctDiversity, _of_distinct)
 BREACH_STATEMENTS.add(SimpleDiversity, _of_simple)
@@ -222,3 +235,6 @@ BREACH_STATEMENTS.add(ConfidenceLimit, _of_confidence)
 BREACH_STATEMENTS.add(RecursiveDiversity, _of_recursive)
 BREACH_STATEMENTS.add(EntropyDiversity, _of_entropy)
 BREACH_STATEMENTS.add(Closeness, _of_closeness)
+BREACH_STATEMENTS.add(AlphaShare, _of_confidence)
+BREACH_STATEMENTS.add(BetaLikeness, _of_beta)
+BREACH_STATEMENTS.add(DeltaDisclosure, _of_delta)

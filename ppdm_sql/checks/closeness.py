@@ -75,7 +75,7 @@ def closeness_outcomes(
     """How far the farthest class of one sensitive column is, against every t that is asked for one distance."""
     unit = reference.rows * reference.steps
     farthest: Figure = None
-    nothing = _without_values(engine, cells)
+    nothing = classes_without_values(engine, cells)
     breaching = [[nothing] for _ in requirements]
     for found in _distances(engine, distance, cells, reference):
         if not found.size.size:
@@ -93,7 +93,7 @@ def closeness_outcomes(
     ]
 
 
-def _without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
+def classes_without_values(engine: Engine, cells: Cells) -> tuple[Integers, Integers]:
     """How many classes have no known value, and their sizes."""
     if cells.unknown is None:
         return _NONE, _NONE

@@ -36,6 +36,7 @@ from ppdm_sql.checks.exact_compare import (
 from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.requirements import (
+    AlphaShare,
     ConfidenceLimit,
     DistinctDiversity,
     EntropyDiversity,
@@ -111,7 +112,7 @@ def simple_outcome(requirement: SimpleDiversity, cells: Cells, kinds: Profile) -
     return _worst_class(requirement, cells, least, kinds, breach)
 
 
-def confidence_outcome(requirement: ConfidenceLimit, cells: Cells, kinds: Profile) -> Outcome:
+def confidence_outcome(requirement: ConfidenceLimit | AlphaShare, cells: Cells, kinds: Profile) -> Outcome:
     nothing = kinds.known == 0
     most: Figure = None
     if kinds.size.size:

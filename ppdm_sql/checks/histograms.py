@@ -16,10 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, Flags, Integers, at_most, below, entropy_reaches
+from ppdm_sql.checks.part_ratios import ratio_limit, ratios_at_least, ratios_at_most
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     HookTable,
@@ -192,7 +196,7 @@ def _head_small_enough(asked: SimpleDiversity, counts: Integers, size: Integers,
     return at_most(_heads(counts), size, 1 / asked.l)
 
 
-def _confidence_low_enough(asked: ConfidenceLimit, counts: Integers, size: Integers, *_: object) -> Flags:
+def _confidence_low_enough(asked: ConfidenceLimit | AlphaShare, counts: Integers, size: Integers, *_: object) -> Flags:
     return at_most(_heads(counts), size, asked.limit)
 
 
@@ -205,6 +209,25 @@ def _uncertain_enough(asked: EntropyDiversity, counts: Integers, size: Integers,
     return _entropy_reaches(counts, size, asked.l)
 
 
+def _like_the_table(
+    asked: BetaLikeness, counts: Integers, size: Integers, reference: Integers | None, *_: object
+) -> Flags:
+    return ratios_at_most(counts, size, _needed(asked, reference), 1 + asked.beta)
+
+
+def _discloses_little(
+    asked: DeltaDisclosure, counts: Integers, size: Integers, reference: Integers | None, *_: object
+) -> Flags:
+    table, limit = _needed(asked, reference), ratio_limit(asked.delta)
+    return ratios_at_most(counts, size, table, limit) & ratios_at_least(counts, size, table, limit)
+
+
+def _needed(asked: Requirement, reference: Integers | None) -> Integers:
+    if reference is None:
+        raise PolicyError(f"{asked} needs the distribution of the whole table")
+    return np.asarray(reference, dtype=np.int64)
+
+
 PART_TESTS.add(KAnonymity, _large_enough)
 PART_TESTS.add(DistinctDiversity, _distinct_enough)
 PART_TESTS.add(SimpleDiversity, _head_small_enough)
@@ -212,3 +235,6 @@ PART_TESTS.add(ConfidenceLimit, _confidence_low_enough)
 PART_TESTS.add(RecursiveDiversity, _tail_large_enough)
 PART_TESTS.add(EntropyDiversity, _uncertain_enough)
 PART_TESTS.add(Closeness, _close)
+PART_TESTS.add(AlphaShare, _confidence_low_enough)
+PART_TESTS.add(BetaLikeness, _like_the_table)
+PART_TESTS.add(DeltaDisclosure, _discloses_little)

@@ -19,6 +19,7 @@ from ppdm_sql.checks.diversity import (
     recursive_outcome,
     simple_outcome,
 )
+from ppdm_sql.checks.likeness import check_beta, check_delta
 from ppdm_sql.checks.measurement import Measurement, Sensitive
 from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
@@ -28,8 +29,11 @@ from ppdm_sql.engines.workspace import renumber
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     About,
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     HookTable,
@@ -175,7 +179,7 @@ def _check_simple(requirement: SimpleDiversity, work: Measurement, item: Sensiti
     return simple_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
 
 
-def _check_confidence(requirement: ConfidenceLimit, work: Measurement, item: Sensitive | None) -> Outcome:
+def _check_confidence(requirement: ConfidenceLimit | AlphaShare, work: Measurement, item: Sensitive | None) -> Outcome:
     return confidence_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
 
 
@@ -191,6 +195,14 @@ def _check_closeness(requirement: Closeness, work: Measurement, item: Sensitive 
     return work.closeness(_column(item), requirement)
 
 
+def _check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_beta(requirement, work, _column(item))
+
+
+def _check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_delta(requirement, work, _column(item))
+
+
 CHECKS.add(KAnonymity, _check_k)
 CHECKS.add(SetAnonymity, _check_set)
 CHECKS.add(DistinctDiversity, _check_distinct)
@@ -199,3 +211,6 @@ CHECKS.add(ConfidenceLimit, _check_confidence)
 CHECKS.add(RecursiveDiversity, _check_recursive)
 CHECKS.add(EntropyDiversity, _check_entropy)
 CHECKS.add(Closeness, _check_closeness)
+CHECKS.add(AlphaShare, _check_confidence)
+CHECKS.add(BetaLikeness, _check_beta)
+CHECKS.add(DeltaDisclosure, _check_delta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, listed_columns
 if TYPE_CHECKING:
     from ppdm_sql.evaluate.advise import Advice
     from ppdm_sql.policy.policy import Publish
+    from ppdm_sql.profile.roles import DraftedRole
     from ppdm_sql.session import Session
 
 _columns = "COLUMN,COLUMN"
@@ -21,7 +23,11 @@ _columns = "COLUMN,COLUMN"
 @click.command("advise")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False))
 @click.option("--release", metavar="NAME", help="Which release of a file that has several.")
-@click.option("--table", metavar="TABLE", help="Instead of a file: a table, its columns by role.")
+@click.option(
+    "--table",
+    metavar="TABLE",
+    help="Instead of a file: a table, its columns by role; without --quasi they are drafted.",
+)
 @click.option("--quasi", default="", metavar=_columns, help="Columns an attacker may know about a person.")
 @click.option("--sensitive", default="", metavar=_columns, help="Columns that must stay secret.")
 @click.option("--target", metavar="COLUMN", help="The column to predict from the release.")
@@ -47,6 +53,7 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
 
     \b
     $ ppdm --db census.duckdb advise adult.sql
+    $ ppdm --db census.duckdb advise --table adult
     $ ppdm --db census.duckdb advise --table adult --quasi age,sex,race,education --target income --k 10
 
     Exit status: 0 done; 1 no combination tried can be published; 2 the call or the policy is wrong.
@@ -56,37 +63,57 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
     if (file is None) == (asked["table"] is None):
         raise click.UsageError("ppdm advise takes a policy file, or --table with the roles of its columns")
     with options.session(progress=False) as session, watch_progress() as watching:
-        statement = _statement(session, file, asked)
+        statement, drafted = _statement(session, file, asked)
         found = session.advise(
             statement, sample=asked["sample"], learner=asked["learner"], seed=asked["seed"], watch=watching
         )
     if as_json:
-        show.print_json(_json(found))
+        show.print_json({**_json(found), "drafted": None if drafted is None else drafted.as_json()})
     else:
-        _show(found)
+        _show(found, drafted)
     return 0
 
 
-def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> Publish:
-    from ppdm_sql.evaluate.table_policy import statement_for
+@dataclass(frozen=True)
+class DraftedColumns:
+    """The roles that nobody named: what they are, and the columns that have none."""
+
+    by_role: dict[str, Any]
+    left_out: tuple[DraftedRole, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        left_out = [{"column": one.name, "reason": one.reason} for one in self.left_out]
+        return {**self.by_role, "left_out": left_out}
+
+
+def _statement(session: Session, file: str | None, asked: dict[str, Any]) -> tuple[Publish, DraftedColumns | None]:
+    from ppdm_sql.evaluate.table_policy import drafted_columns, statement_for
 
     if file is not None:
-        return read_statement(session, file, asked["release"])
-    return statement_for(
-        session.engine,
-        asked["table"],
-        quasi=listed_columns(asked["quasi"]),
-        sensitive=listed_columns(asked["sensitive"]),
-        target=asked["target"],
-        insensitive=listed_columns(asked["insensitive"]),
-        entity=asked["entity"],
-        k=asked["k"],
-    )
+        return read_statement(session, file, asked["release"]), None
+    roles = {
+        "sensitive": listed_columns(asked["sensitive"]),
+        "target": asked["target"],
+        "insensitive": listed_columns(asked["insensitive"]),
+        "entity": asked["entity"],
+    }
+    quasi, drafted = listed_columns(asked["quasi"]), None
+    if quasi:
+        columns = {"quasi": quasi, **roles}
+    else:
+        columns, left_out = drafted_columns(session.engine, asked["table"], **roles)
+        drafted = DraftedColumns(columns, left_out)
+    return statement_for(session.engine, asked["table"], **columns, k=asked["k"]), drafted
 
 
-def _show(found: Advice) -> None:
+def _show(found: Advice, drafted: DraftedColumns | None) -> None:
     from ppdm_sql.commands import show
 
+    if drafted is not None:
+        known = ", ".join(drafted.by_role["quasi"])
+        show.console.print(f"roles were drafted (--quasi names them): an attacker may know {escape(known)}")
+        for one in drafted.left_out:
+            show.console.print(f"  left out {escape(one.name)}: {escape(one.reason)}")
     evaluation = found.evaluation
     where = "" if found.sampled is None else f"{len(found.tried)} combinations tried on {found.sampled:,} rows, then "
     many = f"{len(evaluation.points)} combinations tried on all {evaluation.rows:,} rows"

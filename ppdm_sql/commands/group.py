@@ -18,6 +18,7 @@ _COMMANDS = {
     "run": "Run policy files: publish the releases they define, or refuse and change nothing.",
     "plan": "Show what a policy would publish, and every statement it would run; writes nothing.",
     "profile": "Show what a table holds about people: its columns, what makes people unique, its risk.",
+    "draft": "Draft a policy for a table: roles with their reasons, and hierarchy files to edit.",
     "check": "Measure the risk of a policy's source, or of a table without a policy; changes nothing.",
     "verify": "Measure releases or an exported file again, and report whatever was changed since.",
     "export": "Write a release into a new DuckDB, Parquet or CSV file with its certificate.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlglot import exp
 
@@ -11,9 +12,12 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import Place, Policy, Publish, Roles
 from ppdm_sql.policy.render import render_statement
 from ppdm_sql.policy.words import printable
+from ppdm_sql.profile.draft import table_roles
+from ppdm_sql.profile.roles import DraftedRole, Role
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.given import exact_name, name_of
 from ppdm_sql.statements.names import Name, Word, column
+from ppdm_sql.watching import silent
 
 
 def statement_for(
@@ -52,6 +56,38 @@ def statement_for(
     policy = Policy("mondrian", (KAnonymity(k),), roles)
     made = Publish("TABLE", words, query, policy, "", Place(1, 1))
     return Publish("TABLE", words, query, policy, render_statement(made, engine.dialect), Place(1, 1))
+
+
+def drafted_columns(
+    engine: Engine,
+    table: str,
+    *,
+    sensitive: Sequence[str] = (),
+    target: str | None = None,
+    insensitive: Sequence[str] = (),
+    entity: str | None = None,
+) -> tuple[dict[str, Any], tuple[DraftedRole, ...]]:
+    """The columns by role that a draft gives a table, as statement_for takes them, and those that it leaves out."""
+    name = name_of(engine, table)
+    there = {info.name: info for info in engine.columns(name)}
+    if not there:
+        raise PolicyError(f"table {printable(table)} does not exist")
+    harmless = [exact_name(there, "--insensitive", one) for one in insensitive]
+    with engine.workspace():
+        found = table_roles(engine, name, sensitive=sensitive, target=target, entity=entity, progress=silent)
+    found = tuple(one for one in found if one.name not in harmless)
+
+    def named(*roles: Role) -> list[str]:
+        return [one.name for one in found if one.role in roles]
+
+    columns = {
+        "quasi": named(Role.QUASI),
+        "sensitive": named(Role.SENSITIVE),
+        "target": next(iter(named(Role.TARGET)), None),
+        "insensitive": [*named(Role.INSENSITIVE), *harmless],
+        "entity": next(iter(named(Role.ENTITY)), None),
+    }
+    return columns, tuple(one for one in found if one.role in (Role.IDENTIFIER, Role.LEFT_OUT))
 
 
 def _word(there: Mapping[str, object], option: str, name: str) -> Word:

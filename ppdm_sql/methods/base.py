@@ -23,8 +23,11 @@ from ppdm_sql.policy.options import read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import ReleaseKind, many
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
@@ -44,9 +47,9 @@ MODEL = frozenset[ReleaseKind]({"MODEL"})
 
 # What can be decided from the counts of one class; closeness compares them with those of the whole table.
 OF_CLASSES = frozenset[type[Requirement]](
-    {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit}
+    {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit, AlphaShare}
 )
-OF_COUNTS = OF_CLASSES | {Closeness}
+OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, DeltaDisclosure})
 
 
 class Asked:

@@ -1,4 +1,4 @@
-"""Which rows leave a growing release tonight: parts of cohorts that hide each other, and leave a cohort that still does.
+"""Which rows leave a growing release tonight: parts of cohorts that meet the requirements, as does what they leave.
 
 A cohort is sealed: it stays as it is, or leaves as a whole, or is split into parts that each meet every requirement.
 Otherwise the difference between two nights would say whose row it was.

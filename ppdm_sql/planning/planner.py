@@ -65,7 +65,8 @@ class Planner:
         if statement.growing:
             plan = with_cohorts(plan, statement, source)
         plan = with_forms(plan, source, hierarchies)
-        plan = replace(plan, risks=(*residual_risks.derived_columns(source), *plan.risks))
+        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
         return request

@@ -11,6 +11,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning.staging import STAGE, identifier_columns
+from ppdm_sql.planning.undeclared import UNDECLARED, undeclared_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
@@ -44,7 +45,7 @@ def residual(policy: Policy, risks: Sequence[ResidualRisk]) -> tuple[ResidualRis
 def check_accepted(policy: Policy, risks: Sequence[ResidualRisk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
-    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE}
+    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE, UNDECLARED}
     known = sorted({risk.name for risk in residual(policy, risks)} | sometimes)
     for name in policy.accepted_risks:
         if name not in known:
@@ -60,12 +61,8 @@ def asked_k(policy: Policy) -> int:
 
 def derived_columns(source: Source) -> tuple[ResidualRisk, ...]:
     """Columns that leave as they are, and are computed from what is recoded or held back in the same statement."""
-    hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
-    told = []
-    for name in source.passed:
-        shared = [other for other in hidden if source.behind([name]) & source.behind([other])]
-        if shared:
-            told.append(f'"{name}" comes from the same column as {", ".join(shared)}')
+    shared = _shared_origins(source)
+    told = [f'"{name}" comes from the same column as {", ".join(others)}' for name, others in shared.items()]
     if not told:
         return ()
     message = (
@@ -73,6 +70,23 @@ def derived_columns(source: Source) -> tuple[ResidualRisk, ...]:
         "out of the SELECT, or make it a QUASI IDENTIFIER"
     )
     return (ResidualRisk(DERIVED, message, refuses=True),)
+
+
+def _shared_origins(source: Source) -> dict[str, list[str]]:
+    """The columns that leave unchanged, and the hidden ones that are made of the same columns of the tables."""
+    hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
+    found = {
+        name: [other for other in hidden if source.behind([name]) & source.behind([other])] for name in source.passed
+    }
+    return {name: others for name, others in found.items() if others}
+
+
+def undeclared(engine: Engine, source: Source) -> tuple[ResidualRisk, ...]:
+    """Columns that leave unchanged and identify people by their values; those of DERIVED are named there."""
+    named = _shared_origins(source)
+    return undeclared_columns(
+        engine, source, [name for name in source.passed if name not in source.sensitive and name not in named]
+    )
 
 
 def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[str]) -> tuple[ResidualRisk, ...]:

@@ -300,7 +300,7 @@ def _pseudo(script: _Script, reader: Reader) -> PseudoData:
     replace, kind = _read_create(reader)
     if kind != "TABLE":
         reader.fail(f"pseudo data is a TABLE, not a {kind}", reader.tokens[0])
-    name, _ = _read_release_name(reader, kind)
+    name, *_ = _read_release_name(reader, kind)
     for before, word in (("AS", "PSEUDO"), ("PSEUDO", "DATA"), ("PSEUDO DATA", "FROM"), ("FROM", "MODEL")):
         reader.expect_word(word, f"after {before}")
     model = read_name(reader, "the name of the model")

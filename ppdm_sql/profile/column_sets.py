@@ -146,7 +146,7 @@ def _exact_unique_rows(
 def _count_alone(engine: Engine, groups: Sequence[tuple[Name, Sequence[exp.Expr]]]) -> list[int]:
     counts = [_alone(number, table, keys) for number, (table, keys) in enumerate(groups)]
     query = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), counts)
-    found = dict(engine.fetch(query))
+    found: dict[int, int] = dict(engine.fetch(query))
     return [int(found[number]) for number in range(len(groups))]
 
 

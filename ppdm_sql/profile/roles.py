@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 
-from ppdm_sql.engines.base import Kind
+from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.policy.words import many
 from ppdm_sql.profile.columns import ColumnProfile
 from ppdm_sql.profile.patterns import DIRECT, FREE_TEXT, ID, name_words, word_set
@@ -52,6 +52,16 @@ class DraftedRole:
     def name(self) -> str:
         return self.column.name
 
+    def leave_out(self) -> DraftedRole:
+        """The same column, not selected."""
+        return replace(self, role=Role.LEFT_OUT)
+
+    @classmethod
+    def nested(cls, info: ColumnInfo) -> DraftedRole:
+        """A column of a type that cannot be published, and was not measured."""
+        reason = f"type {info.shape.split('(')[0]} cannot be published"
+        return cls(ColumnProfile(info, 0, 0, 0, 0, 0), Role.LEFT_OUT, reason)
+
 
 def draft_roles(
     columns: Sequence[ColumnProfile],
@@ -88,8 +98,6 @@ _NONE: tuple[Role | None, str] = (None, "")
 
 def _direct(one: ColumnProfile) -> tuple[Role | None, str]:
     """Columns that identify a person by what they hold."""
-    if one.info.kind is Kind.UNSUPPORTED:
-        return Role.LEFT_OUT, f"type {one.info.shape.split('(')[0]} cannot be published"
     if one.look is not None and one.look.meaning in DIRECT:
         why = " and can name anyone" if one.look.meaning == FREE_TEXT else ""
         return Role.IDENTIFIER, f"looks like {one.look}{why}"

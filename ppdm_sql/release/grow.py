@@ -1,5 +1,6 @@
-"""A night of a growing release: rows are added in cohorts, parts of cohorts leave, and everything is measured on what is
-stored; in one transaction, or nothing changes.
+"""A night of a growing release: rows are added in cohorts, and parts of cohorts leave.
+
+Everything is measured on what is stored, in one transaction; if anything fails, nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
 which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.
@@ -19,7 +20,7 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
-from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, TablePlan
+from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, ResidualRisk, TablePlan
 from ppdm_sql.planning import composition, joint, manifest, residual_risks
 from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
 from ppdm_sql.planning.form_plan import with_labels
@@ -256,7 +257,7 @@ class _Growing:
             notes=dict(former.manifest.column_notes or {}),
         )  # fmt: skip
         kept = former.manifest.residual_risks
-        risks = [residual_risks.ResidualRisk(name, text) for name, text in kept.items()]
+        risks = [ResidualRisk(name, text) for name, text in kept.items()]
         content = manifest.build_manifest(
             release_id=release_id,
             name=former.stated_name,

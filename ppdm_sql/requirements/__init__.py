@@ -21,12 +21,16 @@ from ppdm_sql.requirements.diversity import (
     RecursiveDiversity,
     SimpleDiversity,
 )
+from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure
 from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of
 
 __all__ = [
     "About",
+    "AlphaShare",
+    "BetaLikeness",
     "Closeness",
     "ConfidenceLimit",
+    "DeltaDisclosure",
     "DistinctDiversity",
     "EntropyDiversity",
     "Figure",
@@ -55,5 +59,8 @@ for built_in in (
     EntropyDiversity,
     ConfidenceLimit,
     Closeness,
+    AlphaShare,
+    BetaLikeness,
+    DeltaDisclosure,
 ):
     register(built_in)

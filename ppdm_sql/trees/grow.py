@@ -46,11 +46,11 @@ def grow(
     rows: TreeRows, root: Ints, rules: Rules, limits: Limits, veto: Veto | None, progress: Progress
 ) -> list[Grown]:
     """The nodes of the tree, the root first."""
-    return Growth(rows, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
+    return TreeGrowth(rows, rules, limits, veto, progress, [Grown(0, None, 0, (), root)]).run()
 
 
 @dataclass
-class Growth:
+class TreeGrowth:
     """A tree while it grows; `run` makes all of it, nested.py one split after the other."""
 
     rows: TreeRows

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ppdm_sql.trees.candidates import Found
-from ppdm_sql.trees.grow import Grown, Growth
+from ppdm_sql.trees.grow import Grown, TreeGrowth
 from ppdm_sql.trees.inducers import Settings, limits_of, rules_of
 from ppdm_sql.trees.tree_rows import ArrayRows
 from ppdm_sql.watching import Progress, silent
@@ -19,7 +19,7 @@ from ppdm_sql.watching import Progress, silent
 class Nested:
     """A best-first growth.  Splits are in codes: the places of the values in the column's order, NULL last."""
 
-    growth: Growth
+    growth: TreeGrowth
     order: list[int] = field(default_factory=list)  # the nodes that were split, first to last
     _waiting: dict[int, Found] = field(default_factory=dict)  # looked at, not split yet
     _fresh: list[int] = field(default_factory=list)  # not looked at
@@ -58,6 +58,6 @@ class Nested:
 def grow_nested(rows: ArrayRows, chosen: Settings, progress: Progress = silent) -> Nested:
     """A growth without pruning that has not begun."""
     rules, limits = rules_of(chosen, rows.number), limits_of(chosen)
-    growth = Growth(rows, rules, limits, None, progress, [Grown(0, None, 0, (), rows.root)])
+    growth = TreeGrowth(rows, rules, limits, None, progress, [Grown(0, None, 0, (), rows.root)])
     fresh = [0] if growth.can_split(0, rows.root[None])[0] else []
     return Nested(growth, _fresh=fresh)

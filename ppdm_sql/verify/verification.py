@@ -17,8 +17,11 @@ from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     HookTable,
@@ -29,6 +32,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.exponential import greatest_below_exponential
 from ppdm_sql.verify.paths import Levels, height
 from ppdm_sql.verify.printed import Printed, Stored
 
@@ -212,6 +216,31 @@ def _entropy_figure(worst: Figure, l: Fraction, *, holds: bool) -> float:
     return min(float(worst), math.nextafter(float(l), 0.0))
 
 
+# -- likeness to the whole table -------------------------------------------------------------------------
+
+
+def _alpha(asked: AlphaShare, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "confidence", max, _ratio(asked.alpha))
+
+
+def _beta(asked: BetaLikeness, subject: Subject) -> Measure:
+    return _value_measure(asked, subject, "beta_likeness", max, _ratio(asked.beta))
+
+
+def _delta(asked: DeltaDisclosure, subject: Subject) -> Measure:
+    limit = {name: str(number) for name, number in _ratio(greatest_below_exponential(asked.delta)).items()}
+    found = _value_measure(asked, subject, "delta_disclosure", max, limit)
+    return replace(found, achieved=lambda worst, holds: _logarithm(worst, asked.delta, holds=holds))
+
+
+def _logarithm(worst: Figure, delta: Fraction, *, holds: bool) -> Figure:
+    """For people: on the same side of delta as the exact decision; None where a class lacks a value."""
+    if worst is None or worst == math.inf:
+        return None
+    told = math.log(worst)
+    return min(told, float(delta)) if holds else max(told, math.nextafter(float(delta), math.inf))
+
+
 # -- closeness -------------------------------------------------------------------------------------------
 
 
@@ -248,3 +277,6 @@ VERIFICATIONS.add(ConfidenceLimit, _confidence)
 VERIFICATIONS.add(RecursiveDiversity, _recursive_diversity)
 VERIFICATIONS.add(EntropyDiversity, _entropy_diversity)
 VERIFICATIONS.add(Closeness, _closeness)
+VERIFICATIONS.add(AlphaShare, _alpha)
+VERIFICATIONS.add(BetaLikeness, _beta)
+VERIFICATIONS.add(DeltaDisclosure, _delta)

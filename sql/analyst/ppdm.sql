@@ -362,6 +362,58 @@ SELECT ppdm_t.t AS t,
 FROM ppdm_worst;
 
 
+-- How much more an attacker learns from a class than from the whole table, q being the share of a value among the
+-- known ones of a class and p among those of the table.  alpha: the greatest q ((alpha, k)-anonymity).  beta: the
+-- greatest (q - p) / p (basic beta-likeness).  delta: the greatest |ln(q / p)| over all values of the table, infinite
+-- where a class lacks one (delta-disclosure privacy).  A class without a known value makes all three infinite.
+--
+--   SELECT alpha, beta, delta FROM ppdm_likeness('people', ['zip'], 'illness');
+CREATE OR REPLACE MACRO ppdm_likeness(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
+    SELECT COUNT(*) AS ppdm_count,
+           COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
+           COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
+    FROM query_table(table_name)
+    GROUP BY ALL
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
+    FROM ppdm_cells
+), ppdm_values AS (
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_known) AS ppdm_total, SUM(SUM(ppdm_known)) OVER () AS ppdm_rows
+    FROM ppdm_known_cells
+    GROUP BY ALL
+), ppdm_groups AS (
+    SELECT SUM(ppdm_cells.ppdm_known) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
+           list({'count': ppdm_cells.ppdm_known, 'total': ppdm_values.ppdm_total})
+               FILTER (WHERE ppdm_cells.ppdm_known > 0) AS ppdm_counts,
+           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells AS ppdm_cells
+    JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
+                    AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
+    GROUP BY ALL
+), ppdm_bare AS (
+    SELECT ppdm_size, ppdm_rows, ppdm_counts, (SELECT COUNT(*) FROM ppdm_values WHERE ppdm_total > 0) AS ppdm_all
+    FROM ppdm_groups
+), ppdm_shares AS (
+    SELECT ppdm_size, ppdm_all, len(ppdm_counts) AS ppdm_distinct,
+           list_max(list_transform(ppdm_counts, lambda ppdm_x: ppdm_x.count::DOUBLE / ppdm_size)) AS ppdm_alpha,
+           list_transform(ppdm_counts, lambda ppdm_x:
+               (ppdm_x.count::DOUBLE * ppdm_rows) / (ppdm_x.total::DOUBLE * ppdm_size)) AS ppdm_ratios
+    FROM ppdm_bare
+)
+SELECT MAX(CASE WHEN ppdm_size = 0 THEN 'infinity'::DOUBLE ELSE ppdm_alpha END) AS alpha,
+       MAX(CASE WHEN ppdm_size = 0 THEN 'infinity'::DOUBLE ELSE list_max(ppdm_ratios) - 1 END) AS beta,
+       MAX(CASE WHEN ppdm_size = 0 OR ppdm_distinct < ppdm_all THEN 'infinity'::DOUBLE
+                ELSE greatest(ln(list_max(ppdm_ratios)), -ln(list_min(ppdm_ratios))) END) AS delta,
+       COUNT(*) AS classes
+FROM ppdm_shares;
+
+
 -- The same with the ordered distance, for a sensitive column whose order means something (a number, a date, a
 -- grade): moving a row to the next value of the table costs 1 / (values - 1), so a class of values that lie close
 -- together is further from the table than one that spreads.  NULL, where it counts, stands after the largest value;

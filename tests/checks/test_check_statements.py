@@ -11,12 +11,15 @@ import pytest
 from ppdm_sql import resources
 from ppdm_sql.checks.breaches import breach_query, breaches
 from ppdm_sql.checks.measure import Sensitive
+from ppdm_sql.checks.part_ratios import ratio_limit
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
@@ -155,6 +158,7 @@ def test_a_requirement_about_sizes_has_no_parameter_about_values(duckdb_engine, 
 
 # -- as they stand ---------------------------------------------------------------------------------------
 
+E_LIMIT = dict(zip(("limit_numerator", "limit_denominator"), ratio_limit(Fraction(1)).as_integer_ratio(), strict=True))
 STANDING = {
     "undersized_classes": (KAnonymity(3), {"k": 3}),
     "distinct_diversity": (DistinctDiversity(3), {"l": 3}),
@@ -168,6 +172,8 @@ STANDING = {
         EntropyDiversity(Fraction(2)),
         {"l_numerator": 2, "l_denominator": 1, "tolerance": 1e-9},
     ),
+    "beta_likeness": (BetaLikeness(Fraction(1, 2)), {"beta_numerator": 1, "beta_denominator": 2}),
+    "delta_disclosure": (DeltaDisclosure(Fraction(1)), {name: str(number) for name, number in E_LIMIT.items()}),
     "closeness_equal": (Closeness(Fraction(1, 4), "equal"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_ordered": (Closeness(Fraction(1, 4), "ordered"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_hierarchical": (Closeness(Fraction(1, 4), "hierarchical"), {"t_numerator": 1, "t_denominator": 4}),

@@ -182,6 +182,22 @@ def test_advice_prints_the_statement_and_why(ppdm):
     assert "no algorithm can publish this table as required" in err
 
 
+def test_roles_that_nobody_names_are_drafted(ppdm, tmp_path):
+    with duckdb.connect(str(tmp_path / "clinic.duckdb")) as con:
+        con.execute(
+            "CREATE TABLE drafted AS SELECT range AS id, 'p' || range || '@mail.example' AS contact, 20 + range % 30 AS "
+            "age, 'town ' || range % 3 AS town, range % 2 AS class FROM range(120)"
+        )
+    code, out, err = ppdm("advise", "--table", "drafted", "--learner", "none", "--k", "20")
+    assert (code, err) == (0, "")
+    assert "roles were drafted (--quasi names them): an attacker may know age, town" in out
+    assert "left out id: looks like id (by its name)" in out
+    assert "left out contact: looks like e-mail (100 % of the values)" in out
+    assert 'QUASI IDENTIFIER ("age", "town")' in out
+    assert 'TARGET ("class")' in out
+    assert "contact" not in out[out.index("CREATE TABLE") :]
+
+
 @pytest.mark.wide
 def test_advice_for_machines(ppdm):
     code, out, _ = ppdm("advise", "--table", "people", "--quasi", "age,town", "--json")

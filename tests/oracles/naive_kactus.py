@@ -138,7 +138,7 @@ class Repair:
         self.target, self.order, self.k = target, classes, k
         self.threshold = Fraction(options.get("swap_threshold", 0))
         self.second = options.get("method", "kactus2") == "kactus2"
-        self.pool = options.get("pool_non_complying", not self.second)
+        self.pool = options.get("pool_non_complying", True)
         self.at_root = options.get("compensate_at_root", False)
         self.join = options.get("join_existing_group", False)
         self.strict = options.get("strict_swap", False)

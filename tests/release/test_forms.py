@@ -130,6 +130,7 @@ def test_shifted_numbers_are_marked_as_stand_ins_and_are_no_ranges(duck):
 def test_the_intervals_of_tpp_hold_the_true_value(duck):
     """Rows are told apart by a column that leaves as it is."""
     text = policy("tpp", " AS RANGE").replace("IDENTIFIER (id)", "INSENSITIVE (id)", 1)
+    text = text.replace("ACCEPT RISK (boundaries)", "ACCEPT RISK (boundaries, undeclared)")
     duck.publish(text)
     rows = asked(
         duck,
@@ -161,7 +162,7 @@ def test_periods_of_a_calendar_are_ranges_that_hold_the_true_day(duck, declared)
     text = """CREATE OR REPLACE TABLE open AS SELECT id, age, seen, dead FROM chain
         WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (age{form},
             seen HIERARCHY CALENDAR (month, quarter, year, decade){form}) INSENSITIVE (id) TARGET (dead)
-        ACCEPT RISK (joint))"""
+        ACCEPT RISK (joint, undeclared))"""
     duck.publish(text.format(form=" AS RANGE"))
     assert duck.verify("open").holds
     assert reverify_file(duck.export("open", f"{declared}.parquet").path).holds

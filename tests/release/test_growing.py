@@ -130,7 +130,8 @@ def test_people_with_rows_in_several_cohorts_are_counted_or_held_back(duck):
     duck.execute("INSERT INTO people SELECT id + 1000, name, age, sex, zip, illness FROM people WHERE id < 20")
     grown = duck.run("REFRESH people_open").record.manifest.growing
     assert grown.returning_people == grown.new_rows == 20 - grown.waiting_rows > 10
-    assert grown.narrowed is not None and set(grown.narrowed) == {"illness"}
+    assert grown.narrowed is not None
+    assert set(grown.narrowed) == {"illness"}
     duck.execute(text.replace("people_open", "others_open").replace("KEY (id)", "KEY (id) CHANGES (returning = wait) "
                  "ACCEPT RISK (joint)"))  # fmt: skip
     duck.execute("INSERT INTO people SELECT id + 2000, name, age, sex, zip, illness FROM people WHERE id < 20")

@@ -74,7 +74,6 @@ class KactusOptions:
 class Kactus2Options(KactusOptions):
     """Rows are chosen by entropy; with a swap_threshold some get the value of a small branch."""
 
-    pool_non_complying: Annotated[bool, Switch()] = False
     swap_threshold: Annotated[Fraction, Exact(Fraction(0), Fraction(1))] = Fraction(0)
     strict_swap: Annotated[bool, Switch()] = False
 

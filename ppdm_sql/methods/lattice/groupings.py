@@ -2,7 +2,7 @@
 
 A group is known by its labels, each a few bits of a packed number.  A coarser node is made from a finer one by
 exchanging the bits of the columns that differ and adding up the groups that have become the same (roll-up); groups are
-far fewer than cells, and cells far fewer than rows.  At most MOST_KEPT groups of finer nodes are kept for that.
+far fewer than cells, and cells far fewer than rows.  At most MOST_KEPT groups, and counts of values in them, are kept.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ class GroupingCache:
 
     def _keep(self, found: Grouping) -> None:
         """Groupings are kept as long as there is room."""
-        if self._total + len(found) > MOST_KEPT:
+        entries = len(found) + sum(len(one.rows) for one in found.histograms)
+        if self._total + entries > MOST_KEPT:
             self._forget()
         place = len(self._kept)
         if place == len(self._levels):
@@ -103,7 +104,7 @@ class GroupingCache:
         self._levels[place], self._sizes[place] = found.levels, len(found)
         self._kept.append(found)
         self._place[found.levels] = place
-        self._total += len(found)
+        self._total += entries
 
     def _base(self, cells: Cells, told: Sequence[str]) -> tuple[Grouping, Ints]:
         """Cells that are alike in all quasi-identifiers, together; and per cell which of these it is."""

@@ -38,7 +38,6 @@ from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
 from ppdm_sql.policy.policy import Tuning
-from ppdm_sql.requirements import Closeness
 from ppdm_sql.source.lines import Ints
 
 _MOST_CLASSES = 20  # a target of numbers with more values than this is predicted as a number
@@ -200,7 +199,7 @@ def _mender(job: CellJob, table: _Table) -> Mender:
 
     Rows are not left out where classes are compared with the whole table (t): without them it would be another one.
     """
-    compared = any(isinstance(item, Closeness) for item in job.value_requirements)
+    compared = any(item.compares_with_table for item in job.value_requirements)
     budget = 0 if compared else int((job.policy.suppress or 0) * job.cells.total)
 
     def fetch(parts: Ints, attribute: int, first: Ints, last: Ints) -> Pieces:

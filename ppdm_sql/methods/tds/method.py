@@ -35,7 +35,7 @@ _MOST_CLASSES = 1000
 _SHOWN = 30  # steps that a plan tells one by one
 GREEDY = ResidualRisk(
     "minimality",
-    "anyone who knows the algorithm knows that the next division would have broken a requirement or told nothing about "
+    "anyone who knows the algorithm knows that the next division would have broken a requirement or had no gain for "
     "the class, which can reveal more than the classes show",
 )
 
@@ -232,7 +232,7 @@ def _steps(
         f"start with one class of {many(job.cells.total, 'row')} and {everything} in {len(columns)} quasi-identifiers",
         *shown,
         *([f"and {many(more, 'further division')}"] if more else []),
-        f'{many(classes, "class", "classes")}; no further division is valid and tells more about "{job.source.target}"',
+        f'{many(classes, "class", "classes")}; no further division is valid and has a gain for "{job.source.target}"',
     )
 
 

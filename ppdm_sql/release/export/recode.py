@@ -165,7 +165,7 @@ def _piece(number: int, one: RawColumn, rules: RecodeRules, dialect: str) -> exp
         count = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(_joined(_thresholds(number), "p"))
         found = exp.Subquery(this=count.where(below))
     if one.values:
-        text = exp.cast(value.copy(), "TEXT")
+        text: exp.Expr = exp.cast(value.copy(), "TEXT")
         if one.kind == Kind.FLOAT.value:
             text = exp.Lower(this=text)  # NaN and infinities are written in several ways
         same = exp.EQ(this=column(_AT, "p"), expression=text)

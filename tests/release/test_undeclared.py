@@ -1,0 +1,86 @@
+"""Columns published unchanged that identify people are refused, named with counts, and accepted by name."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ppdm_sql.errors import RequirementBreached
+
+COLUMNS = {
+    "id": "INTEGER", "education": "TEXT", "years": "INTEGER", "age": "INTEGER", "is_phd": "BOOLEAN", "town": "TEXT",
+    "wage": "DOUBLE", "flag": "TEXT",
+}  # fmt: skip
+SCHOOLS = ("none", "school", "college", "bachelor", "master", "phd")
+
+
+@pytest.fixture
+def tables(make_table):
+    def filled(engine) -> None:
+        draw = random.Random(11)
+        rows = []
+        for number in range(240):
+            school = draw.randrange(6)
+            rows.append((
+                number, SCHOOLS[school], 10 * school, 20 + draw.randrange(40), school == 5 or None, draw.choice("xyz"),
+                1000 * draw.random(), draw.choice("ab"),
+            ))  # fmt: skip
+        make_table(engine, "people", COLUMNS, rows)
+
+    return filled
+
+
+def statement(passed: str, more: str = "") -> str:
+    return f"""CREATE OR REPLACE TABLE open AS SELECT education, age, {passed} FROM people WITH ANONYMIZATION (
+        ALGORITHM mondrian REQUIRE k = 5 QUASI IDENTIFIER (education, age) {more})"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "roles", "message"),
+    [
+        ("id", "INSENSITIVE (id)", '"id" has a value of its own in 240 of 240 rows'),
+        ("years", "INSENSITIVE (years)", r'"years" \(6 values\) determines education'),
+        ("is_phd", "INSENSITIVE (is_phd)", r'"is_phd" \(2 values\) follows from education'),
+        ("years", "TARGET (years)", r'"years" \(6 values\) determines education'),
+        ("wage", "INSENSITIVE (wage)", '"wage" has a value of its own in 240 of 240 rows'),
+    ],
+)
+def test_what_identifies_people_is_refused_and_accepted_by_name(session, passed, roles, message):
+    with pytest.raises(RequirementBreached, match=f"{message}.*ACCEPT RISK .undeclared."):
+        session.publish(statement(passed, roles))
+    release = session.publish(statement(passed, f"{roles} ACCEPT RISK (undeclared)"))
+    assert passed in release.record.manifest.residual_risks["undeclared"]
+
+
+@pytest.mark.parametrize(
+    ("passed", "roles"),
+    [
+        ("town", "INSENSITIVE (town)"),
+        ("flag", "TARGET (flag)"),
+        ("wage", "TARGET (wage)"),  # what a regression predicts
+        ("id", "IDENTIFIER (id)"),
+        ("years", "SENSITIVE (years)"),
+    ],
+)
+def test_honest_columns_pass(duck, passed, roles):
+    assert "undeclared" not in duck.publish(statement(passed, roles)).record.manifest.residual_risks
+
+
+def test_agreement_by_chance_is_no_evidence(duck, make_table):
+    """Thirty rows of fifteen values: the pairs agree in a rare flag, which chance explains."""
+    rows = [(number // 2, "rare" if number in (4, 5) else "usual") for number in range(30)]
+    make_table(duck.engine, "few", {"age": "INTEGER", "flag": "TEXT"}, rows)
+    release = duck.publish("""CREATE TABLE few_open AS SELECT age, flag FROM few WITH ANONYMIZATION (
+        ALGORITHM mondrian REQUIRE k = 3 QUASI IDENTIFIER (age) INSENSITIVE (flag))""")
+    assert release.rows == 30
+
+
+def test_it_costs_one_statement(duck):
+    heard: list[str] = []
+    duck.engine.on_statement = heard.append
+    duck.publish(statement("town, flag", "INSENSITIVE (town) TARGET (flag)"))
+    assert len([sql for sql in heard if "ppdm_groups_" in sql]) == 1
+    heard.clear()
+    duck.publish(statement("town", "SENSITIVE (town)"))
+    assert [sql for sql in heard if "ppdm_groups_" in sql] == []
