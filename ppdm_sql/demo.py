@@ -13,12 +13,14 @@ from pathlib import Path
 from ppdm_sql import resources
 from ppdm_sql.checks.measure import Measures
 from ppdm_sql.policy.policy import Publish
+from ppdm_sql.release.export.write import COMPANIONS
 from ppdm_sql.release.results import Result
 from ppdm_sql.report.write import Reported
 from ppdm_sql.session import Session, connect
 from ppdm_sql.watching import Progress
 
 DATABASE, POLICY, EXPORT, REPORT = "clinic.duckdb", "patients.sql", "open.duckdb", "report.html"
+OLDEST = "v1.2.0"  # whose readers can open the export
 
 
 def run_demo(
@@ -44,8 +46,8 @@ def run_demo(
             show(result)
         show(session.execute("SELECT * FROM patients_open LIMIT 5")[0])
         say("The export: a new file that holds the released rows and nothing else.",
-            f"ppdm --db {database} export patients_open {EXPORT} --out {folder}")  # fmt: skip
-        show(session.export("patients_open", EXPORT))
+            f"ppdm --db {database} export patients_open {EXPORT} --out {folder} --storage-version {OLDEST}")  # fmt: skip
+        show(session.export("patients_open", EXPORT, {"storage_version": OLDEST}))
         say(
             "And an HTML report about it.",
             f"ppdm --db {database} report patients_open --out {folder / REPORT}",
@@ -56,7 +58,8 @@ def run_demo(
 def _prepare(folder: Path) -> None:
     """An empty folder with the policy and its hierarchies; an earlier demo there is replaced."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for old in (DATABASE, f"{DATABASE}.wal", EXPORT, f"{EXPORT}.manifest.json", f"{EXPORT}.certificate.sql", REPORT):
+    beside = [f"{EXPORT}{end}" for end in (".manifest.json", *COMPANIONS)]
+    for old in (DATABASE, f"{DATABASE}.wal", EXPORT, *beside, REPORT):
         (folder / old).unlink(missing_ok=True)
     for file in (resources.folder("sql") / "demo").iterdir():
         if file.name != "hospital.sql":

@@ -9,6 +9,7 @@ from ppdm_sql.catalog.json_record import JsonRecord
 from ppdm_sql.catalog.store import append, ordered_json_text
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.statements.load import statement
+from ppdm_sql.statements.names import SCHEMA, Name
 
 
 def keep_recoding(engine: Engine, release_id: str, rules: JsonRecord) -> None:
@@ -17,5 +18,7 @@ def keep_recoding(engine: Engine, release_id: str, rules: JsonRecord) -> None:
 
 def find_recoding(engine: Engine, release_id: str) -> Any | None:
     """The document of a release; None for one that has none."""
+    if engine.relation_kind(Name(SCHEMA, "release_recoding")) is None:  # a database of an earlier version
+        return None
     found = engine.fetch(statement("catalog/release_recoding"), release_id=release_id)
     return json.loads(found[0][0]) if found else None

@@ -48,7 +48,10 @@ def command(folder: str) -> int:
         (f"{base} show patients_open", "what was required, what was achieved, and what is not promised"),
         (f"{base} verify", "measure every release again"),
         (f"{base} plan {Path(folder) / POLICY} --show-sql", "every statement it runs"),
-        (f"duckdb {Path(folder) / EXPORT} < {Path(folder) / EXPORT}.certificate.sql", "the recipient's own proof"),
+        (
+            f"(cd {Path(folder)} && duckdb < {EXPORT}.certificate.sql)",
+            "the recipient's own proof, with DuckDB 1.2 or later",
+        ),
         (f"{base} advise {Path(folder) / POLICY}", "which algorithm and k suit the table, measured on it"),
         (
             f"edit {Path(folder) / POLICY}",

@@ -17,6 +17,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
     help="File format.  [default: by the file's extension]",
 )
 @click.option("--spreadsheet-safe", is_flag=True, help="CSV: keep spreadsheets from evaluating cells like =1+1.")
+@click.option("--storage-version", help="DuckDB: the oldest version that can read the file, such as v1.2.0.")
 @click.option("--out", type=click.Path(exists=True, file_okay=False, readable=False),
               help="The folder that the file must be in.")  # fmt: skip
 @json_option
@@ -28,11 +29,14 @@ def command(
     path: str,
     form: str | None,
     spreadsheet_safe: bool,
+    storage_version: str | None,
     out: str | None,
     as_json: bool,
     show_sql: bool,
 ) -> int:
     """Write a release into a NEW file, measured again there, with a manifest and a certificate.
+
+    Where the method can say what becomes of other rows, recode.sql rewrites a recipient's own rows in its words.
 
     \b
     $ ppdm --db clinic.duckdb export patients_open open.duckdb
@@ -45,6 +49,8 @@ def command(
         wanted["format"] = form
     if spreadsheet_safe:
         wanted["spreadsheet_safe"] = True
+    if storage_version:
+        wanted["storage_version"] = storage_version
     with options.session(out=out) as session:
         if show_sql:
             session.engine.on_statement = show.print_sql(to_stderr=as_json)

@@ -65,7 +65,7 @@ def test_files_of_the_python_api_are_private(con, tmp_path, wide_open, monkeypat
         session.report("o", "o.html")
         session.export("o", "o.csv")  # one that is there is replaced by one that is as private
     assert {file.name: mode(file) for file in folder.iterdir() if mode(file) != 0o600} == {}
-    assert len(list(folder.iterdir())) == 9 + 5 + 1
+    assert len(list(folder.iterdir())) == 3 * 5 + 5 + 1
     assert set(seen) == {0o700}, "files are written where others cannot look"
 
 

@@ -182,7 +182,7 @@ def test_postgres_tells_the_same(duck, postgres_engine, make_table):
         connection.execute(Path(done.recodes[1]).read_text(encoding="utf-8"))
         published = [name for name in names if name not in ("id", "dead")]
         listed = ", ".join(f'"{name}"' for name in published)
-        rows = connection.execute(f'SELECT (ppdm_raw).id, {listed} FROM "recode_open ""people"""').fetchall()
+        rows = connection.execute(f"SELECT (ppdm_raw).id, {listed} FROM recode_open__people_").fetchall()
     assert len(rows) == 200
     for number, *values in rows:
         assert values == [found[number][names.index(name)] for name in published]

@@ -65,7 +65,7 @@ def _head(content: Manifest, file: str) -> str:
     lines = [
         f"Certificate of release {content.release.name} ({content.release.id})",
         "Measures the promises of the manifest again, from the released rows alone:",
-        f"    duckdb < {shlex.quote(f'{file}.certificate.sql')}        (in the folder of the file; DuckDB 1.5 or 2.0)",
+        f"    duckdb < {shlex.quote(f'{file}.certificate.sql')}        (in the folder of the file)",
     ]
     if content.pseudo_data is not None:
         lines += ["It prints one row, the hash of the rows, which must equal export.content_hash in the manifest."]

@@ -9,6 +9,7 @@ rules, then what the last node publishes.  Nothing but the file is needed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -30,7 +31,7 @@ _LONGEST_NAME = 50
 
 def recode_text(content: Manifest, rules: RecodeRules, table: str) -> str:
     """The text of <file>.recode.sql, for DuckDB."""
-    name = f"recode_{table}"[:_LONGEST_NAME]
+    name = recoder_name(table)
     head = exp.UserDefinedFunction(this=Name(name).table(), expressions=[identifier(_PARAMETER)], wrapped=True)
     rows = exp.Table(this=exp.Anonymous(this="query_table", expressions=[exp.column(identifier(_PARAMETER))]))
     query = _query(rules, rows, "duckdb")
@@ -50,7 +51,7 @@ def recode_text(content: Manifest, rules: RecodeRules, table: str) -> str:
 
 def recode_postgres_text(content: Manifest, rules: RecodeRules, table: str) -> str:
     """The text of <file>.recode_postgres.sql."""
-    name = f"recode_{table}"[:_LONGEST_NAME]
+    name = recoder_name(table)
     view = exp.Create(
         this=Name(name).table(), kind="VIEW", replace=True, expression=_query(rules, _ROWS.table(), "postgres")
     )
@@ -61,6 +62,15 @@ def recode_postgres_text(content: Manifest, rules: RecodeRules, table: str) -> s
         "Its column ppdm_raw is the row as you have it: (ppdm_raw).id is a column of it.",
     ]
     return f"{comment(told)}\n\n{statement_text(view, 'postgres')}\n"
+
+
+def recoder_name(table: str) -> str:
+    """What a recipient calls: a name that can be typed.
+
+    >>> recoder_name('open "people"')
+    'recode_open__people_'
+    """
+    return f"recode_{re.sub(r'[^A-Za-z0-9_]', '_', table)}"[:_LONGEST_NAME]
 
 
 def _head(content: Manifest, rules: RecodeRules) -> list[str]:
