@@ -22,7 +22,7 @@ _NOTHING = 1e-12  # a gain below this is none
 
 
 @dataclass(frozen=True, repr=False)
-class Piece:
+class CutPiece:
     """Some values of a column, by their codes; first .. stop - 1 is its range where it has one."""
 
     codes: Ints
@@ -33,7 +33,7 @@ class Piece:
     rest: bool = False  # what is suppressed
 
     def __repr__(self) -> str:
-        return f"Piece({len(self.codes)} codes)"
+        return f"CutPiece({len(self.codes)} codes)"
 
 
 def entropy(counts: Ints) -> NDArray[np.float64]:
@@ -64,34 +64,34 @@ class CutColumn(ABC):
     def name(self) -> str:
         return self.axis.info.name
 
-    def top(self) -> Piece:
+    def top(self) -> CutPiece:
         """All values in one piece."""
-        return Piece(np.arange(self.axis.size), 0, self.axis.ordinary, whole=True)
+        return CutPiece(np.arange(self.axis.size), 0, self.axis.ordinary, whole=True)
 
     @abstractmethod
-    def divisions(self, piece: Piece) -> list[list[Piece]]:
+    def divisions(self, piece: CutPiece) -> list[list[CutPiece]]:
         """How a piece can be divided, the best first."""
 
     @abstractmethod
-    def label(self, piece: Piece, everything: str) -> str | None:
+    def label(self, piece: CutPiece, everything: str) -> str | None:
         """What a piece prints."""
 
-    def counts(self, piece: Piece) -> Ints:
+    def counts(self, piece: CutPiece) -> Ints:
         return np.asarray(self.classes[piece.codes].sum(axis=0))
 
-    def _strangers(self, piece: Piece) -> list[Piece]:
+    def _strangers(self, piece: CutPiece) -> list[CutPiece]:
         """NULL and NaN, each by itself, when a column is divided for the first time."""
         if not piece.whole:
             return []
         return [
-            Piece(np.array([code]), code, code + 1, apart=True) for code in range(self.axis.ordinary, self.axis.size)
+            CutPiece(np.array([code]), code, code + 1, apart=True) for code in range(self.axis.ordinary, self.axis.size)
         ]
 
 
 class TaxonomyColumn(CutColumn):
     """Divided along a hierarchy: codes stand in the order of its leaves."""
 
-    def divisions(self, piece: Piece) -> list[list[Piece]]:
+    def divisions(self, piece: CutPiece) -> list[list[CutPiece]]:
         if piece.apart or piece.stop == piece.first:
             return []
         assert self.axis.hierarchy is not None
@@ -99,10 +99,10 @@ class TaxonomyColumn(CutColumn):
         strangers = self._strangers(piece)
         if not ranges and strangers:
             ranges = [(piece.first, piece.stop)]
-        children = [Piece(np.arange(first, stop), first, stop) for first, stop in ranges]
+        children = [CutPiece(np.arange(first, stop), first, stop) for first, stop in ranges]
         return [[*children, *strangers]] if len(children) + len(strangers) > 1 else []
 
-    def label(self, piece: Piece, everything: str) -> str | None:
+    def label(self, piece: CutPiece, everything: str) -> str | None:
         assert self.axis.hierarchy is not None
         if piece.apart:
             return _stranger(self.axis, piece)
@@ -114,23 +114,23 @@ class TaxonomyColumn(CutColumn):
 class IntervalColumn(CutColumn):
     """Divided at the number that tells most about the class; of equally good ones the smallest."""
 
-    def divisions(self, piece: Piece) -> list[list[Piece]]:
+    def divisions(self, piece: CutPiece) -> list[list[CutPiece]]:
         strangers = self._strangers(piece)
         if piece.apart or piece.stop - piece.first + len(strangers) < 2:
             return []
         if piece.stop - piece.first < 2:
-            return [[Piece(np.arange(piece.first, piece.stop), piece.first, piece.stop), *strangers]]
+            return [[CutPiece(np.arange(piece.first, piece.stop), piece.first, piece.stop), *strangers]]
         counts = self.classes[piece.first : piece.stop]
         below = np.cumsum(counts, axis=0)[:-1]
         left = entropy(below) + entropy(counts.sum(axis=0) - below)
         at = piece.first + 1 + int(np.flatnonzero(left <= left.min() + _NOTHING * max(int(counts.sum()), 1))[0])
         lower, upper = (
-            Piece(np.arange(piece.first, at), piece.first, at),
-            Piece(np.arange(at, piece.stop), at, piece.stop),
+            CutPiece(np.arange(piece.first, at), piece.first, at),
+            CutPiece(np.arange(at, piece.stop), at, piece.stop),
         )
         return [[lower, upper, *strangers]]
 
-    def label(self, piece: Piece, everything: str) -> str | None:
+    def label(self, piece: CutPiece, everything: str) -> str | None:
         if piece.apart:
             return _stranger(self.axis, piece)
         low = self._boundary(piece.first) if piece.first > 0 else None
@@ -147,22 +147,22 @@ class IntervalColumn(CutColumn):
 class SuppressedColumn(CutColumn):
     """Divided by showing one value of those that are suppressed: the one that tells most, of equal ones the first."""
 
-    def top(self) -> Piece:
-        return Piece(np.arange(self.axis.size), whole=True, rest=True)
+    def top(self) -> CutPiece:
+        return CutPiece(np.arange(self.axis.size), whole=True, rest=True)
 
-    def divisions(self, piece: Piece) -> list[list[Piece]]:
+    def divisions(self, piece: CutPiece) -> list[list[CutPiece]]:
         if not piece.rest or len(piece.codes) < 2:
             return []
         counts = self.classes[piece.codes]
         left = entropy(counts) + entropy(counts.sum(axis=0) - counts)
         order = sorted(range(len(piece.codes)), key=lambda place: (round(float(left[place]), 9), place))
-        return [[Piece(piece.codes[[place]]), Piece(np.delete(piece.codes, place), rest=True)] for place in order]
+        return [[CutPiece(piece.codes[[place]]), CutPiece(np.delete(piece.codes, place), rest=True)] for place in order]
 
-    def label(self, piece: Piece, everything: str) -> str | None:
+    def label(self, piece: CutPiece, everything: str) -> str | None:
         return everything if piece.rest else _stranger(self.axis, piece)
 
 
-def _stranger(axis: Axis, piece: Piece) -> str | None:
+def _stranger(axis: Axis, piece: CutPiece) -> str | None:
     """A single value; None for NULL."""
     (code,) = piece.codes.tolist()
     return None if code == axis.null_code else axis.texts[code]

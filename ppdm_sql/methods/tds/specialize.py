@@ -20,7 +20,7 @@ from ppdm_sql.cells.cells import Cells, Ints
 from ppdm_sql.methods.lattice.groupings import merge_histogram
 from ppdm_sql.methods.mondrian.level_counts import Histogram
 from ppdm_sql.methods.shared.limits import Demands
-from ppdm_sql.methods.tds.cuts import CutColumn, Piece, gain
+from ppdm_sql.methods.tds.cuts import CutColumn, CutPiece, gain
 from ppdm_sql.watching import Progress, silent
 
 _NEAR = 1e-12  # scores nearer than this are equal
@@ -64,8 +64,8 @@ class Step:
     """A division that was made, with the figures it was chosen by."""
 
     column: str
-    piece: Piece
-    children: tuple[Piece, ...]
+    piece: CutPiece
+    children: tuple[CutPiece, ...]
     gain: float
     loss: float
     score: float
@@ -83,7 +83,7 @@ class Specialization:
     ratio: bool = False  # score by gain / loss, as the first paper does
     next_best: bool = False  # where the best value cannot be shown, try the next one
     progress: Progress = silent
-    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    pieces: dict[str, list[CutPiece]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     _ended: dict[str, set[int]] = field(default_factory=dict)  # pieces that cannot be divided, by their first code
 
@@ -103,7 +103,7 @@ class Specialization:
                 return
             self._make(best)
 
-    def _candidate(self, column: CutColumn, piece: Piece) -> Step | None:
+    def _candidate(self, column: CutColumn, piece: CutPiece) -> Step | None:
         """The division of a piece, if it is valid and tells something."""
         first = int(piece.codes[0]) if len(piece.codes) else -1
         if first < 0 or first in self._ended[column.name]:
@@ -120,7 +120,7 @@ class Specialization:
         self._ended[column.name].add(first)
         return None
 
-    def _anonymity_lost(self, column: CutColumn, piece: Piece, children: Sequence[Piece]) -> float | None:
+    def _anonymity_lost(self, column: CutColumn, piece: CutPiece, children: Sequence[CutPiece]) -> float | None:
         """How much smaller the smallest class gets, on average over the sets; None where that breaks a requirement."""
         inside, child = self._moved(column, piece, children)
         lost = 0
@@ -133,7 +133,7 @@ class Specialization:
             lost += one.smallest - least
         return lost / len(self.sets)
 
-    def _moved(self, column: CutColumn, piece: Piece, children: Sequence[Piece]) -> tuple[Ints, Ints]:
+    def _moved(self, column: CutColumn, piece: CutPiece, children: Sequence[CutPiece]) -> tuple[Ints, Ints]:
         """The cells of a piece, and which child each goes to."""
         goes = np.full(column.axis.size, -1, dtype=np.int64)
         for number, child in enumerate(children):
@@ -169,7 +169,7 @@ class Specialization:
 
 
 def labels_by_code(
-    columns: Sequence[CutColumn], pieces: Mapping[str, Sequence[Piece]], everything: str
+    columns: Sequence[CutColumn], pieces: Mapping[str, Sequence[CutPiece]], everything: str
 ) -> dict[str, list[str | None]]:
     """Per column what every value is published as."""
     found = {}
