@@ -60,7 +60,8 @@ def test_what_is_known_of_relations_is_forgotten_when_it_changes(engine, make_ta
         assert engine.relation_kind(name) == "table"
         assert [info.name for info in engine.columns(name)] == list(COLUMNS)
         engine.drop_table(name)
-        assert engine.relation_kind(name) is None and engine.columns(name) == []
+        assert engine.relation_kind(name) is None
+        assert engine.columns(name) == []
         make_table(engine, "people", {"other": "TEXT"}, [("x",)])
         assert [info.name for info in engine.columns(name)] == ["other"]
         engine.pass_through("DROP TABLE people")
@@ -74,7 +75,7 @@ def test_what_is_known_of_relations_is_forgotten_when_it_changes(engine, make_ta
 def test_what_a_roll_back_takes_away_is_not_known(engine):
     name = Name("made")
     with engine.workspace():
-        with pytest.raises(ZeroDivisionError), engine.transaction():
+        with pytest.raises(ZeroDivisionError), engine.transaction():  # noqa: PT012 - the roll-back is the point
             engine.pass_through("CREATE TABLE made AS SELECT 1 AS one")
             assert engine.relation_kind(name) == "table"
             raise ZeroDivisionError
