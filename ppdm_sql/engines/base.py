@@ -227,6 +227,10 @@ class Engine(ABC):
     def quick_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
         """A 64-bit number of some values: cheap, no secret, and another one on every engine."""
 
+    def order_hash(self, values: Sequence[exp.Expr], seed: int) -> exp.Expr:
+        """What rows are put in order by when they leave: as quick_hash, which decides more than an order."""
+        return self.quick_hash(values, seed)
+
     @abstractmethod
     def close(self) -> None: ...
 

@@ -67,8 +67,8 @@ def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
     told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
     if told:
-        rows = rows.order_by(engine.quick_hash([column(name, "q") for name in told], seed))
-    narrow = engine.work.table("narrow", rows, analyze=True)
+        rows = rows.order_by(engine.order_hash([column(name, "q") for name in told], seed))
+    narrow = engine.work.table("narrow", rows)
     engine.working_view(STAGE, _with_forms(engine, plan, narrow))
     engine.work.adopt_view(STAGE)
 

@@ -26,11 +26,15 @@ _CLASS, _OWN, _OTHER, _SIZE, _PATTERN = "ppdm_class", "ppdm_own", "ppdm_other", 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The classes that know the same quasi-identifiers: the rows of the least one, how many there are, their rows."""
+    """The classes that know the same quasi-identifiers: the rows of the least one, how many there are, their rows.
+
+    known: of other columns, how many of these rows have a value.
+    """
 
     least: int
     classes: int
     rows: int
+    known: tuple[int, ...] = ()
 
 
 def null_matches_all_k(
@@ -64,18 +68,30 @@ def null_matches_all_k(
     return int(found)
 
 
-def class_patterns(engine: Engine, printed: Printed) -> dict[int, Pattern]:
-    """The patterns that occur, of at most 62 quasi-identifiers."""
-    classes = exp.Subquery(this=_classes(printed), alias=_table_alias(_CLASS))
+def class_patterns(engine: Engine, printed: Printed, others: Sequence[str] = ()) -> dict[int, Pattern]:
+    """The patterns that occur, of at most 62 quasi-identifiers; others: columns whose known values are counted too."""
+    known = [f"ppdm_known{place}" for place in range(len(others))]
+    counts = [aliased(exp.Count(this=column(name)), count) for name, count in zip(others, known, strict=True)]
+    keys = [column(name) for name in printed.quasi]
+    size = aliased(exp.Count(this=exp.Star()), _SIZE)
+    sized = exp.Select(expressions=[*keys, size, *counts]).from_(printed.rows.copy())
+    sized = sized.group_by(*(key.copy() for key in keys))
+    classes = exp.Select(expressions=[_pattern(printed), column(_SIZE), *map(column, known)])
+    classes = classes.from_(exp.Subquery(this=sized, alias=_table_alias(_CLASS)))
     counted: list[exp.Expr] = [exp.Min(this=column(_SIZE)), exp.Count(this=exp.Star()), exp.Sum(this=column(_SIZE))]
-    query = exp.Select(expressions=[column(_PATTERN), *counted]).from_(classes).group_by(column(_PATTERN))
-    return {int(row[0]): Pattern(*map(int, row[1:])) for row in engine.fetch(query)}
+    counted += [exp.Sum(this=column(count)) for count in known]
+    query = exp.Select(expressions=[column(_PATTERN), *counted]).group_by(column(_PATTERN))
+    rows = engine.fetch(query.from_(exp.Subquery(this=classes, alias=_table_alias(_OWN))))
+    return {
+        int(pattern): Pattern(int(least), int(many), int(size), tuple(map(int, rest)))
+        for pattern, least, many, size, *rest in rows
+    }
 
 
 def _pattern(printed: Printed) -> exp.Alias:
-    """One bit for every quasi-identifier that is known."""
+    """One bit for every quasi-identifier that is known; a number has bits for the first 62."""
     total: exp.Expr = exp.Literal.number(0)
-    for place, name in enumerate(printed.quasi):
+    for place, name in enumerate(printed.quasi[:MOST_COLUMNS]):
         known = exp.case().when(column(name).is_(exp.null()), exp.Literal.number(0))
         total = exp.Add(this=total, expression=known.else_(exp.Literal.number(1 << place)))
     return aliased(total, _PATTERN)

@@ -84,33 +84,22 @@ def judge(
     """
     needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
     stored = Stored.look_up(engine, relation, needed)
-    patterns = class_patterns(engine, stored.source(quasi)) if len(quasi) <= MOST_COLUMNS else None
-    classes, rows = _extent(engine, stored, quasi, patterns)
     measures = [
         measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
     ]
-    findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
-    return Judgement(rows, classes, findings, _nulls(engine, relation, judged), patterns)
+    patterns = _patterns(engine, stored, quasi, judged)
+    rows, classes = (sum(getattr(one, word) for one in patterns.values()) for word in ("rows", "classes"))
+    findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
+    known = {name: sum(one.known[place] for one in patterns.values()) for place, name in enumerate(judged)}
+    nulls = {name: rows - there for name, there in known.items() if there != rows}
+    return Judgement(rows, classes, findings, nulls, patterns if len(quasi) <= MOST_COLUMNS else None)
 
 
-def _extent(
-    engine: Engine, stored: Stored, quasi: Sequence[str], patterns: Mapping[int, Pattern] | None
-) -> tuple[int, int]:
-    """How many classes and rows there are."""
-    if patterns is not None:
-        return sum(one.classes for one in patterns.values()), sum(one.rows for one in patterns.values())
-    classes, rows = engine.fetch_one(stored.source(quasi).statement("extent"))
-    return int(classes), int(rows)
-
-
-def _nulls(engine: Engine, relation: Name, names: Sequence[str]) -> dict[str, int]:
-    """How many rows of each column are NULL, where some are."""
-    if not names:
-        return {}
-    counted = [exp.Count(this=exp.Star()), *(exp.Count(this=named_column(name)) for name in names)]
-    rows, *known = engine.fetch_one(exp.Select(expressions=counted).from_(relation.table()))
-    return {name: int(rows - there) for name, there in zip(names, known, strict=True) if there != rows}
+def _patterns(engine: Engine, stored: Stored, quasi: Sequence[str], judged: Sequence[str]) -> dict[int, Pattern]:
+    """The classes by the quasi-identifiers they know; where these are too many to tell apart, by the first of them."""
+    others = {f"ppdm_s{place}": named_column(name) for place, name in enumerate(judged)}
+    return class_patterns(engine, stored.source(quasi, **others), list(others))
 
 
 def measuring_statements(

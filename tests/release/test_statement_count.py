@@ -1,0 +1,100 @@
+"""One publication takes few statements, whatever the engine: each costs a round trip, and small ones add up."""
+
+import pytest
+
+from ppdm_sql.statements.names import Name
+
+COLUMNS = {"age": "INTEGER", "town": "TEXT", "work": "TEXT", "illness": "TEXT"}
+ROWS = [(20 + place % 40, f"t{place % 7}", f"w{place % 3}", f"i{place % 5}") for place in range(400)]
+PUBLISH = """CREATE TABLE {name} AS SELECT age, town, work, illness FROM people WITH ANONYMIZATION (
+    ALGORITHM {method} REQUIRE k = 5, distinct_l = 2
+    QUASI IDENTIFIER (age, town, work) SENSITIVE (illness){more})"""
+# What --show-sql shows.  Working tables are dropped one by one on DuckDB, and described by ANALYZE on PostgreSQL.
+MOST_SHOWN = {"duckdb": 50, "postgres": 54}
+MOST_SENT = 91  # to PostgreSQL, with what is looked up and set around statements
+
+
+@pytest.fixture
+def people(engine, make_table):
+    return make_table(engine, "people", COLUMNS, ROWS)
+
+
+def published(session, name, method="mondrian", more=""):
+    """The statements of a publication that is not the first one of its database."""
+    seen = []
+    session.engine.on_statement = seen.append
+    session.execute(PUBLISH.format(name=name, method=method, more=more))
+    session.engine.on_statement = None
+    return seen
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"], indirect=True)
+@pytest.mark.parametrize("method", ["mondrian", "kactus2"])
+def test_a_publication_takes_few_statements(engine, people, open_session, method):
+    session = open_session(engine)
+    more = " TARGET (illness)" if method == "kactus2" else ""
+    published(session, "first", method, more)
+    session.execute("DROP RELEASE first")
+    seen = published(session, "second", method, more)
+    assert len(seen) <= MOST_SHOWN[engine.dialect], "\n".join(seen)
+
+
+@pytest.mark.postgres
+def test_postgres_is_sent_few_statements(postgres_engine, make_table, open_session, monkeypatch):
+    make_table(postgres_engine, "people", COLUMNS, ROWS)
+    session = open_session(postgres_engine)
+    published(session, "first")
+    session.execute("DROP RELEASE first")
+    sent = []
+    connection = postgres_engine._connection
+    run = connection.execute
+    monkeypatch.setattr(connection, "execute", lambda query, *more: sent.append(query) or run(query, *more))
+    published(session, "second")
+    assert len(sent) <= MOST_SENT, b"\n".join(sent).decode()
+
+
+def test_what_is_known_of_relations_is_forgotten_when_it_changes(engine, make_table):
+    make_table(engine, "people", COLUMNS, ROWS[:3])
+    name = Name("people")
+    with engine.workspace():
+        assert engine.relation_kind(name) == "table"
+        assert [info.name for info in engine.columns(name)] == list(COLUMNS)
+        engine.drop_table(name)
+        assert engine.relation_kind(name) is None
+        assert engine.columns(name) == []
+        make_table(engine, "people", {"other": "TEXT"}, [("x",)])
+        assert [info.name for info in engine.columns(name)] == ["other"]
+        engine.pass_through("DROP TABLE people")
+        assert engine.relation_kind(name) is None
+        engine.pass_through("CREATE VIEW people AS SELECT 1 AS one")
+        assert engine.relation_kind(name) == "view"
+    assert engine.relation_kind(name) == "view"
+
+
+@pytest.mark.lacks("spark", reason="Spark has no transactions")
+def test_what_a_roll_back_takes_away_is_not_known(engine):
+    name = Name("made")
+    with engine.workspace():
+        with pytest.raises(ZeroDivisionError), engine.transaction():  # noqa: PT012 - the roll-back is the point
+            engine.pass_through("CREATE TABLE made AS SELECT 1 AS one")
+            assert engine.relation_kind(name) == "table"
+            raise ZeroDivisionError
+        assert engine.relation_kind(name) is None
+
+
+@pytest.mark.lacks("spark", reason="Spark has no transactions")
+def test_the_lock_sees_what_others_did(engine, make_table, open_session):
+    """What was known before the lock is looked up under it."""
+    make_table(engine, "people", COLUMNS, ROWS)
+    session = open_session(engine)
+    with engine.workspace():
+        assert engine.relation_kind(Name("seen")) is None
+        engine.facts.note("kind", Name("taken"), None)
+        engine._execute("CREATE TABLE taken AS SELECT 1 AS one", {})  # as another session would: nothing is noted
+        assert engine.relation_kind(Name("taken")) is None
+        published_names = [one.name.last for one in session.releases()]
+        assert published_names == []
+        from ppdm_sql.catalog.ledger import lock_ledger
+
+        with lock_ledger(engine):
+            assert engine.relation_kind(Name("taken")) == "table"
