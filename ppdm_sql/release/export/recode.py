@@ -57,8 +57,7 @@ def recode_postgres_text(content: Manifest, rules: RecodeRules, table: str) -> s
     )
     told = [
         *_head(content, rules),
-        "Tested with PostgreSQL 16.  First make a view of your rows, then run this:",
-        f"    CREATE VIEW {_ROWS.last} AS SELECT ... FROM ...;",
+        f"Tested with PostgreSQL 16.  First make a view {_ROWS.last} of your rows, then run this.",
         "Its column ppdm_raw is the row as you have it: (ppdm_raw).id is a column of it.",
     ]
     return f"{comment(told)}\n\n{statement_text(view, 'postgres')}\n"
