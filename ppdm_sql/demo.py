@@ -47,7 +47,7 @@ def run_demo(
         show(session.execute("SELECT * FROM patients_open LIMIT 5")[0])
         say(
             "The export: a new file that holds the released rows and nothing else.",
-            f"ppdm --db {database} export patients_open {EXPORT} --out {folder} --storage-version {OLDEST}",
+            f"ppdm --db {database} export patients_open {EXPORT} --storage-version {OLDEST} --out {folder}",
         )
         show(session.export("patients_open", EXPORT, {"storage_version": OLDEST}))
         say(
