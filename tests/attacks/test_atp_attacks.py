@@ -181,7 +181,7 @@ def test_from_the_statement_to_pseudo_rows(engine, make_table, tmp_path):
     file = json.loads((tmp_path / "ills.json").read_text())
     assert file["version"] == 2
     made, base = "pseudo", "based"
-    session.execute(f"CREATE TABLE {made} AS PSEUDO DATA FROM MODEL ills WITH (algorithm = pgen, seed = 3)")
+    session.execute(f"CREATE TABLE {made} AS PSEUDO DATA FROM MODEL ills WITH (algorithm = pgen, rows = 300, seed = 3)")
     session.execute(
         f"CREATE TABLE {base} AS PSEUDO DATA FROM MODEL ills WITH (algorithm = basegen, rows = 200, seed = 3)"
     )

@@ -123,7 +123,7 @@ def a_former_release():
     from ppdm_sql.catalog import runs
 
     def write(engine, files) -> str:
-        later = {file: file.read_text() for file in (files / "0007_ledger.sql", files / "0008_growing.sql")}
+        later = {file: file.read_text() for file in sorted(files.glob("*.sql"))[6:]}
         for file in later:
             file.unlink()
         migrate.migrate(engine)

@@ -10,8 +10,10 @@ from functools import cached_property
 
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.requirements import (
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
@@ -20,6 +22,7 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.hierarchy import build
 from tests import oracles
+from tests.oracles import likeness
 from tests.random_cases import NAMES, ORDERED, TEXTS, VALUES, add_nulls, draw_pool, pick
 
 KINDS = ("TEXT", "SMALLINT", "INTEGER", "BIGINT", "DOUBLE", "DECIMAL(38, 18)", "BOOLEAN", "DATE", "TIMESTAMP")
@@ -103,6 +106,8 @@ def verdicts(data, column, requirement, *, by_entity=False):
         if by_entity:
             counted = oracles.entity_counts(data.mappings, data.quasi, data.entity)
         return {key: units >= requirement.k for key, units in counted.items()}
+    if isinstance(requirement, BetaLikeness | DeltaDisclosure):
+        return _likeness_verdicts(data, column, requirement)
     tests = {
         DistinctDiversity: lambda c: oracles.distinct_values(c) >= requirement.l,
         SimpleDiversity: lambda c: oracles.simple_ratio(c) >= requirement.l,
@@ -111,6 +116,19 @@ def verdicts(data, column, requirement, *, by_entity=False):
         EntropyDiversity: lambda c: oracles.entropy_reaches(c, requirement.l),
     }
     return {key: tests[type(requirement)](c) for key, c in data.counts(column).items()}
+
+
+def _likeness_verdicts(data, column, requirement):
+    """Against the whole table; a NULL that counts is a value like another."""
+    missing = object() if column in data.nulls_as_value else None
+    members = {
+        key: [missing if row[column] is None else row[column] for row in rows] for key, rows in data.classes.items()
+    }
+    everybody = [value for values in members.values() for value in values]
+    if isinstance(requirement, BetaLikeness):
+        return {key: likeness.beta(values, everybody) <= requirement.beta for key, values in members.items()}
+    ratios = {key: likeness.delta_ratio(values, everybody) for key, values in members.items()}
+    return {key: likeness.delta_holds(ratio, requirement.delta) for key, ratio in ratios.items()}
 
 
 def figure(data, column, requirement, *, by_entity=False):

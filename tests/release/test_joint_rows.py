@@ -70,11 +70,11 @@ def test_without_a_key_one_row_less_is_told_by_the_difference(engine, opened):
 
 @pytest.mark.parametrize("quasi", ["x", "x, y"])
 def test_a_person_with_more_rows_in_one_release_is_in_the_difference(engine, opened, quasi):
-    """All others have their first visit in class 0; of person 1 both visits are in class 1."""
+    """All others have their first visit in class 1; of person 1 both visits are in class 0."""
     rows = [
-        (pid, visit, x, 0, "n", "flu" if x == (pid % 5 > 0) else "cold")
+        (pid, visit, x, 0, "n", "flu" if x == (pid % 5 == 0) else "cold")
         for pid in range(60)
-        for visit, x in enumerate((int(pid == 1), pid % 2))
+        for visit, x in enumerate((int(pid != 1), 1 - pid % 2))
     ]
     session = opened(engine, rows)
     model = """CREATE MODEL {} AS SELECT pid, {}, ill FROM stays WHERE visit >= {} WITH ANONYMIZATION (ALGORITHM kadet
