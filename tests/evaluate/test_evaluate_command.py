@@ -162,6 +162,10 @@ def test_advice_prints_the_statement_and_why(ppdm):
     assert "mondrian with k = 20 loses the least of all combinations tried" in out
     statement = out[out.index("CREATE TABLE") :]
     Path("advised.sql").write_text(statement)
+    code, _, err = ppdm("run", "advised.sql")
+    assert code == 1
+    assert "undeclared" in err  # here pay follows from age
+    Path("advised.sql").write_text(statement.rstrip().removesuffix(");") + "ACCEPT RISK (undeclared));")
     code, out, _ = ppdm("run", "advised.sql", "--json")
     assert code == 0
     assert json.loads(out)["holds"]

@@ -332,7 +332,7 @@ def test_a_table_that_breaks_the_policy_as_a_whole_is_refused(duckdb_engine, mak
 
 
 WRONG = [
-    ({"require": "k = 2, t = 0.5"}, "ALGORITHM kadet cannot keep t = 0.5; it keeps confidence, distinct_l, entropy_l, k, recursive_l, simple_l"),
+    ({"require": "k = 2, t = 0.5"}, "ALGORITHM kadet cannot keep t = 0.5; it keeps alpha, confidence, distinct_l, entropy_l, k, recursive_l, simple_l"),
     ({"options": {"form": "cart"}}, "form of ALGORITHM kadet must be id3 or c45, not cart"),
     ({"options": {"prunes": "true"}}, "no option prunes: did you mean prune"),
     ({"options": {"prune": "3"}}, "prune of ALGORITHM kadet must be true or false, not 3"),

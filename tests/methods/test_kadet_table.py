@@ -410,7 +410,9 @@ def test_from_the_statement_to_the_file_of_a_recipient(session, tmp_path, monkey
     done = CliRunner().invoke(cli, ["verify", "--file", str(tmp_path / "loans.parquet"), "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)
-    with pytest.raises(PolicyError, match=r"LIVE needs ALGORITHM tpp.*with kadet publish a VIEW without LIVE"):
+    with pytest.raises(
+        PolicyError, match=r"LIVE needs ALGORITHM incognito, .*tpp.*with kadet publish a VIEW without LIVE"
+    ):
         session.publish(LOANS.format("VIEW now LIVE", "marital", "sports", ""))
 
 

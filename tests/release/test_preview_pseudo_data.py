@@ -72,7 +72,7 @@ def test_explain_tells_the_model_the_rows_and_the_domains(session, engine):
     (told,) = session.execute(f"EXPLAIN {MADE}")
     steps = " | ".join(told.steps)
     assert told.rows == 250
-    assert "make 250 rows from model ills, which was trained on 400 rows (pgen, seed 7, classes by quota)" in steps
+    assert "make 250 rows from model ills, which was trained on 400 rows (pgen, seed 7, classes as counted)" in steps
     assert "age: from 0 to 120, as declared" in steps
     assert "ill: 3 classes" in steps
     assert "drop" not in steps

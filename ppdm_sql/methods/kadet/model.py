@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import Asked, Job, Prepared
 from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.methods.kadet.kadet_cells import KadetTable, read_table, refuse_missing
@@ -69,6 +70,8 @@ def plan_kadet_model(job: Job) -> ModelPlan:
     prepared = prepare_kadet(job)
     job.progress("reading the table", 0, None)
     cells = aggregate(job.engine, job.source, prepared.columns, people=prepared.people)
+    if not cells.total:
+        raise PolicyError("the table has no rows, so nothing can be learned from it")
     learned = learn(job, cells, job.progress)
     job.progress("auditing the tree", 0, None)
     return plan_of(learned, job.source, attacked(job.engine, learned.tree, job.source, learned.demands))
