@@ -80,7 +80,7 @@ def _prefixes(longest: int) -> tuple[int, ...]:
     """Falling lengths, at most five.
 
     >>> _prefixes(5), _prefixes(12), _prefixes(2)
-    ((4, 3, 2, 1), (10, 8, 5, 3, 1), (1,))
+    ((4, 3, 2, 1), (10, 8, 6, 3, 1), (1,))
     """
     every = list(range(longest - 1, 0, -1))
     if len(every) <= 5:
