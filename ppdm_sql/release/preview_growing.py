@@ -79,11 +79,13 @@ def _count(planner: Planner, table: Name) -> int:
 
 def growth_lines(grown: GrownRecord) -> list[str]:
     """How a growing release stands, for people."""
-    tonight = "no row came" if grown.loss_tonight is None else f"the rows of this night lose {grown.loss_tonight}"
-    lines = [
-        f"night {grown.night}: {many(grown.new_rows, 'new row')}, {many(grown.left_rows, 'row')} left; {tonight}"
-        + ("" if grown.loss_first is None else f", those of the first night {grown.loss_first}"),
-    ]
+    lost = []
+    if grown.loss_tonight is not None:
+        lost.append(f"the rows of this night lose {grown.loss_tonight}")
+    if grown.loss_first is not None:
+        lost.append(f"{'those' if lost else 'the rows'} of the first night {'' if lost else 'lose '}{grown.loss_first}")
+    came = f"night {grown.night}: {many(grown.new_rows, 'new row')}, {many(grown.left_rows, 'row')} left"
+    lines = [f"{came}; {', '.join(lost)}" if lost else came]
     if grown.waiting_rows:
         nights = many(grown.waiting_nights, "night")
         lines.append(f"{many(grown.waiting_rows, 'row')} of the source are waiting, the longest for {nights}")
