@@ -1,4 +1,4 @@
-"""Full-domain recoding from the statement to the verified release, beside a shuffled copy of the same table.
+"""Full-domain recoding from the statement to the verified release, compared with a shuffled copy of the same table.
 
     PPDM_DATA=folder python -m benchmarks.full_domain --hierarchies folder --rows 1000000 --method incognito tds tdr
 

@@ -53,7 +53,7 @@ def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive
 
 
 class _Ratios:
-    """The cells of one sensitive column beside the table's own counts."""
+    """The cells of one sensitive column with the table's own counts."""
 
     def __init__(self, work: Measurement, item: Sensitive) -> None:
         self._engine: Engine = work.engine

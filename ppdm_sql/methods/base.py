@@ -127,7 +127,7 @@ class CellJob(Asked):
 class Prepared:
     """What a method finds out in the engine before rows are counted."""
 
-    columns: tuple[str, ...] = ()  # that rows are counted by, beside those of every table method
+    columns: tuple[str, ...] = ()  # that rows are counted by, besides those of every table method
     people: bool = False  # whether it has to know who is in which cell
     models: tuple[Model | None, ...] = ()
 

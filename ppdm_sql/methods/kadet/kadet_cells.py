@@ -1,4 +1,4 @@
-"""The cells of a source as kADET reads them: attributes in codes, and what histograms know of rows beside their class.
+"""The cells of a source as kADET reads them: attributes in codes, and what histograms know of rows besides their class.
 
 Every row has a kind: its class, its combination of sensitive values, and where k counts persons whether it is the row
 that stands for its person (weight 1) or another one.  A histogram has the classes of each combination in turn, and of

@@ -4,7 +4,7 @@ Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006).  doc
 sheet.  Rows stay in the database; what is seen here are cells (cells/), and the distinct values of each column.
 
     algorithm 1                              here
-    what is known of rows beside their class kadet_cells.KadetTable
+    what is known of rows besides their class kadet_cells.KadetTable
     Main: the queue                          split_queue.Growth
     Breach                                   class_limits.ClassDemands over the parts of every span
     what a candidate tells of the class      split_scores.Scores

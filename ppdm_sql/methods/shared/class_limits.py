@@ -35,7 +35,7 @@ Borders: TypeAlias = Annotated[str, Choice(PINNED, "values")]
 
 @dataclass(frozen=True)
 class Hidden:
-    """A sensitive column beside the class: per combination of sensitive values (kadet_cells) the code of its own."""
+    """A sensitive column besides the class: per combination of sensitive values (kadet_cells) the code of its own."""
 
     name: str
     of: tuple[int, ...]
@@ -50,7 +50,7 @@ class Hidden:
 class ClassDemands:
     """k, and what is required of sensitive columns: of each class by itself where everybody knows the class.
 
-    Where k counts persons, or columns beside the class are sensitive, a histogram has the classes of every combination
+    Where k counts persons, or columns besides the class are sensitive, a histogram has the classes of every combination
     of sensitive values in turn, and of each twice: rows of weight 0, then those of weight 1 (kadet/kadet_cells.py).
 
     >>> ClassDemands(3).hold(np.array([[2, 1], [2, 0]])).tolist()
@@ -200,7 +200,7 @@ def demands_of(job: Asked, *, takes_private: bool = True) -> ClassDemands:
 
 
 def hidden_columns(source: Source, demands: ClassDemands) -> list[str]:
-    """The sensitive columns beside the class that something is required of."""
+    """The sensitive columns besides the class that something is required of."""
     return [name for name in source.sensitive if name != source.target] if demands.others else []
 
 
