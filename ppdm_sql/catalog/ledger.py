@@ -333,8 +333,7 @@ def _present(engine: Engine) -> tuple[dict[str, Parts], dict[str, str]]:
     """The rows of every release that are there now, and the names of the releases."""
     found: dict[str, Parts] = defaultdict(dict)
     names: dict[str, str] = {}
-    for table, *values in engine.fetch(_all_rows()):
-        row = dict(zip(_EVERY_COLUMN, values, strict=True))
+    for table, row in _every_row(engine):
         found[row["release_id"]][_key(table, row)] = _digest(table, row)
         if table == "release":
             names[row["release_id"]] = f"{row['schema_name']}.{row['relation_name']}"
@@ -344,6 +343,18 @@ def _present(engine: Engine) -> tuple[dict[str, Parts], dict[str, str]]:
 
 
 _FINISHED = "release_event published "
+
+
+def _every_row(engine: Engine) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of all tables that the chain covers: in one statement, or table by table."""
+    if engine.updates_in_place:
+        for table, *values in engine.fetch(_all_rows()):
+            yield table, dict(zip(_EVERY_COLUMN, values, strict=True))
+        return
+    for table, names in _COLUMNS.items():  # a NULL cast to TIMESTAMP would change the type of the moments there
+        query = exp.Select(expressions=[column(name) for name in names]).from_(Name(SCHEMA, table).table())
+        for values in engine.fetch(query):
+            yield table, dict(zip(names, values, strict=True))
 
 
 @cache
