@@ -353,8 +353,8 @@ def _every_row(engine: Engine) -> Iterator[tuple[str, dict[str, Any]]]:
         return
     for table, names in _COLUMNS.items():  # a NULL cast to TIMESTAMP would change the type of the moments there
         query = exp.Select(expressions=[column(name) for name in names]).from_(Name(SCHEMA, table).table())
-        for values in engine.fetch(query):
-            yield table, dict(zip(names, values, strict=True))
+        for read in engine.fetch(query):
+            yield table, dict(zip(names, read, strict=True))
 
 
 @cache
