@@ -149,4 +149,6 @@ def test_kills_during_an_export_leave_no_half_file(tmp_path):
         "open.parquet",
         "open.parquet.manifest.json",
         "open.parquet.certificate.sql",
+        "open.parquet.recode.sql",
+        "open.parquet.recode_postgres.sql",
     }
