@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -18,6 +19,7 @@ from ppdm_sql.evaluate.bench import Opened
 from ppdm_sql.evaluate.current_releases import publishable
 from ppdm_sql.evaluate.protocol import Protocol
 from ppdm_sql.evaluate.table_policy import statement_for
+from ppdm_sql.methods import registry
 from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.session import Session
