@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 from lattice_cases import Case, check_classes, random_case
-from oracles.naive_hilbert import diverse_groups, joined, nearest_face
+from oracles.naive_hilbert import diverse_groups, join_in_order, nearest_face
 
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.hilbert.curve import curve_order, distance_index, hilbert_index
@@ -126,7 +126,7 @@ def test_groups_are_joined_as_soon_as_they_hold(seeds):
         def holds(rows, k=k, secret=secret):
             return len(rows) >= k and bool(secret.holds(np.array([[rows.count(value) for value in "abc"]]))[0])
 
-        expected = [len(group) for group in joined(blocks, holds)]
+        expected = [len(group) for group in join_in_order(blocks, holds)]
         entry, value = np.nonzero(counts)
         histogram = Histogram(entry, value, counts[entry, value], 3)
         group = join_blocks(counts.sum(axis=1), [histogram], Demands(k, (secret,)))
