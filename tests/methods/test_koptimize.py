@@ -14,7 +14,7 @@ from oracles.naive_koptimize import best, classes_of, metric
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.koptimize.cut_columns import best_cuts, covering_labels
 from ppdm_sql.methods.koptimize.method import KOPTIMIZE
-from ppdm_sql.methods.koptimize.search import CutLimits, CutSearch, Pieces
+from ppdm_sql.methods.koptimize.search import CutLimits, CutSearch, FinestPieces
 from ppdm_sql.methods.mondrian.level_counts import Histogram
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.requirements import DistinctDiversity, KAnonymity, RecursiveDiversity, SimpleDiversity
@@ -34,7 +34,7 @@ def run_search(rows, sizes, demands, most, *, nodes=10**6, seconds=600) -> CutSe
     sensitive = Histogram(
         np.arange(len(rows)), np.array([row["s"] for row in rows]), np.ones(len(rows), dtype=np.int64), 3
     )
-    pieces = Pieces(codes, classes, np.ones(len(rows), dtype=np.int64), (sensitive,) * len(demands.secrets))
+    pieces = FinestPieces(codes, classes, np.ones(len(rows), dtype=np.int64), (sensitive,) * len(demands.secrets))
     search = CutSearch(pieces, sizes, demands, CutLimits(most, nodes, seconds))
     search.run()
     return search

@@ -23,7 +23,7 @@ from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.koptimize.cut_columns import PieceColumn, piece_columns
-from ppdm_sql.methods.koptimize.search import CutLimits, CutSearch, Pieces
+from ppdm_sql.methods.koptimize.search import CutLimits, CutSearch, FinestPieces
 from ppdm_sql.methods.lattice.groupings import merge_histogram
 from ppdm_sql.methods.mondrian.level_counts import Histogram
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
@@ -94,7 +94,7 @@ KOPTIMIZE = Method(
 )  # fmt: skip
 
 
-def _read_pieces(job: CellJob, of_cell: Sequence[Ints], base: Ints, target: str) -> Pieces:
+def _read_pieces(job: CellJob, of_cell: Sequence[Ints], base: Ints, target: str) -> FinestPieces:
     """Cells that are in the same piece of every column, together."""
     cells, entries = job.cells, int(base.max()) + 1
     codes = np.zeros((len(of_cell), entries), dtype=np.int64)
@@ -108,7 +108,7 @@ def _read_pieces(job: CellJob, of_cell: Sequence[Ints], base: Ints, target: str)
         merge_histogram(Histogram(places, cells[name].codes.astype(np.int64), cells.rows, cells[name].size), base)
         for name in job.sensitive
     )
-    return Pieces(codes, classes, units, histograms)
+    return FinestPieces(codes, classes, units, histograms)
 
 
 # -- what is published -------------------------------------------------------------------------------------

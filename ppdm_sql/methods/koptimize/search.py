@@ -3,7 +3,7 @@
 Bayardo, Agrawal: Data Privacy through Optimal k-Anonymization (ICDE 2005).
 
     the paper                        here
-    head and tail of a node          Node.chosen, Node.open
+    head and tail of a node          CutNode.chosen, CutNode.open
     cost, CM                         CutSearch.cost: rows of classes left out, and rows not of their class's commonest
     lower bound, PRUNE               CutSearch.bound, CutSearch._settle
     REORDER                          the cut without which the bound is highest is decided first
@@ -37,7 +37,7 @@ _LARGEST = 1 << 62  # that fit into a number
 
 
 @dataclass(frozen=True)
-class Pieces:
+class FinestPieces:
     """Cells that are in the same piece of every column, together."""
 
     codes: Ints  # (column, entry) -> piece
@@ -60,19 +60,19 @@ class CutLimits:
 
 
 @dataclass(frozen=True)
-class Node:
+class CutNode:
     """Cuts that are made, and cuts that may still be made, with the pieces that all of them together leave apart."""
 
     chosen: frozenset[Cut]
     open: tuple[Cut, ...]
-    finest: Pieces
+    finest: FinestPieces
 
 
 @dataclass
 class CutSearch:
     """Depth first, from the whole table; best: the cuts of the least cost so far."""
 
-    pieces: Pieces
+    pieces: FinestPieces
     sizes: tuple[int, ...]  # pieces per column
     demands: Demands
     limits: CutLimits
@@ -88,7 +88,7 @@ class CutSearch:
         cuts = tuple((column, piece) for column, size in enumerate(self.sizes) for piece in range(1, size))
         self._note(frozenset())
         self._climb(cuts)
-        waiting = [Node(frozenset(), cuts, self.pieces)]
+        waiting = [CutNode(frozenset(), cuts, self.pieces)]
         while waiting and self.nodes < self.limits.nodes and not self._is_late():
             self.nodes += 1
             self.progress("searching cuts", self.nodes, None)
@@ -116,7 +116,7 @@ class CutSearch:
             if self.cost(self.best | {cut})[0] == self.best_cost:
                 self.best |= {cut}
 
-    def _children(self, node: Node) -> list[Node]:
+    def _children(self, node: CutNode) -> list[CutNode]:
         """The node divided by a cut; nothing where its branch cannot be better than the best."""
         settled = self._settle(node)
         if settled is None:
@@ -125,10 +125,10 @@ class CutSearch:
         if branch is None:
             return []
         rest = tuple(cut for cut in node.open if cut != branch)
-        without = Node(node.chosen, rest, self._without(node.finest, branch))
-        return [without, Node(node.chosen | {branch}, rest, node.finest)]  # the last one is looked at first
+        without = CutNode(node.chosen, rest, self._without(node.finest, branch))
+        return [without, CutNode(node.chosen | {branch}, rest, node.finest)]  # the last one is looked at first
 
-    def _settle(self, node: Node) -> tuple[Node, Cut | None] | None:
+    def _settle(self, node: CutNode) -> tuple[CutNode, Cut | None] | None:
         """The node with every cut decided that can be, and the cut to divide it by."""
         while True:
             if not self._note(node.chosen) or self.bound(node.chosen, node.finest) >= self.best_cost:
@@ -139,13 +139,13 @@ class CutSearch:
                 finest = node.finest
                 for cut in out:
                     finest = self._without(finest, cut)
-                node = Node(node.chosen, rest, finest)
+                node = CutNode(node.chosen, rest, finest)
                 continue
             bounds = {cut: self.bound(node.chosen, self._without(node.finest, cut)) for cut in node.open}
             needed = {cut for cut, bound in bounds.items() if bound >= self.best_cost}
             if needed:
                 rest = tuple(cut for cut in node.open if cut not in needed)
-                node = Node(node.chosen | needed, rest, node.finest)
+                node = CutNode(node.chosen | needed, rest, node.finest)
                 continue
             return node, max(node.open, key=lambda cut: bounds[cut], default=None)
 
@@ -162,7 +162,7 @@ class CutSearch:
         """What a set of cuts costs, infinite where too many rows are left out; and whether finer sets can be better."""
         number, groups = self.groups(chosen, self.pieces)
         kept = self.classes_that_hold(number, groups)
-        classes = _summed(self.pieces.classes, number, groups)
+        classes = _class_sums(self.pieces.classes, number, groups)
         rows = classes.sum(axis=1)
         gone = int(rows[~kept].sum())
         if gone > self.limits.suppressed:
@@ -178,7 +178,7 @@ class CutSearch:
                 fine[here] &= secret.holds(counts)
         return fine
 
-    def bound(self, chosen: frozenset[Cut], finest: Pieces) -> float:
+    def bound(self, chosen: frozenset[Cut], finest: FinestPieces) -> float:
         """What every set costs at least that has the chosen cuts, and no others than those that leave `finest` apart.
 
         Rows of a class too small for k stay left out however it is divided further.  Of other rows, those that are
@@ -193,29 +193,29 @@ class CutSearch:
             return inf
         return gone + int((rows - finest.classes.max(axis=1))[~small[number]].sum())
 
-    def groups(self, chosen: frozenset[Cut], pieces: Pieces) -> tuple[Ints, int]:
+    def groups(self, chosen: frozenset[Cut], pieces: FinestPieces) -> tuple[Ints, int]:
         """Per entry the number of its class, and how many classes there are."""
         runs = [np.zeros(size, dtype=np.int64) for size in self.sizes]
         for column, piece in chosen:
             runs[column][piece:] += 1
         taken = [run[codes] for run, codes in zip(runs, pieces.codes, strict=True)]
-        return _numbered(taken, [int(run[-1]) + 1 for run in runs])
+        return _group_numbers(taken, [int(run[-1]) + 1 for run in runs])
 
-    def _without(self, finest: Pieces, cut: Cut) -> Pieces:
+    def _without(self, finest: FinestPieces, cut: Cut) -> FinestPieces:
         """The pieces where this cut is not made: what starts there belongs to the piece before it."""
         column, piece = cut
         here = finest.codes[column]
         before = here[here < piece]
         codes = finest.codes.copy()
         codes[column] = np.where(here == piece, before.max(initial=0), here)
-        number, groups = _numbered(list(codes), self.sizes)
+        number, groups = _group_numbers(list(codes), self.sizes)
         merged = np.zeros((len(codes), groups), dtype=np.int64)
         merged[:, number] = codes
         units = np.bincount(number, weights=finest.units, minlength=groups).astype(np.int64)
-        return Pieces(merged, _summed(finest.classes, number, groups), units)
+        return FinestPieces(merged, _class_sums(finest.classes, number, groups), units)
 
 
-def _numbered(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
+def _group_numbers(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
     """Per entry a number 0, 1, ...; entries that are alike in every column have the same one."""
     span = prod(sizes)
     if span > _LARGEST:
@@ -231,7 +231,7 @@ def _numbered(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
     return (np.cumsum(there) - 1)[key], int(there.sum())
 
 
-def _summed(classes: Ints, number: Ints, groups: int) -> Ints:
+def _class_sums(classes: Ints, number: Ints, groups: int) -> Ints:
     """(group, class) -> rows."""
     width = classes.shape[1]
     place = (number[:, np.newaxis] * width + np.arange(width)).ravel()
