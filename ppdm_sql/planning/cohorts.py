@@ -108,7 +108,7 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
 
     Refused where the method cannot say what becomes of later rows.
     """
-    if plan.recoding is None:
+    if plan.later_rows is None:
         raise PolicyError(
             _placed(
                 statement,
