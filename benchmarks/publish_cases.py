@@ -63,13 +63,13 @@ def publication(name: str, database: str) -> Timed:
     session.execute(one.statement("few", "few_open"))
     session.execute("DROP RELEASE few_open")
 
-    def published() -> dict[str, float]:
+    def publish() -> dict[str, float]:
         sent: list[str] = []
         session.engine.on_statement = sent.append
         record = session.publish(one.statement(one.table, f"{one.table}_open"))
         return {"classes": record.classes or 0, "statements": len(sent)}
 
-    return published
+    return publish
 
 
 def shuffled_copy(database: str) -> Timed:
@@ -115,17 +115,17 @@ def grid(folder: str) -> Timed:
         "TARGET (income) SEED 7)"
     )
 
-    def evaluated() -> dict[str, float]:
+    def evaluate() -> dict[str, float]:
         found = session.evaluate(text, methods=["mondrian", "kactus2", "tpp"], grid=["k=3,5,10,25,50,100"])
         return {"points": len(found.points)}
 
-    return evaluated
+    return evaluate
 
 
 FLOORS = {"shuffled_copy": shuffled_copy, "group_by": group_by}
 
 
-def prepared(name: str, place: str) -> Timed:
+def case_named(name: str, place: str) -> Timed:
     """A case by its name; what this function does is not timed."""
     if name == "grid":
         return grid(place)
@@ -133,7 +133,7 @@ def prepared(name: str, place: str) -> Timed:
 
 
 def main() -> None:
-    timed = prepared(*sys.argv[1:3])
+    timed = case_named(*sys.argv[1:3])
     started, cpu = time.perf_counter(), time.process_time()
     found = timed()
     measured = {

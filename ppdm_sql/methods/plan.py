@@ -92,7 +92,7 @@ class PlannedRecoding:
     least: int = 1  # nodes it has at least
 
     @cached_property
-    def made(self) -> Recoding:
+    def recoding(self) -> Recoding:
         return self.make()
 
     def __repr__(self) -> str:
@@ -127,7 +127,7 @@ class TablePlan:
 
     @property
     def recoding(self) -> Recoding | None:
-        return None if self.later_rows is None else self.later_rows.made
+        return None if self.later_rows is None else self.later_rows.recoding
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""

@@ -77,7 +77,7 @@ def recode_rules(engine: Engine, request: Request, declared: Mapping[str, str]) 
         return None  # no file has such a type
     if later is None or later.least > MOST_NODES:
         return None
-    tree = later.made
+    tree = later.recoding
     if not isinstance(tree, RecodingTree) or tree.size > MOST_NODES:
         return None
     k = request.statement.policy.k or 2
