@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data, model_cases, pseudo_cases, release_cases, tree_data
+from benchmarks import data, model_cases, pseudo_cases, publish, release_cases, tree_data
 from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
@@ -22,6 +22,9 @@ LONGEST = 300  # seconds a case may take; some peers would take an hour
 def main() -> None:
     options = _options()
     RESULTS.mkdir(exist_ok=True)
+    if options.publish:
+        publish.run(options.rows, options.repeat, options.data, RESULTS / "publish.json")
+        return
     found: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="ppdm_bench_") as folder:
         for rows in options.rows:
@@ -51,6 +54,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--tree-rows", type=int, nargs="*", help=f"default: those of --rows, else {_words(TREE_ROWS)}")
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
+    parser.add_argument("--publish", action="store_true", help="publications alone, compared with a shuffled copy")
+    parser.add_argument("--data", metavar="FOLDER", help="of the public tables: for the grid on Adult of --publish")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
     found = parser.parse_args()
     if found.tree_rows is None:

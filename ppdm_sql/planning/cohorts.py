@@ -109,7 +109,7 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
 
     Refused where the method cannot say what becomes of later rows.
     """
-    if plan.recoding is None:
+    if plan.later_rows is None:
         raise cannot_label_new_rows(statement)
     return replace(plan, query=numbered(plan.query, source, first))
 
