@@ -237,7 +237,7 @@ def _of_beta(asked: BetaLikeness, by_entity: bool) -> BreachStatement:
     return _from_file("beta_likeness", _fraction("beta", asked.beta))
 
 
-def _of_enhanced(asked: EnhancedLikeness, by_entity: bool) -> BreachStatement:
+def _of_enhanced_beta(asked: EnhancedLikeness, by_entity: bool) -> BreachStatement:
     params = {**_fraction("beta", asked.beta), "tolerance": LOGARITHM_NEAR}
     return BreachStatement(statement("checks/enhanced_beta_likeness"), params, _near_but_below)
 
@@ -256,5 +256,5 @@ BREACH_STATEMENTS.add(EntropyDiversity, _of_entropy)
 BREACH_STATEMENTS.add(Closeness, _of_closeness)
 BREACH_STATEMENTS.add(AlphaShare, _of_confidence)
 BREACH_STATEMENTS.add(BetaLikeness, _of_beta)
-BREACH_STATEMENTS.add(EnhancedLikeness, _of_enhanced)
+BREACH_STATEMENTS.add(EnhancedLikeness, _of_enhanced_beta)
 BREACH_STATEMENTS.add(DeltaDisclosure, _of_delta)

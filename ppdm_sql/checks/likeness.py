@@ -43,7 +43,7 @@ def check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive) ->
     return found.outcome(requirement, figure, found.above(1 + requirement.beta))
 
 
-def check_enhanced(requirement: EnhancedLikeness, work: Measurement, item: Sensitive) -> Outcome:
+def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: Sensitive) -> Outcome:
     found = _Ratios(work, item, own_limits=True)
     worst = found.largest_ratio()
     figure: Figure = None

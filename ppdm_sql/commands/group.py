@@ -56,7 +56,14 @@ class LazyGroup(click.Group):
               help="A DuckDB file, postgresql://..., or spark:local[2].")  # fmt: skip
 @click.option("--create", is_flag=True, help="Create the DuckDB file if it does not exist.")
 @click.option("--read-only", is_flag=True, help="Open the database read-only.")
-@click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read from and write to.")
+@click.option(
+    "--allow",
+    "--allow-dir",
+    "allow_dir",
+    multiple=True,
+    metavar="DIR",
+    help="A folder that SQL may read from and write to; may be repeated.",
+)
 @click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; larger data is spilled to disk.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads DuckDB may use.")
 @click.option("--lock-timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS",

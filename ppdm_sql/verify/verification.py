@@ -228,7 +228,7 @@ def _beta(asked: BetaLikeness, subject: Subject) -> Measure:
     return _value_measure(asked, subject, "beta_likeness", max, _ratio(asked.beta))
 
 
-def _enhanced(asked: EnhancedLikeness, subject: Subject) -> Measure:
+def _enhanced_beta(asked: EnhancedLikeness, subject: Subject) -> Measure:
     found = _value_measure(asked, subject, "enhanced_beta_likeness", max, _ratio(asked.beta))
     return replace(found, read_row=_logarithm_tally)
 
@@ -294,5 +294,5 @@ VERIFICATIONS.add(EntropyDiversity, _entropy_diversity)
 VERIFICATIONS.add(Closeness, _closeness)
 VERIFICATIONS.add(AlphaShare, _alpha)
 VERIFICATIONS.add(BetaLikeness, _beta)
-VERIFICATIONS.add(EnhancedLikeness, _enhanced)
+VERIFICATIONS.add(EnhancedLikeness, _enhanced_beta)
 VERIFICATIONS.add(DeltaDisclosure, _delta)

@@ -129,7 +129,7 @@ def _likeness_verdicts(data, column, requirement):
     if isinstance(requirement, BetaLikeness):
         return {key: likeness.beta(values, everybody) <= requirement.beta for key, values in members.items()}
     if isinstance(requirement, EnhancedLikeness):
-        return {key: likeness.enhanced(values, everybody) <= requirement.beta for key, values in members.items()}
+        return {key: likeness.enhanced_beta(values, everybody) <= requirement.beta for key, values in members.items()}
     ratios = {key: likeness.delta_ratio(values, everybody) for key, values in members.items()}
     return {key: likeness.delta_holds(ratio, requirement.delta) for key, ratio in ratios.items()}
 

@@ -31,7 +31,7 @@ def beta(members: Sequence[object], everybody: Sequence[object]) -> Fraction | f
     return max(((share - table[value]) / table[value] for value, share in shares(members).items()), default=math.inf)
 
 
-def enhanced(members: Sequence[object], everybody: Sequence[object]) -> Fraction | float:
+def enhanced_beta(members: Sequence[object], everybody: Sequence[object]) -> Fraction | float:
     """The least beta of enhanced beta-likeness; infinite where a value is above its own limit -ln(p)."""
     table = shares(everybody)
     for value, share in shares(members).items():

@@ -109,7 +109,7 @@ def test_a_value_too_near_for_floating_point_is_decided_by_its_counts(above):
     assert not _near_but_below(("x", under, under, 1, near))
 
 
-@seeds(small=8, full=60, nightly=400)
+@seeds(small=6, full=16, nightly=400)
 def test_everything_says_what_the_definitions_say(engine, make_table, seeds):
     for seed in seeds:
         compare(engine, make_table, seed)
@@ -130,7 +130,7 @@ def compare(engine, make_table, seed):
     figures = {
         "alpha": {q: likeness.alpha(held) for q, held in classes.items()},
         "beta": {q: likeness.beta(held, everybody) for q, held in classes.items()},
-        "enhanced_beta": {q: likeness.enhanced(held, everybody) for q, held in classes.items()},
+        "enhanced_beta": {q: likeness.enhanced_beta(held, everybody) for q, held in classes.items()},
         "delta": {q: likeness.delta_ratio(held, everybody) for q, held in classes.items()},
     }
     asked = [AlphaShare(min(Fraction(1), one)) for one in at_bounds(figures["alpha"].values())]
@@ -225,7 +225,7 @@ def test_a_release_keeps_it(duckdb_engine, make_table, open_session, asked):
     everybody = [ill for *_, ill in published]
     (wanted,) = requirements([asked])
     figure = {"alpha": lambda held: likeness.alpha(held), "beta": lambda held: likeness.beta(held, everybody),
-              "enhanced_beta": lambda held: likeness.enhanced(held, everybody),
+              "enhanced_beta": lambda held: likeness.enhanced_beta(held, everybody),
               "delta": lambda held: likeness.delta_ratio(held, everybody)}[wanted.word]  # fmt: skip
     assert all(holds(wanted, figure(held)) for held in classes.values())
     assert session.verify("open").holds
