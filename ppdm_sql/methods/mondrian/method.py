@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -28,12 +29,11 @@ from ppdm_sql.methods.mondrian.left_behind import Budget, Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
-from ppdm_sql.methods.mondrian.partition_recoding import ShownParts, recode_partition
+from ppdm_sql.methods.mondrian.partition_recoding import ShownParts, fewest_nodes, recode_partition
 from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk
-from ppdm_sql.methods.recoding import RecodingTree
-from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, quasi_axis
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk
+from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, order_by_share, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
@@ -88,7 +88,7 @@ def plan_mondrian(job: CellJob) -> CellPlan:
         steps=_steps(job, table, tree, published, options),
         figures=published.figures,
         risks=(MINIMALITY, DOWNCODING, *((EXTREMES,) if options.extent else ())),
-        recoding=published.recoding,
+        later_rows=published.later_rows,
     )
 
 
@@ -145,7 +145,7 @@ def _quasi_axis(job: CellJob, name: str, plain: Axis, target: Axis | None) -> Ax
 def _by_target(code: Codes, size: int, target: Axis, rows: Ints) -> Ints:
     """The codes of a text column by the share of the target's most frequent class, or by the mean of a numeric one.
 
-    So CART orders categories: of two classes no other order has a better cut.  Equal shares stay in the order of bytes.
+    Equal shares stay in the order of bytes.
     """
     if _is_numeric(target):
         measured = _response(target, rows)
@@ -154,10 +154,8 @@ def _by_target(code: Codes, size: int, target: Axis, rows: Ints) -> Ints:
         classes = _codes(target)
         common = int(np.bincount(classes, weights=rows).argmax())
         above, below = np.where(classes == common, rows, 0), rows
-    tops = np.bincount(code, weights=above, minlength=size)[:size].astype(np.int64).tolist()
-    bottoms = np.bincount(code, weights=below, minlength=size)[:size].astype(np.int64).tolist()
-    shares = [Fraction(top, max(bottom, 1)) for top, bottom in zip(tops, bottoms, strict=True)]
-    return np.array(sorted(range(size), key=lambda one: (shares[one], one)), dtype=np.int64)
+    tops, bottoms = (np.bincount(code, weights=one, minlength=size)[:size].astype(np.int64) for one in (above, below))
+    return order_by_share(tops, bottoms)
 
 
 def _is_numeric(axis: Axis) -> bool:
@@ -217,7 +215,7 @@ class _PublishedParts:
     labels: Mapping[str, Sequence[str | None]]
     figures: Mapping[str, int | Fraction | str]
     marker: str
-    recoding: RecodingTree | None
+    later_rows: PlannedRecoding | None
 
 
 def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, options: MondrianOptions) -> _PublishedParts:
@@ -247,11 +245,12 @@ def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, optio
     target = np.full(len(node), DROPPED)
     target[kept] = classes[place]
     parts = _parts(table.cells, target, len(sizes), len(job.cells))
-    recoding = None
+    later_rows = None
     if not options.extent:  # the least and greatest value of a class say nothing about other rows
         lows, highs = (np.column_stack(each) for each in zip(*extents, strict=True))
-        recoding = recode_partition(table.axes, tree, of_node, ShownParts(shown, lows, highs), suppressed)
-    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed, recoding)
+        make = partial(recode_partition, table.axes, tree, of_node, ShownParts(shown, lows, highs), suppressed)
+        later_rows = PlannedRecoding(make, fewest_nodes(tree, of_node))
+    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed, later_rows)
 
 
 def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Parts:
