@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, NotAvailable, PolicyError
+from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import PART, TablePlan
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
@@ -109,14 +110,17 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
     Refused where the method cannot say what becomes of later rows.
     """
     if plan.recoding is None:
-        raise PolicyError(
-            _placed(
-                statement,
-                f"GROWING: ALGORITHM {statement.policy.algorithm}, with these options, cannot say what becomes of rows "
-                "that come later; use one that can, such as mondrian (without ranges = extent), incognito or kactus2",
-            )
-        )
+        raise cannot_label_new_rows(statement)
     return replace(plan, query=numbered(plan.query, source, first))
+
+
+def cannot_label_new_rows(statement: Publish) -> PolicyError:
+    """A method, or its options, by which later rows get no labels."""
+    name = statement.policy.algorithm
+    known = [one for one in registry.table_methods() if registry.method_named(one).labels_new_rows]
+    options = ", with these options," if name in known else ""
+    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later; algorithms that can: "
+    return PolicyError(_placed(statement, told + ", ".join(known) + " (mondrian: without ranges = extent)"))
 
 
 def numbered(query: exp.Select, source: Source, first: int) -> exp.Select:

@@ -57,7 +57,8 @@ class Stream:
             value = self.rng.choices(["flu", "cold", "gout", "none"], [6, 3, 1, 1])[0]
             rows.append((self.next_key, person, age, ward, value))
             self.next_key += 1
-        self.con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
+        if rows:
+            self.con.executemany("INSERT INTO visits VALUES (?, ?, ?, ?, ?)", rows)
 
     def change(self) -> None:
         keys = [row[0] for row in self.con.execute("SELECT visit_id FROM visits").fetchall()]

@@ -80,7 +80,7 @@ def plan_tdr(job: CellJob) -> CellPlan:
 
 TDS = Method(
     "tds", ROWS, TdsOptions, OF_COUNTS | {SetAnonymity},
-    needs_target=True, labels_new_rows=True, runs_live=True, plan_cells=plan_tds, check_options=check_options,
+    needs_target=True, runs_live=True, plan_cells=plan_tds, check_options=check_options,
 )  # fmt: skip
 TDR = replace(TDS, name="tdr", options=TdrOptions, plan_cells=plan_tdr)
 

@@ -97,7 +97,7 @@ def plan_tpp(job: CellJob) -> CellPlan:
 
 TPP = Method(
     "tpp", ROWS, TppOptions, OF_COUNTS,
-    needs_target=True, takes_hierarchies=False, preserves_trees=True, labels_new_rows=True, runs_live=True,
+    needs_target=True, takes_hierarchies=False, preserves_trees=True, runs_live=True,
     plan_cells=plan_tpp, prepare=prepare_tpp, check_options=check_options,
 )  # fmt: skip
 

@@ -10,6 +10,8 @@ from ppdm_sql.catalog.manifest import GrownRecord, Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.methods import registry
+from ppdm_sql.planning.cohorts import cannot_label_new_rows
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
@@ -33,6 +35,12 @@ class GrowingRelease(StoredRelease):
 
     def describes(self, record: ReleaseRecord) -> bool:
         return not record.is_damaged and record.roles.growing is not None
+
+    def check(self, statement: Publication) -> None:
+        super().check(statement)
+        assert isinstance(statement, Publish)
+        if not registry.method_named(statement.policy.algorithm).labels_new_rows:
+            raise cannot_label_new_rows(statement)
 
     # -- publishing --------------------------------------------------------------------------------
 
