@@ -32,8 +32,8 @@ def diverse_groups(rows: Sequence[tuple[int, object]], least: int) -> list[list[
     return found
 
 
-def joined(blocks: Sequence[list], holds: Callable[[list], bool]) -> list[list]:
-    """Each joined to the next until it holds; what is left takes back groups until it holds."""
+def join_in_order(blocks: Sequence[list], holds: Callable[[list], bool]) -> list[list]:
+    """Each join_in_order to the next until it holds; what is left takes back groups until it holds."""
     found: list[list] = []
     open_rows: list = []
     for block in blocks:

@@ -133,7 +133,7 @@ class _Heads:
         """For how many groups the same cells are taken: none runs out, and no further value becomes a must.
 
         Before group j (from 0) a value must be taken if count * least > left - (j + 1) * size; the counts of values
-        that are taken, and the rows left, are smaller by then.
+        that are taken, and the rows left, are smaller by then.  A group of more than `least` values has musts alone.
         """
         repeats = int((self._rows[self._cells[self._next[taken]]] - self._used[taken]).min())
         spare = self.left - size - self._count * least  # of a value that is no must: 0 or more
@@ -142,9 +142,6 @@ class _Heads:
         waiting = ~must & ~is_taken & (self._count > 0)
         if waiting.any():
             repeats = min(repeats, int(spare[waiting].min()) // size + 1)
-        free = ~must & is_taken
-        if size > least and free.any():
-            repeats = min(repeats, int(spare[free].min()) // (size - least) + 1)
         return repeats
 
     def take(self, taken: Ints, many: int) -> tuple[Ints, Ints]:

@@ -50,15 +50,15 @@ def _column_labels(column: LevelColumn, codes: Codes, starts: Ints, laddered: bo
         here = level.codes[codes]
         low, high = np.minimum.reduceat(here, starts), np.maximum.reduceat(here, starts)
         covered = np.flatnonzero((found == _UNKNOWN) & (low == high))
-        found[covered] = _numbered(low[covered], level.labels.__getitem__, known)
+        found[covered] = _label_numbers(low[covered], level.labels.__getitem__, known)
         runs = _run_ends(level.labels) if laddered and place == 1 else []
         if len(runs) > 1:
             inside = np.flatnonzero((found == _UNKNOWN) & (high < len(runs)) & (high - low < len(runs) - 1))
-            found[inside] = _numbered(low[inside] * len(runs) + high[inside], partial(_run_text, runs), known)
+            found[inside] = _label_numbers(low[inside] * len(runs) + high[inside], partial(_run_text, runs), known)
     return found
 
 
-def _numbered(codes: Ints, text_of: Callable[[int], Text], known: dict[Text, int]) -> Ints:
+def _label_numbers(codes: Ints, text_of: Callable[[int], Text], known: dict[Text, int]) -> Ints:
     shown, place = np.unique(codes, return_inverse=True)
     numbers = [known.setdefault(text_of(code), len(known)) for code in shown.tolist()]
     return np.array(numbers, dtype=np.int64)[place]
