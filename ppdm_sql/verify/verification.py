@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.requirements import (
     AlphaShare,
     BetaLikeness,
@@ -153,8 +154,14 @@ def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
 
 
 def _set_size(asked: SetAnonymity, subject: Subject) -> Measure:
-    """The same over the columns that the requirement names."""
-    return replace(_class_size(asked, replace(subject, quasi=asked.columns(subject.quasi))), of_all_columns=False)
+    """The same over the columns that the requirement names; one that became a range stands for the range's columns."""
+    ends = form_columns("", Form.RANGE)
+    bases = [name.removesuffix(ends[0]) for name in subject.quasi if name.endswith(ends[0])]
+    ranges = {name: form_columns(name, Form.RANGE) for name in bases}
+    ranges = {name: columns for name, columns in ranges.items() if set(columns) <= set(subject.quasi)}
+    named = asked.columns([*subject.quasi, *ranges])
+    quasi = tuple(dict.fromkeys(column for name in named for column in ranges.get(name, (name,))))
+    return replace(_class_size(asked, replace(subject, quasi=quasi)), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
