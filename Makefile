@@ -47,6 +47,8 @@ $(VENV)-dbt/.done: requirements/dbt.txt pyproject.toml
 dbt: $(VENV)-dbt/.done $(VENV)/.test ## The generic tests and the Python model in a real dbt project; skips without dbt
 	$(BIN)/python -m pytest tests/integrations
 
+peers: $(VENV)-peers/.done ## pyCANON for tests/requirements/test_agree_with_pycanon.py, which skips without it
+
 older: $(VENV)-older/.done ## The command line of DuckDB 1.x for tests/analyst/test_older_duckdb.py, which skips without it
 
 demo: $(VENV)/.core ## A hospital table, its risk, a policy, a verified release, an exported file
