@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, NotAvailable, PolicyError
+from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import PART, TablePlan
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
@@ -26,13 +27,17 @@ _LACKING = "ppdm_lacking"
 
 
 def with_row_key(engine: Engine, statement: Publish, source: Source) -> Source:
-    """The source with the columns that tell its rows apart; refused where none do.
+    """The source with the columns that tell its rows apart; refused where none do, and where it could not grow.
 
     These are those of KEY, else the first IDENTIFIER that no two rows share, else the ENTITY where everybody has a row.
     """
     if not engine.has_transactions:
         told = f"GROWING needs transactions, which {engine.title} does not have: rows and ledger must change together"
         raise NotAvailable(_placed(statement, told))
+    method = registry.method_named(statement.policy.algorithm)
+    if not method.labels_new_rows:
+        told = f"GROWING: ALGORITHM {method.name} {method.why_not_new_rows}"
+        raise PolicyError(_placed(statement, f"{told}; use one of {', '.join(registry.growing_methods())}"))
     if source.key:
         _refuse_repeated(engine, statement, source)
         return source
@@ -112,8 +117,9 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
         raise PolicyError(
             _placed(
                 statement,
-                f"GROWING: ALGORITHM {statement.policy.algorithm}, with these options, cannot say what becomes of rows "
-                "that come later; use one that can, such as mondrian (without ranges = extent), incognito or kactus2",
+                f"GROWING: ALGORITHM {statement.policy.algorithm} cannot say what becomes of rows that come later when "
+                "it has these options (ranges = extent of mondrian) or its TARGET is a quasi-identifier (kadet): "
+                f"leave that out, or use another one of {', '.join(registry.growing_methods())}",
             )
         )
     return replace(plan, query=numbered(plan.query, source, first))

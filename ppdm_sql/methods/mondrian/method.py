@@ -94,7 +94,7 @@ def plan_mondrian(job: CellJob) -> CellPlan:
 
 MONDRIAN = Method(
     "mondrian", ROWS, MondrianOptions, OF_COUNTS,
-    takes_tunings=True, leaves_rows_out=True, plan_cells=plan_mondrian,
+    takes_tunings=True, leaves_rows_out=True, labels_new_rows=True, plan_cells=plan_mondrian,
 )  # fmt: skip
 
 

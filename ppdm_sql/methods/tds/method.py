@@ -25,6 +25,7 @@ from ppdm_sql.methods.shared.labels import marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.methods.tds.cuts import CutColumn, IntervalColumn, SuppressedColumn, TaxonomyColumn
 from ppdm_sql.methods.tds.specialize import KeySet, Specialization, Step, labels_by_code
+from ppdm_sql.methods.tds.step_recoding import recode_steps
 from ppdm_sql.policy.options import Choice, Switch
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
@@ -113,6 +114,7 @@ def _make_plan(job: CellJob, options: TdrOptions, *, discloses: bool) -> CellPla
         figures=_figures(job, work, parts),
         risks=(GREEDY, *((SETS,) if len(sets) > 1 or sets[0].names < set(source.quasi) else ())),
         value_labels=_value_labels(job, columns, work, texts),
+        recoding=recode_steps(cells, columns, work.steps, most.k, everything),
     )
 
 
