@@ -94,7 +94,7 @@ def _models(database: Path, rows: int, options: argparse.Namespace) -> list[dict
 def _releases(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:
     """Tables guided by trees."""
     repeat = options.repeat if rows <= 1_000_000 else 1
-    names = ("c45_nine", *release_cases.FLOORS)
+    names = ("c45_nine", "mondrian_nine", *release_cases.FLOORS)
     return [{"rows": rows, "case": name, **_case(name, database, repeat)} for name in names]
 
 

@@ -12,6 +12,7 @@ class PpdmError(Exception):
 
     exit_code = 3  # the run failed
     results: tuple[Any, ...] | None = None  # of several statements: of those that ran before the one that failed
+    run_id: str | None = None  # of the run in the catalog that it ended
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,8 @@ from ppdm_sql.release.publication import plan_refresh, refreshing_statement, run
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
 from ppdm_sql.source.faults import explain_statement
-from ppdm_sql.statements.names import Name
+from ppdm_sql.source.given import name_of
+from ppdm_sql.statements.names import PREFIX, Name
 from ppdm_sql.watching import Progress, silent
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def connect(
 ) -> Session:
     """Opens a database: a DuckDB file, an open DuckDB connection, 'postgresql://...' or 'spark:...'.
 
-    out is the folder that exports stay below (default: the current one).
+    out is the folder that exports stay below (default: the current one).  allow=["in"] opens folders of files for
+    reading; an open connection reads what it could read before.
     """
     engine = open_engine(str(database) if isinstance(database, Path) else database, **options)
     return Session(engine, out=Path(out) if out else Path.cwd(), show_values=show_values, progress=progress or silent)
@@ -111,6 +113,17 @@ class Session(ModelCalls):
 
     def close(self) -> None:
         self.engine.close()
+
+    def register(self, name: str, frame: object) -> None:
+        """Makes a pandas DataFrame or a pyarrow Table a table of this session, which a policy can publish from."""
+        if not self.engine.reads_files:
+            raise PolicyError(f"{self.engine.title} reads no data frames: load the rows into a table first")
+        relation = name_of(self.engine, name)
+        if relation.schema is not None or relation.last.startswith(PREFIX):
+            raise PolicyError(f"a data frame needs a plain name that does not start with {PREFIX}, such as people")
+        if self.engine.relation_kind(relation) is not None:
+            raise PolicyError(f'"{relation}" names a relation of the database: choose another name for the data frame')
+        self.engine.register(relation, frame)
 
     # -- statements --------------------------------------------------------------------------------
 

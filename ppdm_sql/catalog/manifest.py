@@ -168,6 +168,7 @@ class ColumnUtilityRecord(JsonRecord):
     loss: str
     suppressed_rows: int
     labels: int
+    weight: str = "1"  # how often it counts in the loss of the release
 
 
 @dataclass(frozen=True)
@@ -190,7 +191,7 @@ class UtilityRecord(JsonRecord):
             "loss": float(self.loss),
             "left_out": self.left_out,
             "average_class_size": float(self.average_class_size),
-            "columns": [one.to_json() | {"loss": float(one.loss)} for one in self.columns],
+            "columns": [one.to_json() | {"loss": float(one.loss), "weight": float(one.weight)} for one in self.columns],
         }
 
 

@@ -67,6 +67,8 @@ def recorded_run(engine: Engine, text: str, file: str | None = None) -> Iterator
         refused = isinstance(error, RequirementBreached | SchemaDrifted | PolicyError)
         code = error.exit_code if isinstance(error, PpdmError) else PpdmError.exit_code
         message = str(error) if isinstance(error, PpdmError) else type(error).__name__
+        if isinstance(error, PpdmError):
+            error.run_id = run_id
         with suppress(PpdmError):  # a full disk or a lost connection: the first error is the one that counts
             finish_run(engine, run_id, "refused" if refused else "failed", code, message)
         raise

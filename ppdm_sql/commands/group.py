@@ -56,7 +56,14 @@ class LazyGroup(click.Group):
               help="A DuckDB file, postgresql://..., or spark:local[2].")  # fmt: skip
 @click.option("--create", is_flag=True, help="Create the DuckDB file if it does not exist.")
 @click.option("--read-only", is_flag=True, help="Open the database read-only.")
-@click.option("--allow-dir", multiple=True, metavar="DIR", help="A folder that SQL may read from and write to.")
+@click.option(
+    "--allow",
+    "--allow-dir",
+    "allow_dir",
+    multiple=True,
+    metavar="DIR",
+    help="A folder that SQL may read from and write to; may be repeated.",
+)
 @click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; larger data is spilled to disk.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads DuckDB may use.")
 @click.option("--lock-timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS",
@@ -112,7 +119,7 @@ def _tell_failure(error: BaseException, as_json: bool, done: Sequence[Mapping[st
     from ppdm_sql.errors import PpdmError
 
     if isinstance(error, PpdmError):
-        return _fail(str(error), error.exit_code, as_json, error.results)
+        return _fail(str(error), error.exit_code, as_json, error.results, error.run_id)
     if isinstance(error, BrokenPipeError):  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 3
@@ -129,13 +136,16 @@ def _tell_failure(error: BaseException, as_json: bool, done: Sequence[Mapping[st
     return _fail(f"internal error ({type(error).__name__}); PPDM_DEBUG=1 shows more", 3, as_json, done)
 
 
-def _fail(message: str, exit_code: int, as_json: bool, done: Sequence[Mapping[str, Any]] | None) -> int:
+def _fail(
+    message: str, exit_code: int, as_json: bool, done: Sequence[Mapping[str, Any]] | None, run_id: str | None = None
+) -> int:
     """The message on stderr; with --json also on stdout, with the results of what ran before."""
     if as_json:
         import json
 
         ran = {} if done is None else {"results": list(done), "holds": False}
-        print(json.dumps({**ran, "error": message, "exit_code": exit_code}, ensure_ascii=False, default=str))
+        ended = {"error": message, "exit_code": exit_code} | ({} if run_id is None else {"run_id": run_id})
+        print(json.dumps({**ran, **ended}, ensure_ascii=False, default=str))
     print(f"ppdm: {message}", file=sys.stderr)
     if done:
         print(f"ppdm: earlier statements of this run remain in effect: {'; '.join(_effects(done))}", file=sys.stderr)

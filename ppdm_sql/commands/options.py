@@ -11,6 +11,7 @@ import click
 
 if TYPE_CHECKING:
     from ppdm_sql.session import Session
+    from ppdm_sql.watching import Progress
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,12 @@ class GlobalOptions:
     show_values: bool
 
     def session(
-        self, *, writes: bool = True, out: str | None = None, progress: bool = True, file: str | None = None
+        self, *, writes: bool = True, out: str | None = None, progress: bool | Progress = True, file: str | None = None
     ) -> Session:
-        """The database of --db, opened as the options say; file: an empty one in memory that can read this file."""
+        """The database of --db, opened as the options say; file: an empty one in memory that can read this file.
+
+        progress: what watches, or whether a bar is drawn.
+        """
         from ppdm_sql.commands.progress import bar
         from ppdm_sql.session import connect
 
@@ -48,7 +52,7 @@ class GlobalOptions:
             lock_timeout=self.lock_timeout,
             show_values=self.show_values,
             out=out,
-            progress=bar() if progress else None,
+            progress=bar() if progress is True else progress or None,
         )
 
 

@@ -154,12 +154,13 @@ def findings(found: Sequence[FindingRecord]) -> None:
 
 def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str]) -> None:
     """What the quasi-identifiers still say, and what to know before the release is used."""
-    from ppdm_sql.planning.utility import utility_rows, utility_text
+    from ppdm_sql.planning.utility import utility_table, utility_text
 
     if found is None:
         return
-    table = plain_table("quasi-identifier", "loss", "suppressed", "labels")
-    for line in utility_rows(found, published):
+    head, *lines = utility_table(found, published)
+    table = plain_table(*head)
+    for line in lines:
         table.add_row(*map(escape, line))
     console.print(table)
     console.print(f"  {utility_text(found)}")

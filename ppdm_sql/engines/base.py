@@ -12,6 +12,7 @@ from sqlglot import ErrorLevel, exp
 
 from ppdm_sql.engines.columns import ColumnInfo as ColumnInfo
 from ppdm_sql.engines.columns import Kind as Kind
+from ppdm_sql.engines.columns import Outside as Outside
 from ppdm_sql.engines.columns import Row as Row
 from ppdm_sql.engines.columns import Rows as Rows
 from ppdm_sql.engines.columns import Table as Table
@@ -19,7 +20,7 @@ from ppdm_sql.engines.columns import smallest_integer
 from ppdm_sql.engines.facts import RelationFacts
 from ppdm_sql.engines.ranges import NativeRanges
 from ppdm_sql.engines.unsteady import UNSTEADY
-from ppdm_sql.engines.workspace import Workspace, open_workspace
+from ppdm_sql.engines.workspace import Workspace, open_workspace, temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.load import used_params
 from ppdm_sql.statements.names import Name, Word, identifier
@@ -66,6 +67,7 @@ class Engine(ABC):
         self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
         self.facts = RelationFacts()  # what is known of relations
+        self.stand_ins: dict[Name, str] = {}  # views in the place of something outside -> its name in the ledger
         self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------
@@ -307,6 +309,13 @@ class Engine(ABC):
         """The comment that a relation carries, if it carries one."""
         return None
 
+    def find_outside(self, table: exp.Table) -> Outside | None:
+        """What a table of a query means that is not stored in the open database: a file, an attached table."""
+        return None
+
+    def register(self, name: Name, frame: object) -> None:  # noqa: B027 - only where reads_files
+        """Makes a data frame a relation of this session."""
+
     def qualified_name(self, name: Name) -> str:
         """schema.table as the engine resolves it: one spelling per relation, for the ledger."""
         return str(name)
@@ -439,7 +448,3 @@ class Engine(ABC):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def temporary_property() -> exp.Properties:
-    return exp.Properties(expressions=[exp.TemporaryProperty()])

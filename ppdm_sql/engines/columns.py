@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from sqlglot import exp
+
 Row = tuple[Any, ...]
 Rows = list[Row]
 
@@ -28,6 +30,15 @@ class Kind(Enum):
     def is_ordered(self) -> bool:
         """Whether a range of values means something: numbers and moments, not words."""
         return self in (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP)
+
+
+@dataclass(frozen=True)
+class Outside:
+    """A relation that is not stored in the open database: a file, or a table of an attached one (outside.py)."""
+
+    rows: exp.Table  # what reads it
+    title: str  # its name in the ledger
+    alias: str  # what a query calls it that gives it no name
 
 
 @dataclass(frozen=True)

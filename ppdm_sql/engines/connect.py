@@ -22,6 +22,8 @@ def open_engine(database: object, **options: Any) -> Engine:
     Options that are None, False or empty count as not given, so that a command line can pass all it has.
     """
     if isinstance(database, duckdb.DuckDBPyConnection):
+        if options.get("allow"):
+            raise PolicyError("allow goes with a path: an open connection reads what its own settings let it read")
         return DuckDBEngine(database)
     if _is_spark_session(database):
         return _engine("spark")(database)  # type: ignore[no-any-return]

@@ -18,13 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 from sqlglot import exp, parse_one
 
-from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Engine, Outside, Rows, Table
 from ppdm_sql.engines.duckdb_catalog import FoundRelation, functions_in, kind_of, pick_relation
 from ppdm_sql.engines.duckdb_errors import explanation
 from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
+from ppdm_sql.engines.duckdb_outside import find_outside
+from ppdm_sql.engines.outside import frame_title, is_frame, titles_of
 from ppdm_sql.engines.shadows import refuse_shadows
 from ppdm_sql.engines.spill import private_folder, wipe
-from ppdm_sql.errors import DatabaseUnavailable, EngineError
+from ppdm_sql.engines.workspace import temporary_property
+from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import PREFIX, Name, column, identifier
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ class DuckDBEngine(Engine):
         self._temp: Path | None = None
         self._files: tuple[Path, ...] = ()  # what is written, for messages about a full disk
         self._in_transaction = False
+        self._allowed: tuple[Path, ...] | None = None  # folders that can be read; None: what the connection can
 
     @classmethod
     def open(
@@ -75,6 +79,7 @@ class DuckDBEngine(Engine):
         engine = cls(connection, owned=True)
         engine.read_only, engine.lock_timeout = read_only, lock_timeout
         engine._temp = private_folder(None if path == ":memory:" else path)
+        engine._allowed = tuple(Path(folder).resolve() for folder in allow)
         engine._files = (engine._temp,) if path == ":memory:" else (Path(path), engine._temp)
         try:
             engine._lock_down(memory_limit, threads, allow)
@@ -280,7 +285,28 @@ class DuckDBEngine(Engine):
         except EngineError:  # it does not know PIVOT, whose plan does
             return self._tables_of_plan(view)
         read = (table for name in told for table in exp.select("*").from_(name, dialect="duckdb").find_all(exp.Table))
-        return frozenset(self.qualified_name(Name(*(part.name for part in table.parts[-2:]))) for table in read)
+        return frozenset(title for table in read for title in self._ledger_names(table))
+
+    def _ledger_names(self, table: exp.Table) -> list[str]:
+        name = Name(*(part.name for part in table.parts[-2:]))
+        found = None if self.relation_kind(name) is not None and not table.catalog else self.find_outside(table)
+        return [self.qualified_name(name)] if found is None else titles_of(found.title)
+
+    def find_outside(self, table: exp.Table) -> Outside | None:
+        return find_outside(self, table, self._allowed)
+
+    def register(self, name: Name, frame: object) -> None:
+        with self._explain_errors(name.last):
+            try:
+                self._connection.register(name.last, frame)
+            except duckdb.InvalidInputException as cause:
+                kind = type(frame).__name__
+                raise PolicyError(f"expected a pandas DataFrame or a pyarrow Table, got {kind}") from cause
+        self.facts.forget(name)
+
+    def query_behind(self, name: Name) -> str | None:
+        text = None if name in self.stand_ins else self.view_query(name)
+        return None if text is None or is_frame(parse_one(text, dialect="duckdb")) else text
 
     def _tables_of_plan(self, view: Name) -> frozenset[str]:
         from ppdm_sql.statements.load import statement
@@ -308,7 +334,11 @@ class DuckDBEngine(Engine):
         return rows[0][0] if rows else None
 
     def qualified_name(self, name: Name) -> str:
+        if name in self.stand_ins:
+            return self.stand_ins[name]
         found = self._relation(name)
+        if found.kind == "view" and self.query_behind(name) is None:
+            return frame_title(found.name)
         return f"{found.schema}.{found.name}".casefold() if found.kind == "table" else str(name)
 
     def path_schemas(self) -> list[str]:

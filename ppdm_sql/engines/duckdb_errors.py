@@ -35,7 +35,7 @@ def explanation(cause: duckdb.Error, sql: str, files: tuple[Path, ...] = ()) -> 
     """The error in our words; files: what this session writes, the database first."""
     text = str(cause)
     if isinstance(cause, duckdb.PermissionException):
-        return EngineError("file access is limited to the folders given with --allow-dir", sql=sql)
+        return EngineError("file access is limited to the folders given with --allow", sql=sql)
     if isinstance(cause, _ABOUT_NAMES):
         return EngineError(_without_kind(text), sql=sql, fault=_fault_of_names(cause, sql))
     if isinstance(cause, duckdb.OutOfMemoryException):
@@ -47,6 +47,9 @@ def explanation(cause: duckdb.Error, sql: str, files: tuple[Path, ...] = ()) -> 
         return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
     if isinstance(cause, duckdb.InvalidInputException) and "read-only" in text:
         return DatabaseUnavailable("the database is open read-only", sql=sql)
+    if line := re.match(r"[\w ]+ Error: CSV Error on Line: (\d+)", text):
+        where = f"line {line[1]} of a CSV file cannot be read with the columns and types of the file"
+        return EngineError(f"{where}: mend it, or name the types in read_csv (columns = ...)", sql=sql)
     told = next((told for kind, told in _ABOUT_VALUES.items() if isinstance(cause, kind)), None)
     told = told or f"DuckDB refused a statement ({type(cause).__name__})"
     return EngineError(told, sql=sql, fault=_fault_of_values(cause, sql))

@@ -193,3 +193,7 @@ def renumber(statements: str) -> str:
         return f"{found['label']}{numbers.setdefault(found[0], len(numbers))}"
 
     return re.sub(rf"\b(?P<label>{PREFIX}[a-z_]+_)\d+\b", number, statements)
+
+
+def temporary_property() -> exp.Properties:
+    return exp.Properties(expressions=[exp.TemporaryProperty()])

@@ -2,7 +2,7 @@
 
 suppressed cells      a quasi-identifier of a released row that says nothing: NULL where NULL means that, or stars
 information loss      the mean over all quasi-identifier cells of the source (planning/column_loss.py says what a cell
-loses); those of a dropped row count 1
+loses); those of a dropped row count 1, those of a column count as often as its WEIGHT says
 discernibility        sum of squared class sizes, and for each dropped row the size of the table (Bayardo, Agrawal)
 classification metric the share of rows that are dropped or not of their class's commonest target (Iyengar)
 """
@@ -10,7 +10,7 @@ classification metric the share of rows that are dropped or not of their class's
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from sqlglot import exp
@@ -42,11 +42,13 @@ class Loss:
     classification_metric: Fraction | None
     information_loss: Fraction
     columns: tuple[ColumnLoss, ...]
+    tunings: Mapping[str, Tuning] = field(default_factory=dict)
 
     def utility(self, quasi: Sequence[str]) -> Utility:
         """The figures of these columns as a publication measures them."""
         found = [one for one in self.columns if one.column in quasi]
-        return utility_from(found, rows=self.rows, published=self.released_rows, classes=self.classes)
+        sizes = {"rows": self.rows, "published": self.released_rows, "classes": self.classes}
+        return utility_from(found, self.tunings, **sizes)
 
     @property
     def row_suppression(self) -> Fraction:
@@ -91,8 +93,11 @@ def loss_of(engine: Engine, source: Source, raw: Name, released: Name, hierarchi
         classes=classes,
         discernibility=squares + dropped * rows,
         classification_metric=None if source.target is None or not rows else Fraction(minority + dropped, rows),
-        information_loss=utility_from(of_quasi, rows=rows, published=released_rows, classes=classes).loss,
+        information_loss=utility_from(
+            of_quasi, source.tunings, rows=rows, published=released_rows, classes=classes
+        ).loss,
         columns=columns,
+        tunings=source.tunings,
     )
 
 

@@ -77,7 +77,7 @@ class Recoding(Protocol):
     def to_json(self) -> dict[str, Any]:
         """The recoding in words; read_recoding reads it."""
 
-    def packed(self) -> dict[str, Any]:
+    def to_packed_json(self) -> dict[str, Any]:
         """The recoding as the catalog keeps it, to be read fast; read_recoding reads it, too."""
 
 
@@ -138,12 +138,12 @@ class RecodingTree(JsonRecord):
         bare = self if isinstance(self.nodes, tuple) else replace(self, nodes=tuple(self.nodes))
         return super(RecodingTree, bare).to_json()
 
-    def packed(self) -> dict[str, Any]:
+    def to_packed_json(self) -> dict[str, Any]:
         return replace(self, form=PACKED, nodes=()).to_json() | {"nodes": self.arrays.to_json()}
 
     @classmethod
     def unpack(cls, value: Mapping[str, Any]) -> Self:
-        """The tree that packed() wrote."""
+        """The tree that to_packed_json() wrote."""
         found = super().from_json({**value, "form": TREE, "nodes": []})
         found = replace(found, nodes=cast("tuple[RecodingNode, ...]", NodeArrays.from_json(value.get("nodes"))))
         found._check()
@@ -240,7 +240,7 @@ class RecodingTree(JsonRecord):
         found = np.full(reader.size, -1, dtype=np.int64)
         takes, take = self.arrays.takes, self.arrays.take[children - 1].tolist()
         for child, number in sorted(zip(children.tolist(), take, strict=True), key=lambda one: not takes[one[1]].rest):
-            found[reader.taken(number, takes[number])] = child
+            found[reader.flags_of(number, takes[number])] = child
         return found
 
     def without_paths(self) -> RecodingTree:
@@ -249,7 +249,7 @@ class RecodingTree(JsonRecord):
 
 
 def read_recoding(value: object) -> Recoding:
-    """The recoding that was written by to_json or packed; DamagedRecordError where it is none."""
+    """The recoding that was written by to_json or to_packed_json; DamagedRecordError where it is none."""
     if isinstance(value, Mapping) and value.get("form") == PACKED:
         return RecodingTree.unpack(value)
     return RecodingTree.from_json(value, "")
@@ -274,7 +274,7 @@ class _ValueReader:
         self._column, self._paths, self._hierarchy = column, paths, hierarchy
         self._taken: dict[int, Flags] = {}
 
-    def taken(self, number: int, takes: Take) -> Flags:
+    def flags_of(self, number: int, takes: Take) -> Flags:
         """The same as taken_by, found once for what has this number."""
         if number not in self._taken:
             if len(self._taken) * self.size > _MOST_KEPT:

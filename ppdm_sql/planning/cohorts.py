@@ -27,17 +27,13 @@ _LACKING = "ppdm_lacking"
 
 
 def with_row_key(engine: Engine, statement: Publish, source: Source) -> Source:
-    """The source with the columns that tell its rows apart; refused where none do, and where it could not grow.
+    """The source with the columns that tell its rows apart; refused where none do.
 
     These are those of KEY, else the first IDENTIFIER that no two rows share, else the ENTITY where everybody has a row.
     """
     if not engine.has_transactions:
         told = f"GROWING needs transactions, which {engine.title} does not have: rows and ledger must change together"
         raise NotAvailable(_placed(statement, told))
-    method = registry.method_named(statement.policy.algorithm)
-    if not method.labels_new_rows:
-        told = f"GROWING: ALGORITHM {method.name} {method.why_not_new_rows}"
-        raise PolicyError(_placed(statement, f"{told}; use one of {', '.join(registry.growing_methods())}"))
     if source.key:
         _refuse_repeated(engine, statement, source)
         return source
@@ -114,15 +110,20 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
     Refused where the method cannot say what becomes of later rows.
     """
     if plan.recoding is None:
-        raise PolicyError(
-            _placed(
-                statement,
-                f"GROWING: ALGORITHM {statement.policy.algorithm} cannot say what becomes of rows that come later when "
-                "it has these options (ranges = extent of mondrian) or its TARGET is a quasi-identifier (kadet): "
-                f"leave that out, or use another one of {', '.join(registry.growing_methods())}",
-            )
-        )
+        raise cannot_label_new_rows(statement)
     return replace(plan, query=numbered(plan.query, source, first))
+
+
+def cannot_label_new_rows(statement: Publish) -> PolicyError:
+    """A method, or its options or roles, by which later rows get no labels."""
+    name = statement.policy.algorithm
+    known = registry.growing_methods()
+    options = ", with these options or roles," if name in known else ""
+    method = registry.find_method(name)
+    why = f": it {method.why_not_new_rows}" if method is not None and method.why_not_new_rows else ""
+    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later{why}; algorithms that can: "
+    limits = " (mondrian: without ranges = extent; kadet: its TARGET is no quasi-identifier)"
+    return PolicyError(_placed(statement, told + ", ".join(known) + limits))
 
 
 def numbered(query: exp.Select, source: Source, first: int) -> exp.Select:

@@ -30,6 +30,7 @@ from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
+from ppdm_sql.source.outside import refuse_live
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.source.tables import named_relations
 from ppdm_sql.statements.names import column
@@ -53,6 +54,8 @@ class Planner:
         check_superseded(self.engine, statement)
         with as_drift(statement, target.former):
             source = self.source(statement)
+        if statement.live:
+            refuse_live(source.tables, statement.place)
         check_drift(target.former, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
         if statement.growing:

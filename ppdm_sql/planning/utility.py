@@ -1,7 +1,8 @@
 """What a release is still good for: how much each quasi-identifier lost, and how many classes are left.
 
     loss        of a column: the share of its other values that a label leaves open (planning/column_loss.py), averaged
-                over the rows of the source; a row that was left out counts 1.  In all: the mean over the columns
+                over the rows of the source; a row that was left out counts 1.  In all: the mean over the columns, each
+                counted as often as its WEIGHT says
     suppressed  the rows in which the column says nothing
     labels      how many different values the column has in the release
 
@@ -18,8 +19,10 @@ from ppdm_sql.catalog.manifest import ColumnUtilityRecord, FindingRecord, Utilit
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning.column_loss import ColumnLoss, ColumnMeasure
+from ppdm_sql.policy.policy import Tuning
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements.base import rounded_text
+from ppdm_sql.requirements.declared import decimal
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
@@ -34,6 +37,7 @@ class ColumnUtility:
     loss: Fraction
     suppressed: int
     labels: int
+    weight: Fraction = Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,9 @@ class Utility:
 
     @property
     def loss(self) -> Fraction:
-        """The mean over the quasi-identifiers."""
-        return sum((one.loss for one in self.columns), Fraction(0)) / max(len(self.columns), 1)
+        """The mean over the quasi-identifiers, each by its weight."""
+        weights = sum((one.weight for one in self.columns), Fraction(0))
+        return sum((one.loss * one.weight for one in self.columns), Fraction(0)) / (weights or 1)
 
     def loss_of(self, column: str | None) -> Fraction:
         """The loss of a column, or of all of them for None."""
@@ -75,7 +80,8 @@ class Utility:
             left_out=self.rows - self.published,
             average_class_size=f"{self.published / max(self.classes, 1):.1f}",
             columns=tuple(
-                ColumnUtilityRecord(one.column, loss_text(one.loss), one.suppressed, one.labels) for one in self.columns
+                ColumnUtilityRecord(one.column, loss_text(one.loss), one.suppressed, one.labels, decimal(one.weight))
+                for one in self.columns
             ),
             required=self.findings(limits),
         )
@@ -99,17 +105,22 @@ def utility_of(
     for name in source.quasi:
         order = source.tunings[name].order if name in source.tunings else ()
         columns.append(measure.loss(before[name], after[name], hierarchies.get(name), order))
-    return utility_from(columns, rows=rows, published=published, classes=classes)
+    return utility_from(columns, source.tunings, rows=rows, published=published, classes=classes)
 
 
-def utility_from(columns: Iterable[ColumnLoss], *, rows: int, published: int, classes: int) -> Utility:
+def utility_from(
+    columns: Iterable[ColumnLoss], tunings: Mapping[str, Tuning], *, rows: int, published: int, classes: int
+) -> Utility:
     """The same from quasi-identifiers that were measured already; rows that were left out count 1."""
 
     def averaged(found: ColumnLoss) -> Fraction:
         return (found.generalization * published + (rows - published)) / max(rows, 1)
 
-    measured = (ColumnUtility(one.column, averaged(one), one.suppressed_cells, one.distinct_after) for one in columns)
-    return Utility(rows, published, classes, tuple(measured))
+    def measured(found: ColumnLoss) -> ColumnUtility:
+        weight = tunings.get(found.column, Tuning()).weight
+        return ColumnUtility(found.column, averaged(found), found.suppressed_cells, found.distinct_after, weight)
+
+    return Utility(rows, published, classes, tuple(map(measured, columns)))
 
 
 def refuse_loss(name: str, found: UtilityRecord) -> None:
@@ -160,15 +171,23 @@ def utility_warnings(found: UtilityRecord | None, rows: int, classes: int) -> li
     return warnings
 
 
-def utility_rows(found: UtilityRecord, rows: int) -> list[tuple[str, str, str, str]]:
-    """A line per quasi-identifier: its name, loss, share of suppressed rows and number of labels."""
-    return [(one.column, one.loss, _percent(one.suppressed_rows, rows), f"{one.labels:,}") for one in found.columns]
+def utility_table(found: UtilityRecord, rows: int) -> list[tuple[str, ...]]:
+    """A head, and a line per quasi-identifier; with the weights where there are any."""
+    weighed = any(one.weight != "1" for one in found.columns)
+    return [
+        ("quasi-identifier", "loss", "suppressed", "labels", *(["weight"] if weighed else [])),
+        *(
+            (one.column, one.loss, _percent(one.suppressed_rows, rows), f"{one.labels:,}", *([one.weight] * weighed))
+            for one in found.columns
+        ),
+    ]
 
 
 def utility_text(found: UtilityRecord) -> str:
     """The figures of the whole release in one line."""
+    weighed = ", by their weights" if any(one.weight != "1" for one in found.columns) else ""
     return (
-        f"loss {found.loss} over all quasi-identifiers (0 exact, 1 suppressed); "
+        f"loss {found.loss} over all quasi-identifiers{weighed} (0 exact, 1 suppressed); "
         f"{many(found.left_out, 'row')} left out; {found.average_class_size} rows per equivalence class on average"
     )
 

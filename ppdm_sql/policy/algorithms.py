@@ -33,6 +33,8 @@ _METHODS: Mapping[str, str] = {
     "ldm": "ppdm_sql.methods.ldm:LDM",
     "atp": "ppdm_sql.methods.atp.method:ATP",
     "incognito": "ppdm_sql.methods.incognito.method:INCOGNITO",
+    "hilbert": "ppdm_sql.methods.hilbert.method:HILBERT",
+    "koptimize": "ppdm_sql.methods.koptimize.method:KOPTIMIZE",
     "tds": "ppdm_sql.methods.tds.method:TDS",
     "tdr": "ppdm_sql.methods.tds.method:TDR",
 }

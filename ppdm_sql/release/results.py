@@ -167,6 +167,7 @@ class Published:
             "utility": None if self.utility is None else self.utility.to_numbers(),
             "warnings": self.warnings,
             "withdrawn": self.withdrawn,
+            "waiting": 0,
             **self._grown_json(),
         }
 

@@ -9,20 +9,15 @@ from sqlglot import exp, parse
 from sqlglot.errors import SqlglotError
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.engines.outside import read_call, reader_of
 from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.source.faults import explain_text
+from ppdm_sql.source.outside import bind_outside, reads_outside
 from ppdm_sql.source.relation import match, reads_in_place
 from ppdm_sql.source.tables import base_tables
 from ppdm_sql.statements.names import Name, Word, column
 
-_READERS = {
-    ".csv": "READ_CSV",
-    ".tsv": "READ_CSV",
-    ".parquet": "READ_PARQUET",
-    ".json": "READ_JSON",
-    ".jsonl": "READ_JSON",
-}
 _QUERY_WORDS = ("select", "with", "from", "values", "(")
 
 
@@ -35,12 +30,12 @@ def relation_of(engine: Engine, source: str) -> Name:
             raise PolicyError(f"table {name} does not exist")
         return name
     tree = _one_query(engine, text)
-    base_tables(engine, tree)
+    tables = base_tables(engine, bind_outside(engine, tree))
     try:
         view = engine.work.view_of_text("model_source", text)
     except EngineError as error:
         raise explain_text(engine, error, text, None, tree) from error
-    if reads_in_place(tree):
+    if reads_in_place(tree) and not reads_outside(tables):
         return view
     names = [column(info.name) for info in engine.columns(view)]
     return engine.work.table("model_snapshot", exp.Select(expressions=names).from_(view.table()), analyze=True)
@@ -48,24 +43,19 @@ def relation_of(engine: Engine, source: str) -> Name:
 
 def is_data_file(text: str) -> bool:
     """Whether a call names a file of rows that is there; people.csv.gz counts by its first ending."""
-    return _reader(text) is not None and Path(text).is_file()
+    return reader_of(text) is not None and Path(text).is_file()
 
 
 def file_relation(engine: Engine, file: str) -> Name:
     """The rows of a file as a working table; only where the engine reads files."""
-    reader = _reader(file)
+    reader = reader_of(file)
     if reader is None or not engine.reads_files:
         raise PolicyError(f"{engine.title} reads no files: load {printable(file)} into a table first")
-    rows = exp.Anonymous(this=reader, expressions=[exp.Literal.string(str(Path(file).resolve()))])
+    rows = read_call(reader, [str(Path(file).resolve())])
     try:
-        return engine.work.table("file", exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=rows)), analyze=True)
+        return engine.work.table("file", exp.Select(expressions=[exp.Star()]).from_(rows), analyze=True)
     except EngineError as error:
         raise PolicyError(f"{printable(file)} cannot be read as {reader.removeprefix('READ_')}") from error
-
-
-def _reader(file: str) -> str | None:
-    name = Path(file).name.lower().removesuffix(".gz").removesuffix(".zst")
-    return _READERS.get(Path(name).suffix)
 
 
 def _one_query(engine: Engine, text: str) -> exp.Expr:

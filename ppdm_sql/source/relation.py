@@ -1,7 +1,8 @@
 """The relation a policy reads: its query, its columns with exact types, and who plays which role.
 
-A query that only picks columns and rows of one table is read where it stands.  Anything else (joins,
-functions, LIMIT) is first written into a working table, so that every later count sees the same rows.
+A query that only picks columns and rows of one stored table is read where it stands.  Anything else (joins,
+functions, LIMIT, files, attached databases) is first written into a working table, so that every later count sees
+the same rows.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ppdm_sql.policy.words import many
 from ppdm_sql.source.faults import explain_text, no_column
 from ppdm_sql.source.form_roles import form_mistakes, refuse_native_ranges, renamed
 from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
+from ppdm_sql.source.outside import bind_outside, reads_outside
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
 from ppdm_sql.statements.names import PREFIX, Name, Word
@@ -93,7 +95,7 @@ def open_source(
     place: of the statement; start: of the query in it.
     """
     source = describe_source(engine, query, policy, place, start, show_values=show_values)
-    if not reads_in_place(parse_one(query, dialect=engine.dialect)):
+    if reads_outside(source.tables) or not reads_in_place(parse_one(query, dialect=engine.dialect)):
         listed = [exp.Column(this=exp.Identifier(this=name, quoted=True)) for name in source.columns]
         picked = exp.Select(expressions=listed).from_(source.relation.table())
         source = replace(source, relation=engine.work.table("snapshot", picked, analyze=True))
@@ -120,8 +122,13 @@ def describe_source(
 def _describe(
     engine: Engine, query: str, policy: Policy, place: Place | None, start: Place | None, *, show_values: bool
 ) -> Source:
-    tree = parse_one(query, dialect=engine.dialect)
-    listed = base_tables(engine, tree, place, lambda table: place_of(start or place, query, table))
+    written = parse_one(query, dialect=engine.dialect)
+
+    def where(part: exp.Table) -> Place | None:
+        return place_of(start or place, query, part)
+
+    tree = bind_outside(engine, written, place, where)
+    listed = base_tables(engine, tree, place, where)
     try:
         view = engine.work.view_of_text("source", query)
     except EngineError as error:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.outside import is_outside, titles_of
 from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.policy.options import at
 from ppdm_sql.policy.policy import Place
 from ppdm_sql.source.faults import no_table
 from ppdm_sql.statements.names import PREFIX, Name, Word
 
+_NO_TABLE = "a policy reads tables, and on DuckDB files (read_parquet, read_csv, read_json): load anything else first"
 MOST_VIEWS = 64  # one over the other
 _GENERATORS = (exp.GenerateSeries, exp.ExplodingGenerateSeries)  # rows of nobody
 _PICKS_ROWS = (
@@ -33,7 +35,7 @@ def base_tables(
     for table in read_tables(engine, tree):
         here = place if where is None else where(table)
         if not isinstance(table.this, exp.Identifier):
-            mistakes.append(at(here, "a policy reads tables of the database: load the file into a table first"))
+            mistakes.append(at(here, _NO_TABLE))
             continue
         name = relation_name(engine, table)
         if name is None or engine.relation_kind(name) is None:
@@ -41,7 +43,7 @@ def base_tables(
             mistakes.append(at(here, no_table(engine, written)))
             continue
         try:
-            found.update(dict.fromkeys(_behind(engine, name, depth=0)))
+            found.update(dict.fromkeys(one for full in _behind(engine, name, depth=0) for one in titles_of(full)))
         except _Unseen as unseen:
             shown = table.sql(engine.dialect, comments=False)
             mistakes.append(at(here, f"{shown} reads {unseen}: name a table or a plain view of tables instead"))
@@ -143,6 +145,10 @@ def relation_name(engine: Engine, table: exp.Table) -> Name | None:
 
 def table_named(engine: Engine, full: str) -> Name | None:
     """A table of the ledger, if it is there; either part of its name can have dots of its own."""
+    if is_outside(full):
+        return next(
+            (view for view, title in engine.stand_ins.items() if full == title or full in titles_of(title)), None
+        )
     words = full.split(".")
     parts = ((".".join(words[:place]), ".".join(words[place:])) for place in range(1, len(words)))
     names = (Name(*both) for both in parts if all(both))

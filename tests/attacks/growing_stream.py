@@ -39,7 +39,7 @@ class Counts:
     small_differences: int = 0  # of two nights that follow each other: fewer than k rows that left or came
 
     @property
-    def found_somebody(self) -> bool:
+    def finds_somebody(self) -> bool:
         return bool(self.below_k or self.below_l or self.small_differences)
 
 

@@ -19,7 +19,7 @@ def stream():
 def test_whoever_holds_every_night_finds_no_class_that_is_too_small(stream):
     found = attack(stream, NIGHTS)
     assert found.groups > 1
-    assert not found.found_somebody, found
+    assert not found.finds_somebody, found
 
 
 def test_the_attack_finds_what_it_is_for(stream):
@@ -44,4 +44,4 @@ def test_the_attack_finds_what_it_is_for(stream):
 @pytest.mark.parametrize("seed", first(2, range(len(CHANGES))))
 def test_every_rule_for_changes(seed):
     _, found = run_stream(seed, nights=10)
-    assert not found.found_somebody, found
+    assert not found.finds_somebody, found

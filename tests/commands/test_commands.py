@@ -152,8 +152,8 @@ def test_policy_files_may_hold_ordinary_sql_but_files_need_permission(ppdm, clin
     (clinic / "load.sql").write_text("CREATE TABLE loaded AS SELECT * FROM read_csv('in/people.csv');\nFROM loaded;")
     refused = ppdm(*DB, "run", "load.sql")
     assert refused.code == 3
-    assert "--allow-dir" in refused.err
-    allowed = ppdm(*DB, "--allow-dir", "in", "run", "load.sql")
+    assert "--allow" in refused.err
+    allowed = ppdm(*DB, "--allow", "in", "run", "load.sql")
     assert allowed.code == 0
     assert "30" in allowed.out
 

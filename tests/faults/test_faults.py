@@ -67,7 +67,9 @@ def test_ten_thousand_categories_and_three_hundred_columns(db):
     db.execute(f"CREATE OR REPLACE TABLE t AS SELECT {wide} FROM range(200)")
     names = ", ".join(f"c{n}" for n in range(300))
     others = ", ".join(f"c{n}" for n in range(5, 300))
-    release = publish(db, names, 5, roles=f"QUASI IDENTIFIER (c0, c1, c2, c3, c4) INSENSITIVE ({others})")
+    release = publish(
+        db, names, 5, roles=f"QUASI IDENTIFIER (c0, c1, c2, c3, c4) INSENSITIVE ({others}) ACCEPT RISK (undeclared)"
+    )
     assert release.rows == 200
 
 
@@ -193,7 +195,10 @@ except PpdmError as error:
 def test_a_disk_that_fills_up_leaves_the_old_release(tmp_path):
     path = tmp_path / "t.duckdb"
     statement = POLICY.format(
-        columns="a, s, w", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w)"
+        columns="a, s, w",
+        k=5,
+        more="",
+        roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w) ACCEPT RISK (undeclared)",
     )
     with ppdm_sql.connect(str(path), create=True) as db:
         db.execute(

@@ -27,7 +27,7 @@ STATEMENTS = {
     "o.json": "CREATE OR REPLACE MODEL o AS SELECT id, age, class FROM t "
     + RULES.format("kadet", "SENSITIVE (class) TARGET (class)"),
 }
-RENAMES = {"o.csv": 4, "o.json": 6}  # one for each file, and one for what stands in for the manifest before
+RENAMES = {"o.csv": 6, "o.json": 6}  # one for each file, and one for what stands in for the manifest before
 CASES = [(file, at, again) for file, most in RENAMES.items() for at in range(most + 1) for again in (False, True)]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from test_kill import finished, in_child
 
-KILLS = 40
+KILLS = [pytest.param(15, marks=pytest.mark.wide), pytest.param(40, marks=pytest.mark.nightly)]
 PEOPLE = """
 CREATE TABLE people AS SELECT range AS id, (range * 7919) % 60 AS age, '1000' || (range * 31) % 9 AS zip,
     'illness ' || range % 5 AS illness FROM range(1500)
@@ -65,15 +65,15 @@ def judge(database: Path) -> dict[str, object]:
         }
 
 
-@pytest.mark.wide
-def test_forty_kills_spread_over_a_night(tmp_path):
+@pytest.mark.parametrize("kills", KILLS)
+def test_kills_spread_over_a_night(tmp_path, kills):
     database, report = tmp_path / "clinic.duckdb", tmp_path / "report.json"
     assert finished(in_child(lambda: start(database))) == 0
     started = time.monotonic()
     assert finished(in_child(lambda: refresh(database))) == 0
     length = time.monotonic() - started
     draw, killed, arrived = random.Random(5), 0, 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         assert finished(in_child(lambda: arrive(database))) == 0
         arrived += 20
         pid = in_child(lambda: refresh(database))
@@ -92,7 +92,7 @@ def test_forty_kills_spread_over_a_night(tmp_path):
         assert found["rows"][0] <= 1500 + arrived, found
         assert found["holds"], found
         assert found["private"] == [3, ["ppdm_link", "ppdm_release", "ppdm_waiting"]], found
-    assert killed >= KILLS // 2, "most kills came too late to mean anything"
+    assert killed >= kills // 2, "most kills came too late to mean anything"
     assert finished(in_child(lambda: refresh(database))) == 0  # and the next night goes on where it was
     assert finished(in_child(lambda: judge(database), report)) == 0
     assert json.loads(report.read_text())["rows"] == [1500 + arrived] * 3

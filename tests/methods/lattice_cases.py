@@ -108,6 +108,22 @@ class Case:
         return True
 
 
+def check_classes(case: Case, plan, rows) -> None:
+    """Every row is there, every class meets the policy, and every label is one of the row's own value."""
+    source = {row["id"]: row for row in case.rows}
+    ladders = {one.name: one for one in case.ladders()}
+    classes = {}
+    for row in rows:
+        own = source[row["ppdm_key0"]]
+        classes.setdefault(tuple(row[name] for name in case.quasi), []).append(own)
+        for name in case.quasi:
+            labels = [None if one is None else one[1] for one in ladders[name].labels[own[name]][:-1]]
+            assert row[name] in labels or row[name].strip("*") == ""
+    assert all(case.holds(group, case.rows) for group in classes.values())
+    assert len(rows) == len(case.rows)
+    assert plan.classes == len(classes)
+
+
 def random_case(seed: int) -> Case:
     rng = random.Random(seed)
     names = rng.sample(["a", 'o"brien', "order", "ppd", "*"], rng.randint(1, 3))

@@ -43,6 +43,7 @@ class Case:
     seed: int = 0
     suppress: Fraction = Fraction(0)
     orders: dict[str, list[str]] = field(default_factory=dict)
+    weights: dict[str, Fraction] = field(default_factory=dict)
 
     @property
     def k(self):
@@ -56,7 +57,10 @@ class Case:
     def policy(self) -> Policy:
         roles = replace(
             roles_of(self.columns, self.quasi, self.sensitive, self.target, self.entity),
-            tunings={Word(name, quoted=True): Tuning(order=tuple(order)) for name, order in self.orders.items()},
+            tunings={
+                Word(name, quoted=True): Tuning(tuple(self.orders.get(name, ())), self.weights.get(name, Fraction(1)))
+                for name in (*self.orders, *self.weights)
+            },
         )
         return Policy(
             "mondrian", self.requirements, roles, options=self.options, seed=self.seed, suppress=self.suppress
@@ -78,6 +82,7 @@ class Case:
             numeric,
             self.entity,
             orders=self.orders,
+            tuned=self.weights,
             seed=self.seed,
             budget=0 if any(isinstance(r, Closeness) for r in demanding) else int(self.suppress * len(self.rows)),
             allowed=lambda rows: all(meets(r, self, rows, name) for name in self.sensitive for r in demanding),
@@ -112,6 +117,25 @@ class Outcome:
 def run(engine, case: Case) -> Outcome:
     """The method on the case, and the rows of its plan."""
     return Outcome(*run_method(engine, MONDRIAN, case.policy, case.columns, case.rows, case.trees, case.identity))
+
+
+def outlier_case(seed: int) -> Case:
+    """Numbers without hierarchies, few of them far from the others; some rows may be left out."""
+    rng = random.Random(seed)
+    kinds = {f"q{number}": rng.choice(["integer", "decimal", "date"]) for number in range(rng.choice([1, 1, 2]))}
+    domains = {name: sorted(set(domain(kind, rng)), key=str) for name, kind in kinds.items()}
+    columns = {"id": "integer", **kinds, "secret": "text", "label": "text"}
+    rows = []
+    for number in range(rng.choice([20, 40, 60])):
+        picked = {name: values[int(len(values) * rng.random() ** 4)] for name, values in domains.items()}
+        picked = {name: None if rng.random() < 0.02 else value for name, value in picked.items()}
+        rows.append({"id": number, **picked, "secret": rng.choice("xyz"), "label": rng.choice("ab")})
+    more: list[Requirement] = [DistinctDiversity(2)] if rng.random() < 0.4 else []
+    return Case(
+        columns, rows, list(kinds), (KAnonymity(rng.choice([2, 3, 5])), *more), {}, ["secret"] if more else [],
+        rng.choice([None, "label"]), seed=seed, suppress=Fraction(rng.choice([5, 10, 20]), 100),
+        weights={name: Fraction(rng.choice([1, 4, 6]), 2) for name in kinds if rng.random() < 0.25},
+    )  # fmt: skip
 
 
 # -- random tables ---------------------------------------------------------------------------------------
@@ -183,4 +207,5 @@ def random_case(seed: int, *, demanding: bool = True, skewed: bool = False) -> C
         seed=rng.randrange(2**63),
         orders=orders,
         suppress=Fraction(rng.choice([0, 0, 0, 5, 10, 20]), 100),
+        weights={name: Fraction(rng.choice([1, 4, 6]), 2) for name in quasi if rng.random() < 0.25},
     )

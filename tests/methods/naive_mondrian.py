@@ -35,6 +35,7 @@ class Table:
     orders: dict[str, list[str]] = field(default_factory=dict)
     seed: int = 0
     budget: int = 0  # rows that may be left out
+    tuned: dict[str, Fraction] = field(default_factory=dict)  # WEIGHT of a column
     allowed: Callable[[list[dict]], bool] = lambda rows: True
 
     def __post_init__(self):
@@ -76,6 +77,14 @@ class Table:
         """Texts without hierarchy, declared order and target: a frequent one stands alone."""
         words = any(is_word(row[name]) for row in self.rows)
         return words and name not in self.hierarchies and name not in self.orders and not self.target
+
+    def is_line(self, name):
+        """Numbers, dates and timestamps without a hierarchy."""
+        values = [row[name] for row in self.rows if row[name] is not None]
+        return bool(values) and not is_word(values[0]) and name not in self.hierarchies
+
+    def weight(self, name):
+        return self.tuned.get(name, Fraction(1))
 
     def branches(self, name):
         return name in self.hierarchies or self.stands_alone(name)
@@ -211,7 +220,11 @@ def best_first(root, most):
 def split(table, part):
     """By the largest gain, if it is worth telling; else the widest attribute that has an allowable split."""
     found = {name: best_of(table, part, name) for name in table.quasi} if table.target else {}
-    options = [(found[name][1], order, name) for order, name in enumerate(table.quasi) if found.get(name)]
+    options = [
+        (weighed(table, part, name, found[name]), order, name)
+        for order, name in enumerate(table.quasi)
+        if found.get(name)
+    ]
     if options:
         _, _, name = min(options)
         groups, _, gain, _ = found[name]
@@ -224,6 +237,16 @@ def split(table, part):
         if even is not None:
             divide(table, part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
             return
+
+
+def weighed(table, part, name, found):
+    """The cost of a split; what it gains counts as often as the column's weight says."""
+    _, cost, gain, _ = found
+    more = float(gain) * float(table.weight(name) - 1)
+    if table.numeric:
+        whole = float(error(table, part.rows))
+        return cost - (round(more / whole * UNITS) if whole else 0)
+    return cost - round(more / len(part.rows) * UNITS)
 
 
 def by_width(table, part, names):
@@ -247,7 +270,7 @@ def share(table, part, name):
     """How much of the attribute's codes the part spreads over."""
     ranks = table.ranks[name]
     codes = [ranks[i] for i in part.rows]
-    return Fraction(max(codes) - min(codes), max(len(set(ranks)) - 1, 1))
+    return Fraction(max(codes) - min(codes), max(len(set(ranks)) - 1, 1)) * table.weight(name)
 
 
 def best_of(table, part, name, even=False):
@@ -320,6 +343,51 @@ def mend_level(table, parts):
                 ]
                 if not part.children and rank < len(hopeful) and hopeful[rank] == name:
                     mend(table, part, name)
+    lines = [name for name in table.quasi if table.is_line(name)]
+    for rank in range(len(lines)):
+        for name in table.quasi:
+            for part in parts:
+                ways = by_width(table, part, lines)
+                if not part.children and rank < len(ways) and ways[rank] == name:
+                    trim(table, part, name)
+
+
+def trim(table, part, name):
+    """Without the end of a number line whose rows cost less than they make the others' label wider."""
+    ranks, found = table.ranks[name], []
+    for below, above in pairwise(sorted({ranks[i] for i in part.rows})):
+        gap = boundary(table, name, (below, above))
+        sides = [[i for i in part.rows if ranks[i] <= below], [i for i in part.rows if ranks[i] > below]]
+        low, high = part.region[name]
+        regions = [(low, gap), (gap, high)]
+        for lost, kept in ((1, 0), (0, 1)):
+            if table.fine(sides[kept]) and len(sides[lost]) <= table.budget:
+                narrower = within(table, part.rows, name, part.region[name]) - within(
+                    table, sides[kept], name, regions[kept]
+                )
+                values = len({key(row[name]) for row in table.rows})
+                cost = len(sides[lost]) * sum(map(table.weight, table.quasi)) * max(values - 1, 1)
+                found.append((len(sides[kept]) * narrower * table.weight(name) - cost, sides, regions, lost))
+    if found:
+        gain, sides, regions, lost = max(found, key=lambda one: one[0])  # of equal ones the first
+        if gain > 0:
+            table.budget -= len(sides[lost])
+            for number, (rows, region) in enumerate(zip(sides, regions, strict=True)):
+                part.children.append(Part(rows, part.region | {name: region}, behind=set(part.behind)))
+                part.children[-1].lost = number == lost
+            part.gain = 0.0 if table.target else float(len(part.rows))
+
+
+def within(table, rows, name, region):
+    """How many values of the column the label of rows in a region covers."""
+    ranks = {table.ranks[name][i] for i in rows}
+    if len(ranks) == 1:
+        return 1
+    if any(special(table.rows[i][name]) for i in rows):
+        return len({key(row[name]) for row in table.rows})
+    ordinary = len(column_values(table, name))
+    first, stop = (end[1] if end is not None else None for end in region)
+    return min(ordinary if stop is None else stop, ordinary) - (first or 0)
 
 
 def mend(table, part, name):
@@ -338,7 +406,8 @@ def mend(table, part, name):
         widened, kept = [(group, group) for group in groups], None
     saved = sum(len(rows) * (covered(table, part.rows, name) - covered(table, g, name, part)) for rows, g in widened)
     values = len({key(row[name]) for row in table.rows})
-    lost = len(behind) <= table.budget and len(behind) * len(table.quasi) * max(values - 1, 1) < saved
+    price = len(behind) * sum(map(table.weight, table.quasi)) * max(values - 1, 1)
+    lost = len(behind) <= table.budget and price < saved * table.weight(name)
     if lost:
         table.budget -= len(behind)
         kept, rest = groups, behind

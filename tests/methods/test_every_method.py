@@ -46,7 +46,8 @@ def test_how_many_statements_a_plan_takes_does_not_depend_on_the_table(duckdb_en
         source = open_source(duckdb_engine, statement.query, statement.policy)
         said: list[str] = []
         duckdb_engine.on_statement = said.append
-        method_named(method).table(Job(duckdb_engine, source, statement.policy, {}))
+        plan = method_named(method).table(Job(duckdb_engine, source, statement.policy, {}))
         duckdb_engine.on_statement = None
         taken.append(len(said))
+        assert (plan.recoding is not None) == method_named(method).labels_new_rows
     assert taken[0] == taken[1] <= 15

@@ -7,7 +7,7 @@ from itertools import combinations
 
 import naive_mondrian as naive
 import pytest
-from mondrian_cases import Case, meets, random_case, run
+from mondrian_cases import Case, meets, outlier_case, random_case, run
 from mondrian_labels import covers, members
 from naive_mondrian import leaf_text
 
@@ -45,10 +45,19 @@ def test_random_tables_with_rare_values_along_hierarchies(small_engine, seeds):
     run_random_tables(small_engine, seeds, skewed=True)
 
 
-def run_random_tables(small_engine, seeds, skewed):
-    ran = 0
+@pytest.mark.duckdb
+@seeds(small=30, full=100, nightly=300, block=40)
+def test_random_tables_with_outliers_on_number_lines(small_engine, seeds):
+    """Ends of number lines are left out."""
+    lost = run_random_tables(small_engine, seeds, make=outlier_case)
+    assert lost or not are_many(seeds)
+
+
+def run_random_tables(small_engine, seeds, skewed=False, make=None):
+    """How many rows were left out."""
+    ran = lost = 0
     for seed in seeds:
-        case = random_case(seed, skewed=skewed)
+        case = make(seed) if make else random_case(seed, skewed=skewed)
         table = case.naive()
         if not table.fine(list(range(len(case.rows)))):
             with pytest.raises(RequirementBreached):
@@ -58,7 +67,9 @@ def run_random_tables(small_engine, seeds, skewed):
         check_against_naive(case, table, outcome)
         check_promises(case, table, outcome)
         ran += 1
+        lost += outcome.plan.suppressed_rows
     assert ran > len(seeds) // 3 or not are_many(seeds)
+    return lost
 
 
 def check_against_naive(case, table, outcome):

@@ -242,11 +242,11 @@ def test_a_damaged_recoding_is_refused(damage, told):
 
 
 def test_a_packed_recoding_says_the_same():
-    written = json.loads(json.dumps(small_tree().packed()))
+    written = json.loads(json.dumps(small_tree().to_packed_json()))
     assert isinstance(written["nodes"]["parent"], str)
     found = read_recoding(written)
     assert found.to_json() == small_tree().to_json()
-    assert found.packed() == small_tree().packed()
+    assert found.to_packed_json() == small_tree().to_packed_json()
     assert found.losses.tolist() == small_tree().losses.tolist()
     assert found.nodes[1:3] == list(small_tree().nodes[1:3])
 
@@ -267,7 +267,7 @@ def test_a_packed_recoding_says_the_same():
     ],
 )
 def test_a_damaged_packed_recoding_is_refused(damage, told):
-    written = json.loads(json.dumps(small_tree().packed()))
+    written = json.loads(json.dumps(small_tree().to_packed_json()))
     damage(written)
     with pytest.raises(DamagedRecordError, match=told):
         read_recoding(written)

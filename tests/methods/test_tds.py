@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from lattice_cases import Case, random_case
+from lattice_cases import Case, check_classes, random_case
 from public_data import DATA, needs_data
 from pyarrow import csv
 
@@ -153,18 +153,7 @@ def test_what_is_published_keeps_the_policy(duckdb_engine, seeds, tried):
             assert not case.holds(case.rows, case.rows)
             continue
         published += 1
-        source = {row["id"]: row for row in case.rows}
-        ladders = {one.name: one for one in case.ladders()}
-        classes = {}
-        for row in rows:
-            own = source[row["ppdm_key0"]]
-            classes.setdefault(tuple(row[name] for name in case.quasi), []).append(own)
-            for name in case.quasi:
-                told = [None if one is None else one[1] for one in ladders[name].labels[own[name]][:-1]]
-                assert row[name] in told or row[name].strip("*") == ""
-        assert all(case.holds(group, case.rows) for group in classes.values())
-        assert len(rows) == len(case.rows)
-        assert plan.classes == len(classes)
+        check_classes(case, plan, rows)
     assert published >= 0.4 * len(seeds)
 
 

@@ -144,7 +144,7 @@ def text(case: Case, name: str) -> str:
         f"TARGET ({listed([case.target])}) INSENSITIVE ({listed(passed)})",
         f"ENTITY ({listed([case.entity])})" if case.entity else "",
         f"PRESERVE ({', '.join(map(tree, case.preserve))})",
-        "ACCEPT RISK (boundaries) SUPERSEDES ALL",
+        "ACCEPT RISK (boundaries, undeclared) SUPERSEDES ALL",
     ]
     return (
         f"CREATE TABLE {name} AS SELECT {listed([*case.columns, ID])} FROM t WITH ANONYMIZATION ({' '.join(clauses)})"

@@ -25,7 +25,7 @@ def publish_wide(method: str, columns: int = COLUMNS) -> tuple[ppdm_sql.Publishe
         session.engine.on_statement = statements.append
         release = session.publish(
             f"CREATE TABLE o AS SELECT {names}, y FROM t WITH ANONYMIZATION (ALGORITHM {method} REQUIRE k = 5 "
-            f"QUASI IDENTIFIER ({names}) {role})"
+            f"QUASI IDENTIFIER ({names}) {role} ACCEPT RISK (undeclared))"
         )
     return release, statements
 

@@ -126,7 +126,7 @@ def test_numbers_and_moments_that_no_column_reaches(engine, make_table, files, w
     ("which", "way", "value", "message"),
     [
         ("bins", ("version",), 2, "a file of version 2 holds a tree"),
-        ("bins", ("kind",), "rules", "format: is none of ppdm conjunctive rules 1"),
+        ("bins", ("kind",), "rules", "format: must be one of ppdm conjunctive rules 1"),
         ("rules", ("kind",), "tree", "model has no"),
         ("rules", ("kind",), "forest", "kind must be one of"),
         ("bins", ("model", "more"), 1, "has an entry that this version does not know"),

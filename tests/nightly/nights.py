@@ -44,7 +44,7 @@ def attack_one(seed: int, nights: int = NIGHTS) -> Attacked:
 
 
 def _is_bad(one: Attacked) -> bool:
-    return one.counts is None or one.counts.found_somebody
+    return one.counts is None or one.counts.finds_somebody
 
 
 def summarize(outcomes: list[Attacked]) -> Part:

@@ -244,9 +244,10 @@ def test_a_drift_from_the_whole_release_is_refused_and_last_night_stays(duck):
     [
         (growing().replace("KEY (id)", "INSENSITIVE (id)").replace("name,", "sex AS name,"), "name repeats"),
         (growing().replace("KEY (id)", "KEY (zip2)").replace("id, name", "name, zip AS zip2"), "120 rows that share"),
-        (growing("TARGET (illness)", method="tpp"), "tpp keeps the trees .* use one of incognito, kactus, kactus2, kadet"),
+        (growing("TARGET (illness)", method="tpp"),
+         "tpp cannot label rows that come later: it keeps the trees .* algorithms that can: incognito, kactus, kactus2, kadet"),
         (growing().replace("mondrian", "mondrian (ranges = extent)").replace("SEED", "ACCEPT RISK (extremes) SEED"),
-         "cannot say what becomes of rows"),
+         "mondrian, with these options or roles, cannot label rows that come later"),
         (growing("CHANGES (show = cohort)").replace("illness FROM", "illness, 1 AS cohort FROM")
          .replace("SENSITIVE (illness)", "SENSITIVE (illness) INSENSITIVE (cohort)"), "the query has one"),
     ],

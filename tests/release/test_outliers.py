@@ -52,6 +52,53 @@ def test_rows_left_out_are_bounded_and_counted(lab):
     assert lab.execute("SELECT COUNT(*), COUNT(*) FILTER (age = '*') FROM open")[0].table.rows[0] == (rows, 20)
 
 
+AGES = "SELECT 50 + CAST(i % 20 AS INTEGER) AS age FROM range(999) AS t (i) UNION ALL SELECT 100"
+
+
+@pytest.mark.parametrize("column", ["age HIERARCHY INTERVALS (5, 10, 20)", "age"])
+def test_one_outlier_costs_k_rows_their_age_or_itself(lab, column):
+    """All 1,000 rows, at most k of them without an age of five years or finer; or 999 rows that all have one."""
+    lab.execute(f"CREATE OR REPLACE TABLE ages AS {AGES}")
+
+    def fine(left_out: str) -> tuple[int, int]:
+        publish(lab, [column], left_out, table="ages")
+        rows = lab.execute("SELECT age, COUNT(*) FROM open GROUP BY age")[0].table.rows
+        exact = sum(number for label, number in rows if label.isdigit())
+        return sum(number for _, number in rows), exact
+
+    rows, exact = fine("")
+    assert rows == 1000
+    assert exact >= (1000 - 5 if "HIERARCHY" in column else 949)  # else those of 69 and the outlier are ">= 69"
+    assert fine("SUPPRESS AT MOST 1 %") == (999, 999)
+    assert fine("SUPPRESS AT MOST 0.01 %")[0] == 1000
+
+
+def test_dates_and_rows_without_a_number_are_left_out_only_where_it_pays(lab):
+    lab.execute(
+        "CREATE OR REPLACE TABLE days AS SELECT DATE '2020-01-01' + CAST(i % 3 AS INTEGER) AS day FROM range(60) AS t (i)"
+        " UNION ALL SELECT DATE '1900-01-01' UNION ALL SELECT NULL"
+    )
+    publish(lab, ["day"], "SUPPRESS AT MOST 5 %", table="days")
+    found = lab.execute("SELECT day, COUNT(*) FROM open GROUP BY day ORDER BY day")[0].table.rows
+    assert found == [("2020-01-01", 20), ("2020-01-02", 20), ("2020-01-03", 20)]
+
+
+def test_the_weight_of_a_column_counts_in_every_loss(lab):
+    from fractions import Fraction
+
+    found = publish(lab, ["age WEIGHT 3", "sex", "year"], "", k=50)
+    columns = found.as_json()["utility"]["columns"]
+    assert [one["weight"] for one in columns] == [3, 1, 1]
+    losses = [Fraction(one.loss) for one in found.utility.columns]
+    mean = (3 * losses[0] + losses[1] + losses[2]) / 5
+    assert abs(mean - Fraction(found.utility.loss)) < Fraction(1, 1000)
+    assert abs(sum(losses) / 3 - mean) > Fraction(1, 500)  # the weight makes a difference here
+    lower, upper = (Fraction(found.utility.loss) + Fraction(step, 1000) for step in (-1, 1))
+    publish(lab, ["age WEIGHT 3", "sex", "year"], f", loss <= {float(upper)}", k=50)
+    with pytest.raises(RequirementBreached, match="the loss is"):
+        publish(lab, ["age WEIGHT 3", "sex", "year"], f", loss <= {float(lower)}", k=50)
+
+
 def test_at_most_level_is_the_coarsest_that_is_published(lab):
     publish(lab, ["age HIERARCHY INTERVALS (5, 10, 20) AT MOST LEVEL 2", "sex"], k=20, clause="SUPPRESS AT MOST 5 %")
     labels = [row[0] for row in lab.execute("SELECT DISTINCT age FROM open")[0].table.rows]

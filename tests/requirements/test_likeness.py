@@ -60,7 +60,7 @@ def test_by_hand(duckdb_engine, make_table):
     assert math.isclose(found.achieved, math.log(Fraction(5, 4)), rel_tol=1e-12)
 
 
-@seeds(small=8, full=60, nightly=400)
+@seeds(small=6, full=16, nightly=400)
 def test_everything_says_what_the_definitions_say(engine, make_table, seeds):
     for seed in seeds:
         compare(engine, make_table, seed)

@@ -13,13 +13,14 @@ from psycopg.pq import TransactionStatus
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import Kind, Row, Rows, Table, temporary_property
+from ppdm_sql.engines.base import Kind, Row, Rows, Table
 from ppdm_sql.engines.postgres import statements
 from ppdm_sql.engines.postgres import types as postgres_types
 from ppdm_sql.engines.postgres.lookups import PostgresCatalog
 from ppdm_sql.engines.postgres.names import is_loose, is_new, wall_call
 from ppdm_sql.engines.postgres.ranges import PostgresRanges
 from ppdm_sql.engines.postgres.session import OWN_PATH, PINNED, differing_settings, explanation, open_connection
+from ppdm_sql.engines.workspace import temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, Word, identifier
 

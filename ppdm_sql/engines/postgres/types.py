@@ -14,7 +14,8 @@ from psycopg.adapt import Loader
 from psycopg.postgres import types
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Kind, Row, temporary_property
+from ppdm_sql.engines.base import Kind, Row
+from ppdm_sql.engines.workspace import temporary_property
 from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.names import Name, identifier
 

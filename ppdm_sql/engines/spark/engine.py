@@ -27,7 +27,7 @@ from pyspark.sql import types
 from sqlglot import exp
 
 from ppdm_sql.engines.arrow import numpy_column, plain_table
-from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table, temporary_property
+from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table
 from ppdm_sql.engines.spark.errors import explanation
 from ppdm_sql.engines.spark.session import FAILURES, SparkPlace, check_stored_name, start
 from ppdm_sql.engines.spark.types import (
@@ -39,6 +39,7 @@ from ppdm_sql.engines.spark.types import (
     spark_type,
     without_zones,
 )
+from ppdm_sql.engines.workspace import temporary_property
 from ppdm_sql.errors import EngineError
 from ppdm_sql.statements.load import used_params
 from ppdm_sql.statements.names import PREFIX, Name, identifier

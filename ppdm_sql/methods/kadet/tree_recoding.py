@@ -65,7 +65,7 @@ class _TreeRecoder:
     def run(self) -> RecodingTree:
         waiting = [_Place(ROOT, np.arange(len(self.cells)), (self.tree.root.number,), {}, {})]
         while waiting:
-            waiting += self._divided(waiting.pop())
+            waiting += self._divisions(waiting.pop())
         columns = tuple(self._column(name) for name in self.public)
         return RecodingTree(TREE, columns, tuple(self.nodes))
 
@@ -74,7 +74,7 @@ class _TreeRecoder:
         paths = None if tree is None else {leaf: tree.levels_of(leaf) for leaf in tree.order}
         return RecodedColumn(name, len(self.cells[name].values), self.suppressed, paths)
 
-    def _divided(self, place: _Place) -> Iterator[_Place]:
+    def _divisions(self, place: _Place) -> Iterator[_Place]:
         """The children that are asked further questions."""
         asking, rest = self._next_question(place.open)
         if asking is None or int(self.cells.counted[place.cells].sum()) < self.least:

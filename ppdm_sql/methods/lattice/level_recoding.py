@@ -13,7 +13,7 @@ from ppdm_sql.methods.lattice.levels import LevelColumn
 from ppdm_sql.methods.recoding import TREE, RecodedColumn, RecodingNode, RecodingTree, Take
 from ppdm_sql.source.hierarchy import Hierarchy
 
-_INTERVAL = re.compile(r"\[(.+), (.+)\)")
+INTERVAL = re.compile(r"\[(.+), (.+)\)")
 
 
 def recode_levels(
@@ -71,7 +71,7 @@ def _takes(column: LevelColumn, place: int, has_hierarchy: bool) -> dict[str | N
         elif level.number == 0:
             take = Take(values=(label,))
         else:
-            ends = _INTERVAL.fullmatch(label)
+            ends = INTERVAL.fullmatch(label)
             if ends is None:
                 return None
             take = Take(ranged=True, low=ends[1], high=ends[2])

@@ -33,7 +33,7 @@ from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.recoding import RecodingTree
-from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, quasi_axis
+from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, order_by_share, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Choice, Whole
@@ -145,7 +145,7 @@ def _quasi_axis(job: CellJob, name: str, plain: Axis, target: Axis | None) -> Ax
 def _by_target(code: Codes, size: int, target: Axis, rows: Ints) -> Ints:
     """The codes of a text column by the share of the target's most frequent class, or by the mean of a numeric one.
 
-    So CART orders categories: of two classes no other order has a better cut.  Equal shares stay in the order of bytes.
+    Equal shares stay in the order of bytes.
     """
     if _is_numeric(target):
         measured = _response(target, rows)
@@ -154,10 +154,8 @@ def _by_target(code: Codes, size: int, target: Axis, rows: Ints) -> Ints:
         classes = _codes(target)
         common = int(np.bincount(classes, weights=rows).argmax())
         above, below = np.where(classes == common, rows, 0), rows
-    tops = np.bincount(code, weights=above, minlength=size)[:size].astype(np.int64).tolist()
-    bottoms = np.bincount(code, weights=below, minlength=size)[:size].astype(np.int64).tolist()
-    shares = [Fraction(top, max(bottom, 1)) for top, bottom in zip(tops, bottoms, strict=True)]
-    return np.array(sorted(range(size), key=lambda one: (shares[one], one)), dtype=np.int64)
+    tops, bottoms = (np.bincount(code, weights=one, minlength=size)[:size].astype(np.int64) for one in (above, below))
+    return order_by_share(tops, bottoms)
 
 
 def _is_numeric(axis: Axis) -> bool:

@@ -27,6 +27,7 @@ from ppdm_sql.methods.mondrian.partition_cells import PartitionCells, PartRoutes
 from ppdm_sql.methods.mondrian.pieces import Pulls
 from ppdm_sql.methods.mondrian.split_quality import Evenness, Response
 from ppdm_sql.methods.mondrian.splits import SplitChoice, best_splits
+from ppdm_sql.methods.mondrian.trim import Trimmer
 from ppdm_sql.methods.plan import PART
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands
@@ -246,10 +247,14 @@ class Grower:
             split = split.only(~idle)
         pending = np.flatnonzero(split.sizes == 0)
         if len(pending):
-            share = self._shares() * hopeful
+            every = self._shares()
+            share = every * hopeful
             split = split.joined(self._widest(hopeful, share, pending))
             pending = np.flatnonzero(split.sizes == 0)
             split = split.joined(self._mended(share, pending))
+            pending = np.flatnonzero(split.sizes == 0)
+            if self.mender.budget.rows:
+                split = split.joined(self._trimmed(every, pending, current))
         current.hopeful[current.active] = hopeful
         return split
 
@@ -285,6 +290,28 @@ class Grower:
             for number in np.unique(attribute).tolist():
                 children, pulls = self.mender.mend(tally.only(attribute == number), number)
                 split = split.joined(LevelSplits(children, np.zeros(len(share)), tuple(pulls)))
+            pending = pending[split.sizes[pending] == 0]
+        if not self.response.chooses_attribute:
+            split.gain[:] = np.bincount(split.children.part, split.children.rows, len(share))
+        return split
+
+    def _trimmed(self, share: Floats, pending: Ints, current: Generation) -> LevelSplits:
+        """Parts that still have none: without an end of the widest number line where that loses less."""
+        along = np.array([axis.line is not None and axis.hierarchy is None for axis in self.axes])
+        share = share * along
+        split = LevelSplits.none(len(share))
+        ranking = np.argsort(-share, axis=1, kind="stable")
+        trimmer = Trimmer(self.axes, self.demands, self.mender.budget)
+        for rank in range(int(along.sum())):
+            pending, attribute = self._next(share, ranking, pending, rank)
+            if not len(pending):
+                break
+            tally = take_tally(self.cells, self.columns, None)
+            for number in np.unique(attribute).tolist():
+                here = tally.only(attribute == number)
+                node = current.active[here.parts]
+                children = trimmer.trim(here, number, current.first[node, number], current.stop[node, number])
+                split = split.joined(LevelSplits(children, np.zeros(len(share))))
             pending = pending[split.sizes[pending] == 0]
         if not self.response.chooses_attribute:
             split.gain[:] = np.bincount(split.children.part, split.children.rows, len(share))

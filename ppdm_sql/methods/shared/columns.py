@@ -157,6 +157,18 @@ def in_order(axis: Axis, order: Ints) -> Axis:
     return replace(_recode(axis, moved, axis.size, axis.null_code), texts=texts, rows=rows)
 
 
+def order_by_share(above: Ints, below: Ints) -> Ints:
+    """Codes in the order of above / below, as CART orders categories: of two classes no other order has a better cut.
+
+    Equal shares stay in the order of the codes.
+
+    >>> order_by_share(np.array([3, 0, 1]), np.array([4, 2, 4])).tolist()
+    [1, 2, 0]
+    """
+    shares = [Fraction(top, max(bottom, 1)) for top, bottom in zip(above.tolist(), below.tolist(), strict=True)]
+    return np.array(sorted(range(len(shares)), key=lambda one: (shares[one], one)), dtype=np.int64)
+
+
 def alone(axis: Axis) -> Axis:
     """A text column whose values have no order: each is a label of its own below everything."""
     leaves = [*axis.texts, *(["{other}"] if axis.few is not None else [])]  # the few are never printed

@@ -91,11 +91,23 @@ class Demands:
 
     def secret_cuts(self, tally: LevelCounts, after: Ints) -> Flags:
         """Per cut after one of these cells, whether both sides meet what is required of the sensitive columns."""
-        fine = np.ones(len(after), dtype=bool)
+        below, above = self._secret_sides(tally, after)
+        return below & above
+
+    def sides(self, tally: LevelCounts, after: Ints) -> tuple[Flags, Flags]:
+        """Per cut after one of these cells, whether the side below may be a part, and the one above."""
+        lower = tally.up_to(tally.persons)[after]
+        upper = tally.totals(tally.persons)[tally.segment[after]] - lower
+        below, above = self._secret_sides(tally, after)
+        return below & (lower >= self.k), above & (upper >= self.k)
+
+    def _secret_sides(self, tally: LevelCounts, after: Ints) -> tuple[Flags, Flags]:
+        below, above = np.ones(len(after), dtype=bool), np.ones(len(after), dtype=bool)
         for secret, histogram in self._pairs(tally):
             for here, lower, upper in tally.sides(histogram, after):
-                fine[here] &= secret.holds(lower) & secret.holds(upper)
-        return fine
+                below[here] &= secret.holds(lower)
+                above[here] &= secret.holds(upper)
+        return below, above
 
     def _pairs(self, tally: LevelCounts) -> Sequence[tuple[Secret, Histogram]]:
         return list(zip(self.secrets, tally.secrets, strict=True))

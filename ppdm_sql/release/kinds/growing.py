@@ -11,6 +11,8 @@ from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import Mistake, PolicyError
+from ppdm_sql.methods import registry
+from ppdm_sql.planning.cohorts import cannot_label_new_rows
 from ppdm_sql.planning.holders import was_handed_over
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
@@ -36,6 +38,12 @@ class GrowingRelease(StoredRelease):
 
     def describes(self, record: ReleaseRecord) -> bool:
         return not record.is_damaged and record.roles.growing is not None
+
+    def check(self, statement: Publication) -> None:
+        super().check(statement)
+        assert isinstance(statement, Publish)
+        if not registry.method_named(statement.policy.algorithm).labels_new_rows:
+            raise cannot_label_new_rows(statement)
 
     # -- publishing --------------------------------------------------------------------------------
 
@@ -66,14 +74,14 @@ class GrowingRelease(StoredRelease):
             rows = growth.rows_name(request.release_id)
             engine.create_view(request.name, grow.rows_out(rows, request.plan.published), replace=True)
         assert request.plan.recoding is not None
-        growth.keep_recoding(engine, request.release_id, request.plan.recoding.packed())
+        growth.keep_recoding(engine, request.release_id, request.plan.recoding.to_packed_json())
 
     def storage(self, request: Request) -> str | None:
         return growth.rows_name(request.release_id).last
 
     def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
         assert request.plan.recoding is not None
-        kept = sha256_of(json_text(request.plan.recoding.packed()))
+        kept = sha256_of(json_text(request.plan.recoding.to_packed_json()))
         here = grow.first_growth(request.release_id, request.source, request.plan.classes, kept)
         return replace(roles, growing=here, cohort=request.source.cohort)
 

@@ -34,10 +34,11 @@ def column_loss(facts: Facts, audience: Audience) -> Section | None:
     ]
     described = "; ".join(f"{name}: {audience.percent(share)}" for name, share in drawn)
     picture = charts.lying_bars("loss", "What each column lost", described, bars, along="lost in %", most=100)
+    weighed = ", each column by its weight" if any(one.weight != "1" for one in found.columns) else ""
     words = (
         "0 % means that every value is unchanged, 100 % that every value is suppressed. A range or a group counts by "
         "the share of the column's other values that it leaves open. Over all quasi-identifiers "
-        f"{audience.percent(float(found.loss))} were lost."
+        f"{audience.percent(float(found.loss))} were lost{weighed}."
     )
     warned = [] if audience.public else utility_warnings(found, facts.manifest.rows, facts.manifest.classes)
     return Section(
@@ -50,12 +51,12 @@ def column_loss(facts: Facts, audience: Audience) -> Section | None:
 
 def _loss_rows(found: UtilityRecord, audience: Audience) -> tuple[list[str], list[list[Cell | str]], list[int]]:
     """Head, rows and numeric columns; counts of rows stay inside."""
-    head = ["column", "lost", *([] if audience.public else ["suppressed rows", "different labels"])]
+    head = ["column", "lost", *([] if audience.public else ["suppressed rows", "different labels", "weight"])]
     rows: list[list[Cell | str]] = []
     for one in found.columns:
         share: list[Cell | str] = [Cell(one.column), audience.percent(float(one.loss))]
         figures = (one.suppressed_rows, one.labels)
-        rows.append([*share, *([] if audience.public else [f"{figure:,}" for figure in figures])])
+        rows.append([*share, *([] if audience.public else [*(f"{figure:,}" for figure in figures), one.weight])])
     return head, rows, list(range(1, len(head)))
 
 
