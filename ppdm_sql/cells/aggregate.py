@@ -58,8 +58,10 @@ def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_ali
 def _same(engine: Engine, source: Source, named: Sequence[tuple[str, bool]], alias: str, cell_alias: str) -> exp.Expr:
     pairs = []
     for number, (name, has_null) in enumerate(named):
-        value, other = canonical(engine, source.info(name), alias), column(_value(number), cell_alias)
-        pairs.append(engine.same_value(value, other) if has_null else exp.EQ(this=value, expression=other))
+        info = source.info(name)
+        value, other = canonical(engine, info, alias), column(_value(number), cell_alias)
+        same = engine.same_value(value, other, info.kind) if has_null else exp.EQ(this=value, expression=other)
+        pairs.append(same)
     return exp.and_(*pairs) if pairs else exp.true()
 
 
@@ -180,13 +182,13 @@ class _Aggregation:
         query = exp.Select(expressions=[column(CELL, "c"), column(ROWS, "c")]).from_(table.table("c"))
         packs = _packs({number: one.size for number, one in found.items()})
         for place, pack in enumerate(packs):
-            packed = mixed_radix([(column(CODE, f"l{number}"), found[number].size) for number in pack])
+            packed = mixed_radix([(_code_of(number, found[number]), found[number].size) for number in pack])
             query = query.select(aliased(packed, f"ppdm_k{place}"))
-        for number, one in found.items():
-            value, other = column(_value(number), f"l{number}"), column(_value(number), "c")
-            same = self.engine.same_value(value, other) if one.has_null else exp.EQ(this=value, expression=other)
+        for number in found:
+            # NULL meets no value, and gets its code above.  A join that keeps every cell is planned for that many.
+            same = exp.EQ(this=column(_value(number), f"l{number}"), expression=column(_value(number), "c"))
             here = exp.EQ(this=column(SET, f"l{number}"), expression=_number(number))
-            query = query.join(values.table(f"l{number}"), on=exp.and_(here, same))
+            query = query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT")
         read = self.engine.arrays(query)
         order = np.argsort(read[CELL])
         codes: dict[int, Codes] = {}
@@ -253,6 +255,14 @@ class _Aggregation:
         here = exp.EQ(this=column(SET, "l"), expression=_number(number))
         same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
         return query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
+
+
+def _code_of(number: int, one: _Values) -> exp.Expr:
+    code = column(CODE, f"l{number}")
+    if not one.has_null:
+        return code
+    is_null = exp.Is(this=column(_value(number), "c"), expression=exp.Null())
+    return exp.Case(ifs=[exp.If(this=is_null, true=_number(len(one.values)))], default=code)
 
 
 def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:

@@ -270,8 +270,8 @@ class Engine(ABC):
         """Whether two words mean the same relation."""
         return one.text.casefold() == other.text.casefold()
 
-    def same_value(self, left: exp.Expr, right: exp.Expr) -> exp.Expr:
-        """Whether two values are equal, or both NULL, in a form by which the engine can hash a join."""
+    def same_value(self, left: exp.Expr, right: exp.Expr, kind: Kind) -> exp.Expr:
+        """Whether two values of one kind are equal, or both NULL, in a form by which the engine can hash a join."""
         return exp.NullSafeEQ(this=left, expression=right)
 
     def code_type(self, size: int) -> exp.DataType:

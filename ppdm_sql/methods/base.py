@@ -150,7 +150,7 @@ def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
         stand_ins=found.stand_ins,
         choices=found.choices,
         live=None if values is None else partial(live_values, engine, source, cells, values),
-        recoding=found.recoding,
+        later_rows=found.later_rows,
     )
 
 

@@ -131,8 +131,8 @@ class _Night:
         if without or repeated:
             told = f"{many(without, 'row')} without a key" if without else f"{many(repeated, 'row')} that share a key"
             raise PolicyError(
-                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so it cannot be said which "
-                "rows are out already; nothing was changed"
+                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so published rows "
+                "cannot be recognized; nothing was changed"
             )
         return keyed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
+from datetime import date, datetime
 from decimal import Decimal
 
 import numpy as np
@@ -177,6 +178,41 @@ def test_rows_go_where_the_parts_say(engine, make_table, entity):
     assert list(shared.values()) == [5]
     assert parts.dropped(cells.rows) == int(cells.rows[0]) + size - 1
     assert len(found) == cells.total - parts.dropped(cells.rows)
+
+
+# NULL next to the value that an engine may write in its place, one kind after the other.
+BESIDE_NULL = {
+    "n": ("BIGINT", 0, 1),
+    "m": ("DECIMAL(9, 2)", Decimal("0.00"), Decimal("1.50")),
+    "x": ("DOUBLE", 0.0, math.nan),
+    "text": ("TEXT", "", "a"),
+    "yes": ("BOOLEAN", False, True),
+    "day": ("DATE", date(2000, 1, 1), date(1999, 12, 31)),
+    "at": ("TIMESTAMP", datetime(2000, 1, 1), datetime(2000, 1, 1, 0, 0, 1)),
+}
+
+
+def test_null_is_in_no_cell_of_a_value(engine, make_table):
+    columns = {"id": "BIGINT"} | {name: one[0] for name, one in BESIDE_NULL.items()}
+    values = [(None, *one[1:]) for one in BESIDE_NULL.values()]
+    rng = random.Random(8)
+    rows = [(place, *(rng.choice(one) for one in values)) for place in range(60)]
+    source = source_of(engine, make_table, rows, columns=columns, quasi=tuple(BESIDE_NULL))
+    cells = aggregate(engine, source, tuple(BESIDE_NULL))
+    assert [one.null_code for one in cells.columns.values()] == [2] * len(BESIDE_NULL)
+    parts = Parts(np.arange(len(cells)), len(cells))
+    query = narrow_rows(engine, source, cells, parts, {"ppdm_key0": column("id", "r")}, seed=3)
+    places = [query.named_selects.index(name) for name in ("ppdm_key0", PART)]
+    cell_of = {row[places[0]]: row[places[1]] for row in engine.fetch(query)}
+    assert sorted(cell_of) == [row[0] for row in rows]
+    together = defaultdict(set)
+    for number, *told in rows:
+        together[tuple(map(comparable, told))].add(cell_of[number])
+    assert all(len(found) == 1 for found in together.values())
+    assert len(set.union(*together.values())) == len(together) == len(cells)
+    for told, (cell,) in together.items():
+        codes = [int(one.codes[cell]) for one in cells.columns.values()]
+        assert [code == 2 for code in codes] == [value is None for value in told]
 
 
 def test_rows_with_a_weight_are_taken_first(engine, make_table):

@@ -197,7 +197,7 @@ def test_periods_of_a_calendar_are_ranges_that_hold_the_true_day(duck, declared)
         (
             "age,",
             "age HIERARCHY PREFIX (1) AS RANGE,",
-            "HIERARCHY PREFIX are cut texts and no ranges: use HIERARCHY INTERVALS",
+            "HIERARCHY PREFIX are prefixes, not ranges: use HIERARCHY INTERVALS",
         ),
     ],
 )

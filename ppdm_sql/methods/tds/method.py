@@ -64,8 +64,8 @@ def check_options(policy: Policy, source: Source | None) -> None:
     without = [f'"{name}"' for name in quasi if name not in named]
     if asked and policy.k is None and without:
         raise PolicyError(
-            f"no k speaks of {', '.join(without)}: name {'it' if len(without) == 1 else 'them'} in a k = ... ON (...), "
-            "or require a k without ON, which is about all quasi-identifiers"
+            f"no k covers {', '.join(without)}: add {'it' if len(without) == 1 else 'them'} to a k = ... ON (...), or "
+            "require a k without ON, which covers all quasi-identifiers"
         )
 
 
