@@ -24,7 +24,7 @@ from ppdm_sql.methods.kadet.cell_spans import CellSpans, attacked_cells, cell_sp
 from ppdm_sql.methods.kadet.model import Learned
 from ppdm_sql.methods.kadet.span_labels import Write, span_labels, writers_of
 from ppdm_sql.methods.kadet.tree_recoding import recode_kadet
-from ppdm_sql.methods.plan import CellPlan, ModelPlan, ResidualRisk
+from ppdm_sql.methods.plan import CellPlan, ModelPlan, PlannedRecoding, ResidualRisk
 from ppdm_sql.methods.recoding import RecodingTree
 from ppdm_sql.methods.shared.class_limits import hidden_columns
 from ppdm_sql.methods.shared.columns import cell_axis
@@ -67,24 +67,28 @@ def plan_kadet_table(job: CellJob) -> CellPlan:
             "suppressed private columns": len(shown.suppressed),
         },
         risks=_risks(told, shown),
-        recoding=_recoding(learned, told, writers, words, suppressed, shown),
+        later_rows=_later_rows(learned, told, writers, words, suppressed, shown),
     )
 
 
-def _recoding(
+def _later_rows(
     learned: Learned,
     told: ModelPlan,
     writers: Mapping[str, Write],
     words: Mapping[str, Hierarchy],
     suppressed: str,
     shown: PublishedColumns,
-) -> RecodingTree | None:
+) -> PlannedRecoding | None:
     """What becomes of other rows; a class that is a quasi-identifier is printed as it is, which no recoding says."""
     if learned.demands.class_is_public:
         return None
-    cells = learned.table.cells
-    found = recode_kadet(learned.tree, told.public, cells, writers, words, suppressed, learned.demands.k)
-    return replace(found, nulled=tuple(sorted(shown.suppressed)))
+
+    def make() -> RecodingTree:
+        cells = learned.table.cells
+        found = recode_kadet(learned.tree, told.public, cells, writers, words, suppressed, learned.demands.k)
+        return replace(found, nulled=tuple(sorted(shown.suppressed)))
+
+    return PlannedRecoding(make)
 
 
 @dataclass(frozen=True)

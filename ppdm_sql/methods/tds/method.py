@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -19,7 +20,7 @@ from ppdm_sql.cells.parts import Parts
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.mondrian.level_counts import Histogram
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk, ValueLabels
 from ppdm_sql.methods.shared.columns import alone, cell_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -114,7 +115,7 @@ def _make_plan(job: CellJob, options: TdrOptions, *, discloses: bool) -> CellPla
         figures=_figures(job, work, parts),
         risks=(GREEDY, *((SETS,) if len(sets) > 1 or sets[0].names < set(source.quasi) else ())),
         value_labels=_value_labels(job, columns, work, texts),
-        recoding=recode_steps(cells, columns, work.steps, most.k, everything),
+        later_rows=PlannedRecoding(partial(recode_steps, cells, columns, work.steps, most.k, everything)),
     )
 
 
