@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Without compiled modules every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo dbt older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,15 @@ $(VENV)-older/.done: requirements/older.txt
 	$(PYTHON) -m venv $(VENV)-older
 	$(VENV)-older/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/older.txt
 	touch $@
+
+# dbt pins what it needs itself: it gets an environment of its own, with this checkout in it.
+$(VENV)-dbt/.done: requirements/dbt.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)-dbt
+	$(VENV)-dbt/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/dbt.txt --editable .
+	touch $@
+
+dbt: $(VENV)-dbt/.done $(VENV)/.test ## The generic tests and the Python model in a real dbt project; skips without dbt
+	$(BIN)/python -m pytest tests/integrations
 
 older: $(VENV)-older/.done ## The command line of DuckDB 1.x for tests/analyst/test_older_duckdb.py, which skips without it
 
@@ -118,4 +127,4 @@ wheel: $(VENV)/.test ## Build the wheel and try it in a fresh environment
 	sh .ci/wheel
 
 clean:
-	rm -rf $(VENV) $(VENV)-peers dist demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-peers $(VENV)-dbt dist demo .pytest_cache .mypy_cache .ruff_cache

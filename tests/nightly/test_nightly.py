@@ -42,6 +42,7 @@ def test_a_seed_gives_the_same_case():
     assert {(case.kind, case.method) for case in drawn} == set(METHODS)
     words = {feature for case in drawn for feature in case.features}
     assert {"entity", "hierarchy", "null quasi-identifier", "t equal", "t ordered", "t hierarchical", "k"} <= words
+    assert {"alpha", "beta", "delta", "k on", "growing, 2 nights", "growing, 4 nights"} <= words
     assert {"as range", "as midpoint", "order", "weight", "suppress at most"} <= words
 
 

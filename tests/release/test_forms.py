@@ -278,3 +278,18 @@ def test_counts_by_decade_through_the_macros_are_near_the_truth(large):
     for decade, people in truth.items():
         if people >= 100:
             assert abs(found[decade] - people) <= (0.05 if people >= 250 else 0.07) * people
+
+
+@pytest.mark.duckdb
+def test_a_set_of_quasi_identifiers_names_a_column_that_is_published_as_a_range(duck, tmp_path):
+    text = POLICY.format(algorithm="tds", form=" AS RANGE", where="", more="SUPERSEDES ALL")
+    duck.publish(text.replace("REQUIRE k = 5", "REQUIRE k = 5 ON (AGE, sex, year, light, seen), k = 40 ON (age, sex)"))
+    ((classes, least),) = asked(
+        duck,
+        "SELECT count(*), min(n) FROM (SELECT count(*) AS n FROM open GROUP BY age_from, age_to, age_kind, sex)",
+    )
+    assert (classes > 1, least >= 40) == (True, True)
+    found = [(str(one.requirement), one.holds) for one in duck.verify("open").findings]
+    assert ("k = 40 ON (age, sex)", True) in found
+    duck.run(f"EXPORT open TO '{tmp_path / 'open.parquet'}'")
+    assert reverify_file(tmp_path / "open.parquet").holds
