@@ -29,6 +29,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
     RecursiveDiversity,
@@ -49,7 +50,7 @@ MODEL = frozenset[ReleaseKind]({"MODEL"})
 OF_CLASSES = frozenset[type[Requirement]](
     {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit, AlphaShare}
 )
-OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, DeltaDisclosure})
+OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, EnhancedLikeness, DeltaDisclosure})
 
 
 class Asked:

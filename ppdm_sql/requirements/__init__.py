@@ -21,7 +21,7 @@ from ppdm_sql.requirements.diversity import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure
+from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
 from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "ConfidenceLimit",
     "DeltaDisclosure",
     "DistinctDiversity",
+    "EnhancedLikeness",
     "EntropyDiversity",
     "Figure",
     "HookTable",
@@ -61,6 +62,7 @@ for built_in in (
     Closeness,
     AlphaShare,
     BetaLikeness,
+    EnhancedLikeness,
     DeltaDisclosure,
 ):
     register(built_in)
