@@ -47,6 +47,8 @@ $(VENV)-dbt/.done: requirements/dbt.txt pyproject.toml
 dbt: $(VENV)-dbt/.done $(VENV)/.test ## The generic tests and the Python model in a real dbt project; skips without dbt
 	$(BIN)/python -m pytest tests/integrations
 
+peers: $(VENV)-peers/.done ## pyCANON for tests/requirements/test_agree_with_pycanon.py, which skips without it
+
 older: $(VENV)-older/.done ## The command line of DuckDB 1.x for tests/analyst/test_older_duckdb.py, which skips without it
 
 demo: $(VENV)/.core ## A hospital table, its risk, a policy, a verified release, an exported file
@@ -79,15 +81,16 @@ TABLES ?= 10000
 KILLS ?= 500
 SIZES ?= 20
 AGREE ?= 5000
+STREAMS ?= 20
 SEED ?= 1
 EXAMPLES ?= 20
 # The files whose cases hypothesis draws: make nightly takes EXAMPLES times as many.
 DRAWN := tests/policy tests/source/test_hierarchy.py tests/source/test_hierarchy_ladders.py tests/checks/test_histograms.py \
 	tests/methods/test_mondrian_ranges.py tests/evaluate/test_advise.py
 
-nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
+nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, STREAMS, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
 	$(if $(filter-out tests,$(NIGHTLY)),$(BIN)/python -m tests.nightly $(filter-out tests,$(NIGHTLY)) --tables $(TABLES) \
-		--agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
+		--agree $(AGREE) --streams $(STREAMS) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
 		--json nightly.json)
 	$(if $(filter tests,$(NIGHTLY)),$(PYTEST) -m "nightly and not spark")
 	$(if $(filter tests,$(NIGHTLY)),PPDM_TEST_EXAMPLES=$(EXAMPLES) $(PYTEST) -m "not wide and not spark" $(DRAWN))

@@ -169,6 +169,7 @@ class Method:
     leaves_rows_out: bool = False  # the clause SUPPRESS AT MOST
     preserves_trees: bool = False  # the clause PRESERVE
     labels_new_rows: bool = False  # a plan with default options has a recoding: for GROWING, recode.sql, evaluation
+    why_not_new_rows: str = ""  # the reason why it cannot, where there is one to be said
     runs_live: bool = False  # its recoding can be done at query time
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
     prepare: Callable[[Job], Prepared] | None = None  # before them

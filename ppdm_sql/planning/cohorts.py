@@ -115,12 +115,15 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
 
 
 def cannot_label_new_rows(statement: Publish) -> PolicyError:
-    """A method, or its options, by which later rows get no labels."""
+    """A method, or its options or roles, by which later rows get no labels."""
     name = statement.policy.algorithm
-    known = [one for one in registry.table_methods() if registry.method_named(one).labels_new_rows]
-    options = ", with these options," if name in known else ""
-    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later; algorithms that can: "
-    return PolicyError(_placed(statement, told + ", ".join(known) + " (mondrian: without ranges = extent)"))
+    known = registry.growing_methods()
+    options = ", with these options or roles," if name in known else ""
+    method = registry.find_method(name)
+    why = f": it {method.why_not_new_rows}" if method is not None and method.why_not_new_rows else ""
+    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later{why}; algorithms that can: "
+    limits = " (mondrian: without ranges = extent; kadet: its TARGET is no quasi-identifier)"
+    return PolicyError(_placed(statement, told + ", ".join(known) + limits))
 
 
 def numbered(query: exp.Select, source: Source, first: int) -> exp.Select:

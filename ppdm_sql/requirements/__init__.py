@@ -22,7 +22,7 @@ from ppdm_sql.requirements.diversity import (
     SimpleDiversity,
 )
 from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
-from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of
+from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of, k_of_sets
 
 __all__ = [
     "About",
@@ -43,6 +43,7 @@ __all__ = [
     "SimpleDiversity",
     "decimal",
     "k_of",
+    "k_of_sets",
     "register",
     "requirement_class",
     "requirement_words",
