@@ -183,6 +183,17 @@ def test_periods_of_a_calendar_are_ranges_that_hold_the_true_day(duck, declared)
     assert asked(duck, far) == [(0,)]
 
 
+def test_periods_of_a_date_without_a_hierarchy_are_ranges_too(duck):
+    """incognito gives dates the calendar by itself."""
+    text = """CREATE OR REPLACE TABLE open AS SELECT id, seen, dead FROM chain WITH ANONYMIZATION (ALGORITHM incognito
+        REQUIRE k = 40 QUASI IDENTIFIER (seen AS RANGE) INSENSITIVE (id, dead) SUPERSEDES ALL ACCEPT RISK (undeclared))"""
+    duck.publish(text)
+    assert duck.verify("open").holds
+    ranges = asked(duck, "SELECT seen_from, seen_to, chain.seen FROM open JOIN chain USING (id) WHERE seen_kind = 'range'")
+    assert len(ranges) > 50
+    assert all(low <= truth < stop for low, stop, truth in ranges)
+
+
 # -- bad input -----------------------------------------------------------------------------------------------
 
 
