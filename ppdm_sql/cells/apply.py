@@ -36,7 +36,7 @@ def load_labels(
 
     columns = {PART: pa.array(range(classes), pa.int32())}
     columns |= {f"ppdm_l{number}": pa.array(texts, pa.string()) for number, texts in enumerate(labels.values())}
-    table = engine.work.load("labels", columns, analyze=True)
+    table = engine.work.lend("labels", columns, analyze=True)
     return table, {name: column(f"ppdm_l{number}", "l") for number, name in enumerate(labels)}
 
 
@@ -161,7 +161,7 @@ class _Rows:
         if parts.bag is not None:
             columns[_BAG] = parts.bag[kept]
         arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
-        loaded = self.engine.work.load("parts", arrays, analyze=True)
+        loaded = self.engine.work.lend("parts", arrays, analyze=True)
         values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
         picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
         picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
@@ -199,6 +199,6 @@ def _load_shares(engine: Engine, shares: Shares) -> Name:
 
     kept = shares.part != DROPPED
     columns = {_BAG: shares.bag, _FIRST: shares.first, _LAST: shares.last, PART: shares.part}
-    return engine.work.load(
+    return engine.work.lend(
         "shares", {name: pa.array(values[kept], pa.int32()) for name, values in columns.items()}, analyze=True
     )
