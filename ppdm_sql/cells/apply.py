@@ -36,7 +36,7 @@ def load_labels(
 
     columns = {PART: pa.array(range(classes), pa.int32())}
     columns |= {f"ppdm_l{number}": pa.array(texts, pa.string()) for number, texts in enumerate(labels.values())}
-    table = engine.work.lend("labels", columns, analyze=True)
+    table = engine.work.lend("labels", columns)
     return table, {name: column(f"ppdm_l{number}", "l") for number, name in enumerate(labels)}
 
 

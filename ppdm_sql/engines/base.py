@@ -432,8 +432,8 @@ class Engine(ABC):
         """The schemas in which a relation without a schema is looked for."""
         return []
 
-    def analyze(self, name: Name) -> None:  # noqa: B027 - most planners need no telling
-        """Statistics for the planner, where it needs telling."""
+    def analyze(self, *names: Name) -> None:  # noqa: B027 - most planners need no telling
+        """Statistics of tables for the planner, where it needs telling."""
 
     def check_builtins(self) -> None:  # noqa: B027 - not every engine lets users take a built-in's name
         """Refuses a database whose own functions have the names of built-ins: a check could be made to say anything."""
