@@ -172,7 +172,7 @@ WRONG = [
         (("train", "m", "--from", "people; DROP TABLE people", "--target", "illness"), "expected the name of a table"),
         (("train", "m", "--from", "SELECT 1; DROP TABLE people", "--target", "illness"), "one table or one SELECT"),
         (("train", "m", "--from", "SELECT * FROM", "--target", "illness"), "the SELECT cannot be parsed"),
-        (("train", "m", "--from", "SELECT * FROM 'x.csv'", "--target", "illness"), "table"),
+        (("train", "m", "--from", "SELECT * FROM 'x.csv'", "--target", "illness"), "add --allow DIR"),
         (("train", "m", "--from", "people", "--target", "illness", "--inducer", "forest"), "unknown learner"),
         (("train", "m", "--from", "people", "--target", "illness", "--option", "min_leaf"), "NAME=VALUE"),
         (("train", "m", "--from", "people", "--target", "illness", "--option", "leaf=3"), "has no option"),

@@ -226,7 +226,7 @@ def test_a_small_table_is_tried_whole_and_nothing_weaker_than_asked(session):
     found = session.advise(POLICY.replace("TARGET (paid)", "INSENSITIVE (paid)").replace("k = 4", "k = 30"))
     assert (found.sampled, found.tried) == (None, ())
     assert [(point.algorithm, point.k) for point in found.evaluation.points] == [
-        (name, k) for name in ("incognito", "mondrian") for k in (30, 60, 150)
+        (name, k) for name in ("hilbert", "incognito", "mondrian") for k in (30, 60, 150)
     ]  # fmt: skip
     assert found.best.k == 30
     assert found.best.accuracy is None
@@ -235,7 +235,7 @@ def test_a_small_table_is_tried_whole_and_nothing_weaker_than_asked(session):
 def test_where_nothing_can_be_published_it_says_why(session):
     with pytest.raises(
         RequirementBreached,
-        match=r"^no algorithm can publish this table as required: incognito: .*5000.*; mondrian: .*5000",
+        match=r"^no algorithm can publish this table as required: hilbert: .*5000.*; incognito: .*5000.*; mondrian: .*5000",
     ):
         session.advise(POLICY.replace("TARGET", "INSENSITIVE").replace("k = 4", "k = 5000"))
 
