@@ -63,6 +63,15 @@ class RelationFacts:
             self.note(what, name, one)
         return {name: found[name] if name in found else known[name] for name in asked}
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether facts are kept now."""
+        return self._known is not None
+
+    def known(self, what: str, name: Name) -> Any:
+        """What is known of a relation without a look; None where nothing is."""
+        return None if self._known is None else self._known.get((what, name))
+
     def note(self, what: str, name: Name, found: object) -> None:
         """Keeps what follows from a statement that was run."""
         if self._known is not None:
