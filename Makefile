@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Without compiled modules every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo dbt older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -37,6 +37,17 @@ $(VENV)-older/.done: requirements/older.txt
 	$(PYTHON) -m venv $(VENV)-older
 	$(VENV)-older/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/older.txt
 	touch $@
+
+# dbt pins what it needs itself: it gets an environment of its own, with this checkout in it.
+$(VENV)-dbt/.done: requirements/dbt.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)-dbt
+	$(VENV)-dbt/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/dbt.txt --editable .
+	touch $@
+
+dbt: $(VENV)-dbt/.done $(VENV)/.test ## The generic tests and the Python model in a real dbt project; skips without dbt
+	$(BIN)/python -m pytest tests/integrations
+
+peers: $(VENV)-peers/.done ## pyCANON for tests/requirements/test_agree_with_pycanon.py, which skips without it
 
 older: $(VENV)-older/.done ## The command line of DuckDB 1.x for tests/analyst/test_older_duckdb.py, which skips without it
 
@@ -70,15 +81,16 @@ TABLES ?= 10000
 KILLS ?= 500
 SIZES ?= 20
 AGREE ?= 5000
+STREAMS ?= 20
 SEED ?= 1
 EXAMPLES ?= 20
 # The files whose cases hypothesis draws: make nightly takes EXAMPLES times as many.
 DRAWN := tests/policy tests/source/test_hierarchy.py tests/source/test_hierarchy_ladders.py tests/checks/test_histograms.py \
 	tests/methods/test_mondrian_ranges.py tests/evaluate/test_advise.py
 
-nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
+nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, STREAMS, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
 	$(if $(filter-out tests,$(NIGHTLY)),$(BIN)/python -m tests.nightly $(filter-out tests,$(NIGHTLY)) --tables $(TABLES) \
-		--agree $(AGREE) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
+		--agree $(AGREE) --streams $(STREAMS) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
 		--json nightly.json)
 	$(if $(filter tests,$(NIGHTLY)),$(PYTEST) -m "nightly and not spark")
 	$(if $(filter tests,$(NIGHTLY)),PPDM_TEST_EXAMPLES=$(EXAMPLES) $(PYTEST) -m "not wide and not spark" $(DRAWN))
@@ -117,4 +129,4 @@ wheel: $(VENV)/.test ## Build the wheel and try it in a fresh environment
 	sh .ci/wheel
 
 clean:
-	rm -rf $(VENV) $(VENV)-peers dist demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-peers $(VENV)-dbt dist demo .pytest_cache .mypy_cache .ruff_cache

@@ -9,18 +9,22 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data, model_cases, pseudo_cases, release_cases, tree_data
+from benchmarks import data, model_cases, pseudo_cases, publish, release_cases, tree_data
 from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
 _BESIDE = model_cases.FLOORS | pseudo_cases.FLOORS | release_cases.FLOORS  # a case and the one it is a ratio to
 _FLOORS = ("group_by", "group_bys", *set(_BESIDE.values()))
+ROWS, TREE_ROWS = [1_000_000, 10_000_000], [30_000, 1_000_000, 10_000_000]
 LONGEST = 300  # seconds a case may take; some peers would take an hour
 
 
 def main() -> None:
     options = _options()
     RESULTS.mkdir(exist_ok=True)
+    if options.publish:
+        publish.run(options.rows, options.repeat, options.data, RESULTS / "publish.json")
+        return
     found: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="ppdm_bench_") as folder:
         for rows in options.rows:
@@ -46,12 +50,23 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="*", default=[1_000_000, 10_000_000])
-    parser.add_argument("--tree-rows", type=int, nargs="*", default=[30_000, 1_000_000, 10_000_000])
+    parser.add_argument("--rows", type=int, nargs="*", help=f"default: {_words(ROWS)}")
+    parser.add_argument("--tree-rows", type=int, nargs="*", help=f"default: those of --rows, else {_words(TREE_ROWS)}")
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
+    parser.add_argument("--publish", action="store_true", help="publications alone, compared with a shuffled copy")
+    parser.add_argument("--data", metavar="FOLDER", help="of the public tables: for the grid on Adult of --publish")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
-    return parser.parse_args()
+    found = parser.parse_args()
+    if found.tree_rows is None:
+        found.tree_rows = TREE_ROWS if found.rows is None else found.rows
+    if found.rows is None:
+        found.rows = ROWS
+    return found
+
+
+def _words(sizes: list[int]) -> str:
+    return " ".join(map(str, sizes))
 
 
 def _measured(database: Path, rows: int, options: argparse.Namespace) -> list[dict[str, object]]:

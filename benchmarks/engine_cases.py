@@ -221,23 +221,21 @@ def _cpu(processes: tuple[int, ...]) -> float:
     return used
 
 
-def _postgres(url: str, options: argparse.Namespace, file: Path) -> list[Figures]:
+def _postgres(url: str, options: argparse.Namespace, file: Path) -> Iterator[Figures]:
     import psycopg
 
     import ppdm_sql
 
     load_postgres(url, file)
-    found: list[Figures] = []
     with ppdm_sql.connect(url) as session:
         server = _near(session.engine._connection.info.backend_pid)
         for run in range(options.repeat):
-            found.append({"case": "bare", "run": run} | _measured(lambda: bare_postgres(url), ()))
+            yield {"case": "bare", "run": run} | _measured(lambda: bare_postgres(url), ())
             for method in options.methods:
                 work = _publication(session, method, run)
-                found.append({"case": method, "run": run} | _measured(work, server))
+                yield {"case": method, "run": run} | _measured(work, server)
     with psycopg.connect(url, autocommit=True) as con:
         con.execute(f"DROP TABLE IF EXISTS {NAME}")
-    return found
 
 
 def _publication(session: Any, method: str, seed: int) -> Callable[[], Figures]:
@@ -249,10 +247,9 @@ def _near(process: int) -> tuple[int, ...]:
     return (process,) if Path(f"/proc/{process}").exists() else ()
 
 
-def _spark(url: str, options: argparse.Namespace, file: Path) -> list[Figures]:
+def _spark(url: str, options: argparse.Namespace, file: Path) -> Iterator[Figures]:
     import ppdm_sql
 
-    found: list[Figures] = []
     with (
         tempfile.TemporaryDirectory(prefix="ppdm_bench_") as folder,
         ppdm_sql.connect(url if "?" in url else f"{url}?warehouse={folder}/lake") as session,
@@ -261,11 +258,9 @@ def _spark(url: str, options: argparse.Namespace, file: Path) -> list[Figures]:
         load_spark(spark, file)
         jvm = (int(session.engine._place.gateway.proc.pid),)
         for run in range(options.repeat):
-            found.append({"case": "bare", "run": run} | _measured(lambda: bare_spark(spark), jvm))
+            yield {"case": "bare", "run": run} | _measured(lambda: bare_spark(spark), jvm)
             for method in options.methods:
-                found.append({"case": method, "run": run} | _measured(_publication(session, method, run), jvm))
-        found[-1]["driver_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return found
+                yield {"case": method, "run": run} | _measured(_publication(session, method, run), jvm)
 
 
 def main() -> None:
@@ -281,7 +276,8 @@ def main() -> None:
         make(file, options.rows)
         run = _postgres if options.engine == "postgres" else _spark
         for one in run(options.url, options, file):
-            print(json.dumps(one))
+            one["driver_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(json.dumps(one), flush=True)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ ROOT = PACKAGE.parent
 GROUND = ("errors", "resources", "json_reader", "watching", "statements", "engines", "catalog")
 ORDER = (
     "requirements", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
-    "verify", "planning", "release", "evaluate", "report", "table_questions", "model_calls", "session", "demo", "commands",
+    "verify", "planning", "release", "evaluate", "report", "table_questions", "model_calls", "session", "dbt", "demo", "commands",
 )  # fmt: skip
 # Tables that stay: releases, what a model says of a table's rows, pseudo-rows of several sources, the demonstration.
 WRITERS = ("engines", "release", "models", "sharing", "demo")

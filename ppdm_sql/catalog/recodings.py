@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from ppdm_sql.catalog.json_record import JsonRecord
 from ppdm_sql.catalog.store import append, ordered_json_text
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import SCHEMA, Name
+
+_LARGEST = 1024 * 1024 * 1024  # bytes
 
 
 def keep_recoding(engine: Engine, release_id: str, rules: JsonRecord) -> None:
@@ -21,4 +23,4 @@ def find_recoding(engine: Engine, release_id: str) -> Any | None:
     if engine.relation_kind(Name(SCHEMA, "release_recoding")) is None:  # a database of an earlier version
         return None
     found = engine.fetch(statement("catalog/release_recoding"), release_id=release_id)
-    return json.loads(found[0][0]) if found else None
+    return read_json(found[0][0], "the recoding in the catalog", most=_LARGEST) if found else None

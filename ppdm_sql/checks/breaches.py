@@ -19,7 +19,7 @@ from ppdm_sql.checks.class_table import printed_column, subquery
 from ppdm_sql.checks.closeness import hierarchy_levels
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, entropy_reaches
 from ppdm_sql.checks.measurement import Sensitive
-from ppdm_sql.checks.part_ratios import ratio_limit
+from ppdm_sql.checks.part_ratios import logarithm_limit, ratio_limit
 from ppdm_sql.engines.base import ColumnInfo, Engine, Row, Rows
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
@@ -30,6 +30,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     HookTable,
     KAnonymity,
@@ -41,6 +42,7 @@ from ppdm_sql.source.encode import CODE, VALUE, canonical, make_lookup
 from ppdm_sql.statements.load import bind, statement
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 
+LOGARITHM_NEAR = 1e-9  # relative to a ratio; the rounding of six steps is below 1e-14
 _SENSITIVE, _ENTITY = "ppdm_sensitive", "ppdm_entity"
 Parameters = dict[str, Any]
 
@@ -182,6 +184,18 @@ def _in_doubt_but_holds(row: Row, l: Fraction) -> bool:
     return entropy_reaches([int(count) for count in counts.split(",")], l)
 
 
+def _near_but_below(row: Row) -> bool:
+    """A class of the enhanced statement in which each value that floating point cannot tell is below its logarithm."""
+    certain, near = row[-2:]
+    if certain == 1 or near is None:
+        return False
+    cells = [[int(count) for count in cell.split(" ")] for cell in near.split(",")]
+    return all(
+        Fraction(here * rows, known * everywhere) <= logarithm_limit(rows, everywhere)
+        for here, known, everywhere, rows in cells
+    )
+
+
 # -- one statement per requirement -------------------------------------------------------------------
 
 
@@ -223,6 +237,11 @@ def _of_beta(asked: BetaLikeness, by_entity: bool) -> BreachStatement:
     return _from_file("beta_likeness", _fraction("beta", asked.beta))
 
 
+def _of_enhanced_beta(asked: EnhancedLikeness, by_entity: bool) -> BreachStatement:
+    params = {**_fraction("beta", asked.beta), "tolerance": LOGARITHM_NEAR}
+    return BreachStatement(statement("checks/enhanced_beta_likeness"), params, _near_but_below)
+
+
 def _of_delta(asked: DeltaDisclosure, by_entity: bool) -> BreachStatement:
     limit = _fraction("limit", ratio_limit(asked.delta))
     return _from_file("delta_disclosure", {name: str(number) for name, number in limit.items()})
@@ -237,4 +256,5 @@ BREACH_STATEMENTS.add(EntropyDiversity, _of_entropy)
 BREACH_STATEMENTS.add(Closeness, _of_closeness)
 BREACH_STATEMENTS.add(AlphaShare, _of_confidence)
 BREACH_STATEMENTS.add(BetaLikeness, _of_beta)
+BREACH_STATEMENTS.add(EnhancedLikeness, _of_enhanced_beta)
 BREACH_STATEMENTS.add(DeltaDisclosure, _of_delta)

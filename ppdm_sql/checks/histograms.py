@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.checks.exact_compare import ENTROPY_NEAR, Flags, Integers, at_most, below, entropy_reaches
-from ppdm_sql.checks.part_ratios import ratio_limit, ratios_at_least, ratios_at_most
+from ppdm_sql.checks.part_ratios import ratio_limit, ratios_at_least, ratios_at_most, ratios_below_logarithm
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     AlphaShare,
@@ -25,6 +25,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     HookTable,
     KAnonymity,
@@ -215,6 +216,13 @@ def _like_the_table(
     return ratios_at_most(counts, size, _needed(asked, reference), 1 + asked.beta)
 
 
+def _like_the_table_by_share(
+    asked: EnhancedLikeness, counts: Integers, size: Integers, reference: Integers | None, *_: object
+) -> Flags:
+    table = _needed(asked, reference)
+    return ratios_at_most(counts, size, table, 1 + asked.beta) & ratios_below_logarithm(counts, size, table)
+
+
 def _discloses_little(
     asked: DeltaDisclosure, counts: Integers, size: Integers, reference: Integers | None, *_: object
 ) -> Flags:
@@ -237,4 +245,5 @@ PART_TESTS.add(EntropyDiversity, _uncertain_enough)
 PART_TESTS.add(Closeness, _close)
 PART_TESTS.add(AlphaShare, _confidence_low_enough)
 PART_TESTS.add(BetaLikeness, _like_the_table)
+PART_TESTS.add(EnhancedLikeness, _like_the_table_by_share)
 PART_TESTS.add(DeltaDisclosure, _discloses_little)

@@ -19,10 +19,10 @@ from ppdm_sql.checks.closeness import classes_without_values, make_reference
 from ppdm_sql.checks.exact_compare import largest
 from ppdm_sql.checks.measurement import Measurement, Sensitive
 from ppdm_sql.checks.outcome import Outcome, outcome
-from ppdm_sql.checks.part_ratios import MOST_PRODUCT, ratio_limit
+from ppdm_sql.checks.part_ratios import MOST_PRODUCT, logarithm_limit, ratio_limit
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.requirements import BetaLikeness, DeltaDisclosure
+from ppdm_sql.requirements import BetaLikeness, DeltaDisclosure, EnhancedLikeness
 from ppdm_sql.requirements.base import Figure
 from ppdm_sql.source.encode import CODE, ROWS
 from ppdm_sql.statements.names import aliased, column
@@ -30,6 +30,7 @@ from ppdm_sql.statements.names import aliased, column
 _EVERYWHERE, _BREACH, _VALUES, _RATIO, _WORST = (
     "ppdm_everywhere", "ppdm_breach", "ppdm_values", "ppdm_ratio", "ppdm_worst",
 )  # fmt: skip
+_LIMIT = ("ppdm_limit_over", "ppdm_limit_under")  # per value the greatest ratio that its logarithm allows
 
 
 # -- a relation --------------------------------------------------------------------------------------------
@@ -39,7 +40,16 @@ def check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive) ->
     found = _Ratios(work, item)
     worst = found.largest_ratio()
     figure: Figure = None if worst is None else worst - 1
-    return found.outcome(requirement, figure, 1 + requirement.beta, both_sides=False)
+    return found.outcome(requirement, figure, found.above(1 + requirement.beta))
+
+
+def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: Sensitive) -> Outcome:
+    found = _Ratios(work, item, own_limits=True)
+    worst = found.largest_ratio()
+    figure: Figure = None
+    if worst is not None:
+        figure = math.inf if found.is_broken(found.above_own_limit()) else worst - 1
+    return found.outcome(requirement, figure, exp.or_(found.above(1 + requirement.beta), found.above_own_limit()))
 
 
 def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive) -> Outcome:
@@ -49,13 +59,13 @@ def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive
     figure: Figure = None
     if high is not None and low is not None:
         figure = math.inf if found.lacks_values() else math.log(max(high, low, Fraction(1)))
-    return found.outcome(requirement, figure, limit, both_sides=True)
+    return found.outcome(requirement, figure, exp.or_(found.above(limit), found.below(limit)), every_value=True)
 
 
 class _Ratios:
     """The cells of one sensitive column with the table's own counts."""
 
-    def __init__(self, work: Measurement, item: Sensitive) -> None:
+    def __init__(self, work: Measurement, item: Sensitive, *, own_limits: bool = False) -> None:
         self._engine: Engine = work.engine
         self._cells: Cells = work.cells(item)
         self._name = item.info.name
@@ -64,9 +74,13 @@ class _Ratios:
         self._totals = reference.totals
         self._rows = int(reference.totals.sum())
         if self._rows**2 > MOST_PRODUCT:
-            raise PolicyError("beta and delta are measured exactly up to 100 million known values")
+            raise PolicyError("beta, enhanced_beta and delta are measured exactly up to 100 million known values")
         held = np.flatnonzero(self._totals)
         loaded = {CODE: held.astype(np.int64), _EVERYWHERE: self._totals[held].astype(np.int64)}
+        if own_limits:
+            limits = [logarithm_limit(self._rows, int(count)) for count in self._totals[held]]
+            loaded[_LIMIT[0]] = np.array([limit.numerator for limit in limits], dtype=np.int64)
+            loaded[_LIMIT[1]] = np.array([limit.denominator for limit in limits], dtype=np.int64)
         self._table = self._engine.work.load("everywhere", loaded, analyze=True)
         self._values = len(held)
 
@@ -91,21 +105,42 @@ class _Ratios:
 
     def lacks_values(self) -> bool:
         """Whether some class lacks a value that the table has."""
-        found = exp.Select(expressions=[exp.Min(this=column(_VALUES))]).from_(subquery(self._by_class(()), "ppdm_by"))
+        found = exp.Select(expressions=[exp.Min(this=column(_VALUES))]).from_(subquery(self._by_class(), "ppdm_by"))
         (fewest,) = self._engine.fetch_one(found)
         return fewest is not None and int(fewest) < self._values
 
+    def above(self, limit: Fraction) -> exp.Expr:
+        """Whether a value is too frequent in a class."""
+        return _above(_times(_here(), self._rows), _expected(self._cells), limit)
+
+    def below(self, limit: Fraction) -> exp.Expr:
+        """Whether a value is too rare in a class that has it."""
+        return _above(_expected(self._cells), _times(_here(), self._rows), limit)
+
+    def above_own_limit(self) -> exp.Expr:
+        """Whether a value is too frequent for its share in the table."""
+        over, under = (_wide(column(name, "e")) for name in _LIMIT)
+        left = exp.Mul(this=_times(_here(), self._rows), expression=under)
+        return exp.GT(this=left, expression=exp.Mul(this=_expected(self._cells), expression=over))
+
+    def is_broken(self, flag: exp.Expr) -> bool:
+        """Whether this is so for some value of some class."""
+        found = exp.Select(expressions=[exp.Max(this=column(_BREACH))]).from_(subquery(self._by_class(flag), "ppdm_by"))
+        return bool(self._engine.fetch_one(found)[0] == 1)
+
     def outcome(
-        self, requirement: BetaLikeness | DeltaDisclosure, figure: Figure, limit: Fraction, *, both_sides: bool
+        self,
+        requirement: BetaLikeness | EnhancedLikeness | DeltaDisclosure,
+        figure: Figure,
+        flag: exp.Expr,
+        *,
+        every_value: bool = False,
     ) -> Outcome:
-        """The classes that break the limit, with those that have no known value."""
-        flags = [_above(_times(_here(), self._rows), _expected(self._cells), limit)]
-        if both_sides:
-            flags.append(_above(_expected(self._cells), _times(_here(), self._rows), limit))
-        lacking = exp.LT(this=column(_VALUES), expression=exp.Literal.number(self._values if both_sides else 0))
+        """The classes with such a value, with those that have no known value."""
+        lacking = exp.LT(this=column(_VALUES), expression=exp.Literal.number(self._values if every_value else 0))
         broken = exp.or_(exp.EQ(this=column(_BREACH), expression=exp.Literal.number(1)), lacking)
         query = exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), CLASSES), column(SIZE)])
-        query = query.from_(subquery(self._by_class(flags), "ppdm_by")).where(broken).group_by(column(SIZE))
+        query = query.from_(subquery(self._by_class(flag), "ppdm_by")).where(broken).group_by(column(SIZE))
         found = self._engine.arrays(query)
         empty, sizes = classes_without_values(self._engine, self._cells)
         classes = np.concatenate([found[CLASSES].astype(np.int64), empty])
@@ -114,9 +149,9 @@ class _Ratios:
         told = figure if self._rows_in_all else None
         return outcome(requirement, self._name, told, classes, np.concatenate([found[SIZE].astype(np.int64), sizes]))
 
-    def _by_class(self, flags: tuple[exp.Expr, ...] | list[exp.Expr]) -> exp.Select:
-        """Per class its size, how many values it has, and whether one of them breaks the limit."""
-        broken = exp.case().when(exp.or_(*flags), exp.Literal.number(1)).else_(exp.Literal.number(0)) if flags else None
+    def _by_class(self, flag: exp.Expr | None = None) -> exp.Select:
+        """Per class its size, how many values it has, and whether one of them has the flag."""
+        broken = None if flag is None else exp.case().when(flag, exp.Literal.number(1)).else_(exp.Literal.number(0))
         marked = exp.Literal.number(0) if broken is None else exp.Max(this=broken)
         keys = [column(name, "k") for name in self._cells.key.columns]
         picked = [aliased(exp.Max(this=column(SIZE, "k")), SIZE), aliased(exp.Count(this=exp.Star()), _VALUES),

@@ -19,7 +19,7 @@ from ppdm_sql.checks.diversity import (
     recursive_outcome,
     simple_outcome,
 )
-from ppdm_sql.checks.likeness import check_beta, check_delta
+from ppdm_sql.checks.likeness import check_beta, check_delta, check_enhanced_beta
 from ppdm_sql.checks.measurement import Measurement, Sensitive
 from ppdm_sql.checks.outcome import Outcome
 from ppdm_sql.checks.risk import Risk, risk
@@ -35,6 +35,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     HookTable,
     KAnonymity,
@@ -199,6 +200,10 @@ def _check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive | 
     return check_beta(requirement, work, _column(item))
 
 
+def _check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_enhanced_beta(requirement, work, _column(item))
+
+
 def _check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive | None) -> Outcome:
     return check_delta(requirement, work, _column(item))
 
@@ -213,4 +218,5 @@ CHECKS.add(EntropyDiversity, _check_entropy)
 CHECKS.add(Closeness, _check_closeness)
 CHECKS.add(AlphaShare, _check_confidence)
 CHECKS.add(BetaLikeness, _check_beta)
+CHECKS.add(EnhancedLikeness, _check_enhanced_beta)
 CHECKS.add(DeltaDisclosure, _check_delta)

@@ -19,14 +19,33 @@ _DIGITS = 80
 def ratio_limit(delta: Fraction) -> Fraction:
     """The largest fraction below e^delta whose denominator a table can have: a ratio below e^delta is at most this.
 
-    By the continued fraction of e^delta: its last two approximations lie on both sides, and no fraction with a smaller
-    denominator lies between them.
-
     >>> float(ratio_limit(Fraction(1)))
     2.718281828459045
     """
     with localcontext(Context(prec=_DIGITS)):
         target = Fraction((Decimal(delta.numerator) / Decimal(delta.denominator)).exp())
+    return _greatest_below(target)
+
+
+@cache
+def logarithm_limit(rows: int, everywhere: int) -> Fraction:
+    """The same for 1 - ln(p), where the share p of a value is everywhere / rows.
+
+    >>> float(logarithm_limit(2, 1)), logarithm_limit(5, 5)
+    (1.6931471805599452, Fraction(1, 1))
+    """
+    if everywhere == rows:
+        return Fraction(1)
+    with localcontext(Context(prec=_DIGITS)):
+        target = Fraction(1 + Decimal(rows).ln() - Decimal(everywhere).ln())
+    return _greatest_below(target)
+
+
+def _greatest_below(target: Fraction) -> Fraction:
+    """By the continued fraction of an irrational number, given with many digits.
+
+    Its last two approximations lie on both sides, and no fraction with a smaller denominator lies between them.
+    """
     over, under, last_over, last_under = 1, 0, 0, 1
     rest = target
     while True:
@@ -45,6 +64,17 @@ def ratios_at_most(counts: Integers, size: Integers, reference: Integers, limit:
     rows = int(reference.sum())
     here, expected = counts * rows, size[:, np.newaxis] * reference
     return np.asarray(at_most(here.ravel(), expected.ravel(), limit).reshape(counts.shape).all(axis=1))
+
+
+def ratios_below_logarithm(counts: Integers, size: Integers, reference: Integers) -> Flags:
+    """Per part, whether the ratio of every value is at most 1 - ln(its share in the table)."""
+    rows = int(reference.sum())
+    fine = np.ones(len(counts), dtype=np.bool_)
+    for everywhere in np.unique(reference[reference > 0]).tolist():
+        alike = reference == everywhere
+        here, expected = counts[:, alike].max(axis=1) * rows, size * everywhere
+        fine &= at_most(here, expected, logarithm_limit(rows, int(everywhere)))
+    return fine
 
 
 def ratios_at_least(counts: Integers, size: Integers, reference: Integers, limit: Fraction) -> Flags:

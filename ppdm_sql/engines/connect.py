@@ -21,6 +21,7 @@ def open_engine(database: object, **options: Any) -> Engine:
 
     Options that are None, False or empty count as not given, so that a command line can pass all it has.
     """
+    database = inner_connection(database)
     if isinstance(database, duckdb.DuckDBPyConnection):
         if options.get("allow"):
             raise PolicyError("allow goes with a path: an open connection reads what its own settings let it read")
@@ -36,6 +37,14 @@ def open_engine(database: object, **options: Any) -> Engine:
     if "://" in database:
         raise PolicyError(f"unknown scheme {database.split('://')[0]}://; use a DuckDB file, postgresql:// or spark:")
     return _open(DuckDBEngine, database, options)
+
+
+def inner_connection(database: Any) -> Any:
+    """The connection or cursor of DuckDB inside the wrappers that dbt hands to its models; anything else as it is."""
+    inner = database
+    while type(inner).__module__.startswith("dbt.") and hasattr(inner, "_cursor"):
+        inner = inner._cursor
+    return inner if isinstance(inner, duckdb.DuckDBPyConnection) else database
 
 
 def _is_spark_session(database: object) -> bool:

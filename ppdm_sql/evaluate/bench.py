@@ -181,7 +181,7 @@ class EvaluationBench:
         for name, is_test in ((train, False), (test, True)):
             names = {name: name for name in (*self.opened.source.columns, made.mark)}
             self.keep(self.whole.relation, name, names, made.condition(test=is_test))
-        self.unchanging.add(train)
+        self.unchanging |= {train, test}
         return made
 
     def keep(self, relation: Name, into: Name, names: Mapping[str, str], condition: exp.Expr) -> None:

@@ -197,7 +197,7 @@ def _check_table(query: Query, table: exp.Table) -> None:
     word = table.this
     plain = isinstance(word, exp.Identifier) and not table.args.get("db") and not table.args.get("catalog")
     if not plain or (word.name if word.quoted else word.name.lower()) != DATA:
-        raise query.fails(f"it reads something other than {DATA}: the table is called {DATA} in a workload")
+        raise query.fails(f"it reads something other than {DATA}, the only table of a workload")
 
 
 def _alias_table(relation: Name, alias: exp.TableAlias) -> exp.Table:

@@ -29,6 +29,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
     RecursiveDiversity,
@@ -49,7 +50,7 @@ MODEL = frozenset[ReleaseKind]({"MODEL"})
 OF_CLASSES = frozenset[type[Requirement]](
     {KAnonymity, DistinctDiversity, SimpleDiversity, RecursiveDiversity, EntropyDiversity, ConfidenceLimit, AlphaShare}
 )
-OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, DeltaDisclosure})
+OF_COUNTS = OF_CLASSES | frozenset[type[Requirement]]({Closeness, BetaLikeness, EnhancedLikeness, DeltaDisclosure})
 
 
 class Asked:
@@ -150,7 +151,7 @@ def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
         stand_ins=found.stand_ins,
         choices=found.choices,
         live=None if values is None else partial(live_values, engine, source, cells, values),
-        recoding=found.recoding,
+        later_rows=found.later_rows,
     )
 
 
@@ -168,6 +169,7 @@ class Method:
     leaves_rows_out: bool = False  # the clause SUPPRESS AT MOST
     preserves_trees: bool = False  # the clause PRESERVE
     labels_new_rows: bool = False  # a plan with default options has a recoding: for GROWING, recode.sql, evaluation
+    why_not_new_rows: str = ""  # the reason why it cannot, where there is one to be said
     runs_live: bool = False  # its recoding can be done at query time
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
     prepare: Callable[[Job], Prepared] | None = None  # before them

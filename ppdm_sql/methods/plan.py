@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from sqlglot import exp
@@ -83,6 +84,21 @@ class LabelTable:
     columns: Mapping[str, exp.Expr]  # published column -> expression over the alias "l" of the table
 
 
+@dataclass(frozen=True, repr=False)
+class PlannedRecoding:
+    """What becomes of rows that were not there, worked out when it is first asked for: few releases need it."""
+
+    make: Callable[[], Recoding]
+    least: int = 1  # nodes it has at least
+
+    @cached_property
+    def recoding(self) -> Recoding:
+        return self.make()
+
+    def __repr__(self) -> str:
+        return f"PlannedRecoding({self.least} nodes or more)"
+
+
 @dataclass(frozen=True)
 class TablePlan:
     """A query over working tables that gives the published columns, by their names, and PART with them.
@@ -107,7 +123,11 @@ class TablePlan:
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
-    recoding: Recoding | None = None  # what becomes of rows that were not there
+    later_rows: PlannedRecoding | None = None  # what becomes of rows that were not there
+
+    @property
+    def recoding(self) -> Recoding | None:
+        return None if self.later_rows is None else self.later_rows.recoding
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
@@ -151,7 +171,7 @@ class CellPlan:
     stand_ins: frozenset[str] = frozenset()
     choices: tuple[PlanChoice, ...] = ()  # what the method chose from, the best first
     value_labels: Mapping[str, ValueLabels] | None = None  # where every quasi-identifier is recoded value by value
-    recoding: Recoding | None = None  # what becomes of other rows; None: the method cannot say it
+    later_rows: PlannedRecoding | None = None  # what becomes of other rows; None: the method cannot say it
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ database goes `without_paths`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,16 @@ from numpy.typing import NDArray
 from ppdm_sql.catalog.json_record import DamagedRecordError, JsonRecord
 from ppdm_sql.cells.cells import CellColumn, Cells
 from ppdm_sql.engines.base import Kind
+from ppdm_sql.methods.recoding_nodes import NodeArrays, RecodingNode, Take
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import Flags, Ints, exact_number, moment_text, read_moment_text
 
 ROOT = 0  # the coarsest node of a tree
 TREE = "tree"
+PACKED = "packed tree"  # the same with its nodes as arrays
+__all__ = ["ROOT", "TREE", "RecodedColumn", "Recoding", "RecodingNode", "RecodingTree", "Take", "read_recoding"]
+_MOST_KEPT = 1 << 26  # flags of values
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 
@@ -59,6 +63,10 @@ class Recoding(Protocol):
         """Per node the next one that says less; -1 for the one that says least.  It comes before the node."""
 
     @property
+    def nulled(self) -> tuple[str, ...]:
+        """Columns that are no quasi-identifiers and are published as NULL."""
+
+    @property
     def printable(self) -> Flags:
         """Per node, whether the policy lets rows be published under its labels."""
 
@@ -67,38 +75,13 @@ class Recoding(Protocol):
         """Per node how much its labels leave open, 0 to 1, averaged over the columns: for choosing, not for judging."""
 
     def to_json(self) -> dict[str, Any]:
-        """The recoding as the catalog keeps it; read_recoding reads it."""
+        """The recoding in words; read_recoding reads it."""
+
+    def to_packed_json(self) -> dict[str, Any]:
+        """The recoding as the catalog keeps it, to be read fast; read_recoding reads it, too."""
 
 
 # -- trees -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Take(JsonRecord):
-    """What a node takes of its column: a range from (included) .. to (excluded), values, a label, missing or the rest.
-
-    Bounds and values are exact texts.  The rest is every value that no other child of the same parent takes.
-    """
-
-    ranged: bool = False
-    low: str | None = field(default=None, metadata={"key": "from"})
-    high: str | None = field(default=None, metadata={"key": "to"})
-    values: tuple[str, ...] = ()
-    level: int | None = None  # of the column's hierarchy: what has this word there
-    word: str | None = None
-    missing: bool = False
-    rest: bool = False
-
-
-@dataclass(frozen=True)
-class RecodingNode(JsonRecord):
-    """A node below the root; its other columns print what its parent prints."""
-
-    parent: int
-    column: int
-    takes: Take
-    label: str | None
-    open: int  # how many values of the column the label may stand for
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +105,7 @@ class RecodingTree(JsonRecord):
     columns: tuple[RecodedColumn, ...]
     nodes: tuple[RecodingNode, ...]
     unprinted: tuple[int, ...] = ()  # nodes that say less than the policy allows
+    nulled: tuple[str, ...] = ()  # columns that are no quasi-identifiers and are published as NULL
 
     def __repr__(self) -> str:
         return f"RecodingTree({list(self.names)}, {self.size} nodes)"
@@ -135,18 +119,35 @@ class RecodingTree(JsonRecord):
         return found
 
     def _check(self) -> None:
-        asked: dict[int, int] = {}
-        for number, node in enumerate(self.nodes, start=1):
-            if not 0 <= node.parent < number:
-                raise DamagedRecordError(f"nodes[{number - 1}].parent is no earlier node")
-            if not 0 <= node.column < len(self.columns):
-                raise DamagedRecordError(f"nodes[{number - 1}].column is no column")
-            if asked.setdefault(node.parent, node.column) != node.column:
-                raise DamagedRecordError(f"nodes[{number - 1}].column is another one than that of its siblings")
-            if (node.takes.level is None) != (node.takes.word is None):
-                raise DamagedRecordError(f"nodes[{number - 1}].takes has a level without a word")
+        arrays, numbers = self.arrays, np.arange(1, self.size)
+        _refuse((arrays.parent < 0) | (arrays.parent >= numbers), "parent is no earlier node")
+        _refuse((arrays.column < 0) | (arrays.column >= len(self.columns)), "column is no column")
+        asked = np.zeros(self.size, dtype=np.int64)
+        asked[arrays.parent[::-1]] = arrays.column[::-1]  # of several children that of the first stays
+        _refuse(asked[arrays.parent] != arrays.column, "column is another one than that of its siblings")
+        lacking = np.array([(one.level is None) != (one.word is None) for one in arrays.takes], dtype=bool)
+        _refuse(lacking[arrays.take], "takes has a level without a word")
         if not all(0 <= number < self.size for number in self.unprinted):
             raise DamagedRecordError("unprinted has a number that is no node")
+
+    @cached_property
+    def arrays(self) -> NodeArrays:
+        return NodeArrays.of(self.nodes)
+
+    def to_json(self) -> dict[str, Any]:
+        bare = self if isinstance(self.nodes, tuple) else replace(self, nodes=tuple(self.nodes))
+        return super(RecodingTree, bare).to_json()
+
+    def to_packed_json(self) -> dict[str, Any]:
+        return replace(self, form=PACKED, nodes=()).to_json() | {"nodes": self.arrays.to_json()}
+
+    @classmethod
+    def unpack(cls, value: Mapping[str, Any]) -> Self:
+        """The tree that to_packed_json() wrote."""
+        found = super().from_json({**value, "form": TREE, "nodes": []})
+        found = replace(found, nodes=cast("tuple[RecodingNode, ...]", NodeArrays.from_json(value.get("nodes"))))
+        found._check()
+        return found
 
     # -- as every recoding -------------------------------------------------------------------------
 
@@ -160,7 +161,7 @@ class RecodingTree(JsonRecord):
 
     @cached_property
     def coarser(self) -> Ints:
-        return np.array([-1, *(node.parent for node in self.nodes)], dtype=np.int64)
+        return np.append(-1, self.arrays.parent)
 
     @cached_property
     def printable(self) -> Flags:
@@ -170,26 +171,36 @@ class RecodingTree(JsonRecord):
 
     @cached_property
     def losses(self) -> NDArray[np.float64]:
+        arrays = self.arrays
+        values = np.array([one.values for one in self.columns], dtype=np.int64)
+        share = np.clip((arrays.open - 1) / np.maximum(values[arrays.column] - 1, 1), 0.0, 1.0)
         found = np.ones((self.size, max(len(self.columns), 1)))
-        for number, node in enumerate(self.nodes, start=1):
-            found[number] = found[node.parent]
-            found[number, node.column] = _share(node.open, self.columns[node.column].values)
+        for here in arrays.levels():
+            found[here] = found[arrays.parent[here - 1]]
+            found[here, arrays.column[here - 1]] = share[here - 1]
         return np.asarray(found.mean(axis=1))
 
     def labels(self, nodes: Ints) -> dict[str, list[str | None]]:
-        asked = self._askers[nodes]
+        asked, arrays = self._askers(np.asarray(nodes, dtype=np.int64)), self.arrays
         return {
-            one.name: [one.label if here == ROOT else self.nodes[here - 1].label for here in asked[:, number].tolist()]
+            one.name: [
+                one.label if here == ROOT else arrays.labels[int(arrays.label[here - 1])]
+                for here in asked[:, number].tolist()
+            ]
             for number, one in enumerate(self.columns)
         }
 
-    @cached_property
-    def _askers(self) -> Ints:
-        """(node, column) -> the last node on the way that asked for the column; the root where none did."""
-        found = np.zeros((self.size, len(self.columns)), dtype=np.int64)
-        for number, node in enumerate(self.nodes, start=1):
-            found[number] = found[node.parent]
-            found[number, node.column] = number
+    def _askers(self, nodes: Ints) -> Ints:
+        """(place, column) -> the last node on the way that asked for the column; the root where none did."""
+        found = np.zeros((len(nodes), len(self.columns)), dtype=np.int64)
+        here, places = nodes.copy(), np.flatnonzero(nodes != ROOT)
+        while len(places):
+            node = here[places]
+            asked = self.arrays.column[node - 1]
+            new = found[places, asked] == ROOT
+            found[places[new], asked[new]] = node[new]
+            here[places] = self.arrays.parent[node - 1]
+            places = places[here[places] != ROOT]
         return found
 
     def place(self, cells: Cells, hierarchies: Mapping[str, Hierarchy]) -> Ints:
@@ -199,11 +210,15 @@ class RecodingTree(JsonRecord):
         while waiting:
             here, inside = waiting.pop()
             node[inside] = here
-            children = self.children.get(here)
-            if children is None or not len(inside):
+            children = self.arrays.children(here)
+            if not len(children) or not len(inside):
                 continue
-            number = self.nodes[children[0] - 1].column
+            number = int(self.arrays.column[children[0] - 1])
             going = self._targets(children, readers[number])[cells[self.columns[number].name].codes[inside]]
+            if (going == going[0]).all():
+                if going[0] >= 0:
+                    waiting.append((int(going[0]), inside))
+                continue
             order = np.argsort(going, kind="stable")
             starts = np.flatnonzero(np.diff(going[order], prepend=-2))
             for part in np.split(order, starts[1:]):
@@ -216,15 +231,16 @@ class RecodingTree(JsonRecord):
     def children(self) -> dict[int, list[int]]:
         """Node -> its children, for those that have some."""
         found: dict[int, list[int]] = {}
-        for number, node in enumerate(self.nodes, start=1):
-            found.setdefault(node.parent, []).append(number)
+        for number, parent in enumerate(self.arrays.parent.tolist(), start=1):
+            found.setdefault(parent, []).append(number)
         return found
 
-    def _targets(self, children: Sequence[int], reader: _ValueReader) -> Ints:
+    def _targets(self, children: Ints, reader: _ValueReader) -> Ints:
         """Per code of a column the child that takes it; -1: none does."""
         found = np.full(reader.size, -1, dtype=np.int64)
-        for child in sorted(children, key=lambda one: not self.nodes[one - 1].takes.rest):
-            found[reader.taken_by(self.nodes[child - 1].takes)] = child
+        takes, take = self.arrays.takes, self.arrays.take[children - 1].tolist()
+        for child, number in sorted(zip(children.tolist(), take, strict=True), key=lambda one: not takes[one[1]].rest):
+            found[reader.flags_of(number, takes[number])] = child
         return found
 
     def without_paths(self) -> RecodingTree:
@@ -233,12 +249,16 @@ class RecodingTree(JsonRecord):
 
 
 def read_recoding(value: object) -> Recoding:
-    """The recoding that was written by to_json; DamagedRecordError where it is none."""
+    """The recoding that was written by to_json or to_packed_json; DamagedRecordError where it is none."""
+    if isinstance(value, Mapping) and value.get("form") == PACKED:
+        return RecodingTree.unpack(value)
     return RecodingTree.from_json(value, "")
 
 
-def _share(open_values: int, values: int) -> float:
-    return min(max((open_values - 1) / max(values - 1, 1), 0.0), 1.0)
+def _refuse(wrong: Flags, told: str) -> None:
+    """Refuses a recoding by its first wrong node."""
+    if wrong.any():
+        raise DamagedRecordError(f"nodes[{int(np.flatnonzero(wrong)[0])}].{told}")
 
 
 # -- values ----------------------------------------------------------------------------------------------
@@ -252,6 +272,15 @@ class _ValueReader:
     ) -> None:
         self.size = max(column.size, 1)
         self._column, self._paths, self._hierarchy = column, paths, hierarchy
+        self._taken: dict[int, Flags] = {}
+
+    def flags_of(self, number: int, takes: Take) -> Flags:
+        """The same as taken_by, found once for what has this number."""
+        if number not in self._taken:
+            if len(self._taken) * self.size > _MOST_KEPT:
+                self._taken.clear()
+            self._taken[number] = self.taken_by(takes)
+        return self._taken[number]
 
     def taken_by(self, takes: Take) -> Flags:
         """Per code, whether it is taken; of the rest, whether it is a value at all."""

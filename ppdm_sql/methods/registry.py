@@ -36,6 +36,11 @@ def table_methods() -> tuple[str, ...]:
     return tuple(sorted(name for name in algorithms.available() if method_named(name).makes_table))
 
 
+def growing_methods() -> tuple[str, ...]:
+    """The methods that can label rows which come later."""
+    return tuple(name for name in table_methods() if method_named(name).labels_new_rows)
+
+
 def model_methods() -> tuple[str, ...]:
     """The methods that publish a model."""
     return tuple(sorted(name for name in algorithms.available() if method_named(name).plan_model))

@@ -46,8 +46,8 @@ def with_row_key(engine: Engine, statement: Publish, source: Source) -> Source:
     raise PolicyError(
         _placed(
             statement,
-            "GROWING needs to know which rows are out already, and no IDENTIFIER or ENTITY is different in every "
-            f"row{tried}: name the columns that tell rows apart, as in KEY (visit_id)",
+            f"GROWING needs a key to recognize published rows, and no IDENTIFIER or ENTITY is unique{tried}: name the "
+            "columns that identify a row, as in KEY (visit_id)",
         )
     )
 
@@ -75,8 +75,8 @@ def _refuse_repeated(engine: Engine, statement: Publish, source: Source) -> None
     raise PolicyError(
         _placed(
             statement,
-            f"KEY ({', '.join(source.key)}) must be different in every row, and there are {found}: name further "
-            "columns, or leave such rows out in the SELECT",
+            f"KEY ({', '.join(source.key)}) must be unique, and there are {found}: add columns to the key, or exclude "
+            "these rows in the SELECT",
         )
     )
 
@@ -109,18 +109,21 @@ def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int
 
     Refused where the method cannot say what becomes of later rows.
     """
-    if plan.recoding is None:
+    if plan.later_rows is None:
         raise cannot_label_new_rows(statement)
     return replace(plan, query=numbered(plan.query, source, first))
 
 
 def cannot_label_new_rows(statement: Publish) -> PolicyError:
-    """A method, or its options, by which later rows get no labels."""
+    """A method, or its options or roles, by which later rows get no labels."""
     name = statement.policy.algorithm
-    known = [one for one in registry.table_methods() if registry.method_named(one).labels_new_rows]
-    options = ", with these options," if name in known else ""
-    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later; algorithms that can: "
-    return PolicyError(_placed(statement, told + ", ".join(known) + " (mondrian: without ranges = extent)"))
+    known = registry.growing_methods()
+    options = ", with these options or roles," if name in known else ""
+    method = registry.find_method(name)
+    why = f": it {method.why_not_new_rows}" if method is not None and method.why_not_new_rows else ""
+    told = f"GROWING: ALGORITHM {name}{options} cannot label rows that come later{why}; algorithms that can: "
+    limits = " (mondrian: without ranges = extent; kadet: its TARGET is no quasi-identifier)"
+    return PolicyError(_placed(statement, told + ", ".join(known) + limits))
 
 
 def numbered(query: exp.Select, source: Source, first: int) -> exp.Select:

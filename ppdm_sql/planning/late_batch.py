@@ -36,7 +36,7 @@ from ppdm_sql.planning.leaving import LeavingParts, find_leaving
 from ppdm_sql.planning.planner import Planner, as_drift
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import Closeness
+from ppdm_sql.requirements import Closeness, k_of_sets
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
@@ -131,8 +131,8 @@ class _Night:
         if without or repeated:
             told = f"{many(without, 'row')} without a key" if without else f"{many(repeated, 'row')} that share a key"
             raise PolicyError(
-                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so it cannot be said which "
-                "rows are out already; nothing was changed"
+                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so published rows "
+                "cannot be recognized; nothing was changed"
             )
         return keyed
 
@@ -176,13 +176,13 @@ class _Night:
         history = np.array([int(str(value)) for value in past.values], dtype=np.int64)[past.codes]
         node = recoding.place(cells, batch.hierarchies)
         rows = LateRows(node, cells.rows, cells.counted, tuple(codes), history)
-        placed = place_late_rows(recoding, rows, Demands(job.k, tuple(secrets)))
+        placed = place_late_rows(recoding, rows, Demands(k_of_sets(policy.requirements), tuple(secrets)))
         leaving = batch.leaving.only(_published_whole(placed.parts.part, history))
         placed = _without(placed, history, leaving, self._hold_back(placed, batch.fresh))
         batch = replace(batch, leaving=leaving)
         if not placed.parts.classes:
             return batch
-        plan = placed_rows(job, cells, CellPlan(placed.parts, placed.labels))
+        plan = placed_rows(job, cells, CellPlan(placed.parts, placed.labels, nulled=frozenset(recoding.nulled)))
         plan = replace(
             plan, published=self.source.published, query=numbered(plan.query, self.source, batch.first_cohort)
         )

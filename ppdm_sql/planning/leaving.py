@@ -24,6 +24,7 @@ from ppdm_sql.methods.shared.limits import Secret, secret_of
 from ppdm_sql.planning import joint
 from ppdm_sql.planning.cohorts import COHORT, ROW
 from ppdm_sql.policy.policy import Policy
+from ppdm_sql.requirements import k_of_sets
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
@@ -135,7 +136,7 @@ class _Decision:
 
     def _is_large(self, units: Mapping[int, int], group: Sequence[int]) -> bool:
         mask = sum(1 << how for how in group)
-        return sum(number for where, number in units.items() if where & mask) >= (self.policy.k or 1)
+        return sum(number for where, number in units.items() if where & mask) >= k_of_sets(self.policy.requirements)
 
     def _sizes(self) -> dict[int, dict[int, int]]:
         """Per cohort: how many persons or rows are in which of its parts, by the sum of 1 << how over them."""

@@ -17,7 +17,7 @@ from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name
-from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.content import content_hash, same_content
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
@@ -53,7 +53,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     published = request.plan.published
     content = content_hash(engine, stored, published)
     if source.entity is not None:
-        judgement = _judged_by_person(engine, request, judgement, content)
+        judgement = _judged_by_person(engine, request, judgement, stored)
     else:
         residual_risks.refuse_unaccepted(
             policy, residual_risks.few_persons(engine, policy, source, source.release_quasi)
@@ -105,9 +105,9 @@ def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
         raise PpdmError(f"the stored rows do not preserve the trees: {'; '.join(different)}; nothing was published")
 
 
-def _judged_by_person(engine: Engine, request: Request, rows: Judgement, content: str) -> Judgement:
+def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored: Name) -> Judgement:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
-    if content_hash(engine, STAGE, request.plan.published) != content:
+    if not same_content(engine, STAGE, stored, request.plan.published):
         raise PpdmError("the stored rows differ from the staged rows; nothing was published")
     asked = request.statement.policy.size_requirements
     by_person = judge(

@@ -13,24 +13,27 @@ _LEAST_SURPRISE rows would be expected to contradict, and none does.  SENSITIVE 
 requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.  Nor
 is a TARGET refused because it follows from a quasi-identifier: then the release shows what it was made to show.
 
-One statement with a GROUP BY per column, over values and not hashes, since it decides a publication.
+One statement with a GROUP BY per column, over values and not hashes, since it decides a publication.  It reads the
+cells of the plan where these have all of the columns, else the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
 
 from sqlglot import exp
 
+from ppdm_sql.cells.aggregate import ROWS as CELL_ROWS
+from ppdm_sql.cells.aggregate import known_cells
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import aliased, column
+from ppdm_sql.statements.names import Name, aliased, column
 
 UNDECLARED = "undeclared"
 _HALF = 2  # a column is nearly unique if one row in so many has a value of its own
@@ -104,13 +107,33 @@ def _is_nearly_unique(one: _Groups, source: Source) -> bool:
 _ROWS = "ppdm_rows"
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Where groups are counted: the rows of the source, or its cells."""
+
+    table: Name
+    number: exp.Expr  # of the rows of a group
+    values: Mapping[str, exp.Expr]
+
+
+def _rows_of(engine: Engine, source: Source, infos: Sequence[ColumnInfo]) -> _Rows:
+    """The cells that were counted for the plan, where they have all of these columns."""
+    cells = known_cells(engine, source.relation)
+    if cells is not None and {info.name for info in infos} <= cells.columns.keys():
+        number = exp.cast(exp.Sum(this=column(CELL_ROWS)), "BIGINT")
+        return _Rows(cells.table, number, {info.name: column(cells.value_column(info.name)) for info in infos})
+    values = {info.name: canonical(engine, info) for info in infos}
+    return _Rows(source.relation, exp.Count(this=exp.Star()), values)
+
+
 def _measure(
     engine: Engine, source: Source, left: Sequence[ColumnInfo], known: Sequence[ColumnInfo]
 ) -> dict[str, _Groups]:
     """Every column with its groups, by one statement."""
     width = max(len(left), len(known))
     jobs = [*((info, known) for info in left), *((info, left) for info in known)]
-    parts = [_part(engine, source, number, info, others, width) for number, (info, others) in enumerate(jobs)]
+    rows = _rows_of(engine, source, [*left, *known])
+    parts = [_part(engine, rows, number, info, others, width) for number, (info, others) in enumerate(jobs)]
     query = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), parts)
     found: dict[str, _Groups] = {}
     for number, rows, groups, unique, pairs, *flags in engine.fetch(query):
@@ -122,20 +145,20 @@ def _measure(
 
 
 def _part(
-    engine: Engine, source: Source, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int
+    engine: Engine, rows: _Rows, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int
 ) -> exp.Expr:
     """SELECT number, rows, groups, unique rows, pairs, and a flag per other column, padded to one width."""
-    star, one = exp.Count(this=exp.Star()), exp.Literal.number(1)
-    flags = [aliased(_settled(engine, other), f"ppdm_f{place}") for place, other in enumerate(others)]
-    groups = exp.Select(expressions=[aliased(star, _ROWS), *flags]).from_(source.relation.table(), copy=False)
-    groups = groups.group_by(canonical(engine, info), copy=False)
-    rows = column(_ROWS)
-    wide = exp.cast(rows.copy(), "DECIMAL(18, 0)")
-    less = exp.Paren(this=exp.Sub(this=rows.copy(), expression=one.copy()))
-    alone = exp.case().when(exp.EQ(this=rows.copy(), expression=one.copy()), one.copy()).else_(exp.Literal.number(0))
+    one = exp.Literal.number(1)
+    flags = [aliased(_settled(other, rows.values[other.name]), f"ppdm_f{place}") for place, other in enumerate(others)]
+    groups = exp.Select(expressions=[aliased(rows.number.copy(), _ROWS), *flags]).from_(rows.table.table(), copy=False)
+    groups = groups.group_by(rows.values[info.name].copy(), copy=False)
+    held = column(_ROWS)
+    wide = exp.cast(held.copy(), "DECIMAL(18, 0)")
+    less = exp.Paren(this=exp.Sub(this=held.copy(), expression=one.copy()))
+    alone = exp.case().when(exp.EQ(this=held.copy(), expression=one.copy()), one.copy()).else_(exp.Literal.number(0))
     told: list[exp.Expr] = [
         exp.Literal.number(number),
-        exp.Sum(this=rows),
+        exp.Sum(this=held),
         exp.Count(this=exp.Star()),
         exp.Sum(this=alone),
         exp.Sum(this=exp.Mul(this=wide, expression=less)),
@@ -145,9 +168,9 @@ def _part(
     return exp.Select(expressions=told).from_(groups.subquery(f"ppdm_groups_{number}", copy=False), copy=False)
 
 
-def _settled(engine: Engine, info: ColumnInfo) -> exp.Expr:
+def _settled(info: ColumnInfo, value: exp.Expr) -> exp.Expr:
     """1 where a group has one value of the column, or NULL in all its rows."""
-    value = canonical(engine, info)
+    value = value.copy()
     if info.kind in (Kind.BOOLEAN, Kind.UUID):  # which have no smallest value on every engine
         value = exp.cast(value, "TEXT")
     known, every = exp.Count(this=value), exp.Count(this=exp.Star())

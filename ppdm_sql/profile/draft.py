@@ -118,7 +118,7 @@ def _refuse_hopeless(roles: Sequence[DraftedRole], rows: int, k: int) -> None:
     people = next((one.column.distinct for one in roles if one.role is Role.ENTITY), rows)
     if people < k:
         who = "people" if people != rows else "rows"
-        raise PolicyError(f"the table has {people:,} {who}: k = {k} cannot be met; --k takes a smaller one")
+        raise PolicyError(f"the table has {people:,} {who}: k = {k} cannot be met; choose a smaller --k")
     if not any(one.role is Role.QUASI for one in roles):
         raise PolicyError(
             "every column identifies people, is sensitive or has one value: there is no quasi-identifier to draft a "
@@ -157,9 +157,8 @@ def _comments(relation: Name, roles: Sequence[DraftedRole], rows: int, k: int) -
     """Why every column has its role; names and counts, never a value."""
     head = [
         f"-- Drafted by ppdm for table {_one_line(str(relation))}, {many(rows, 'row')}.  Read it before you run it:",
-        "-- a draft knows the columns, not what an attacker knows.  A column that nobody outside can know may become",
-        "-- INSENSITIVE, and one that must stay secret SENSITIVE.  Hierarchy files hold values of the table: keep them",
-        "-- private.",
+        "-- the roles are guesses from the columns.  Make a column that no outsider can know INSENSITIVE, and one that",
+        "-- must stay secret SENSITIVE.  Hierarchy files contain values of the table: keep them private.",
         f"-- k = {k}: every published row looks like at least {k - 1} others.",
         "--",
     ]

@@ -84,7 +84,7 @@ def growth_lines(grown: GrownRecord) -> list[str]:
         lost.append(f"the rows of this night lose {grown.loss_tonight}")
     if grown.loss_first is not None:
         lost.append(f"{'those' if lost else 'the rows'} of the first night {'' if lost else 'lose '}{grown.loss_first}")
-    came = f"night {grown.night}: {many(grown.new_rows, 'new row')}, {many(grown.left_rows, 'row')} left"
+    came = f"night {grown.night}: {many(grown.new_rows, 'new row')}, {many(grown.left_rows, 'row')} withdrawn"
     lines = [f"{came}; {', '.join(lost)}" if lost else came]
     if grown.waiting_rows:
         nights = many(grown.waiting_nights, "night")

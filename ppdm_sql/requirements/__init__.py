@@ -21,8 +21,8 @@ from ppdm_sql.requirements.diversity import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure
-from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of
+from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
+from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of, k_of_sets
 
 __all__ = [
     "About",
@@ -32,6 +32,7 @@ __all__ = [
     "ConfidenceLimit",
     "DeltaDisclosure",
     "DistinctDiversity",
+    "EnhancedLikeness",
     "EntropyDiversity",
     "Figure",
     "HookTable",
@@ -42,6 +43,7 @@ __all__ = [
     "SimpleDiversity",
     "decimal",
     "k_of",
+    "k_of_sets",
     "register",
     "requirement_class",
     "requirement_words",
@@ -61,6 +63,7 @@ for built_in in (
     Closeness,
     AlphaShare,
     BetaLikeness,
+    EnhancedLikeness,
     DeltaDisclosure,
 ):
     register(built_in)

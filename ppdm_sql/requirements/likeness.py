@@ -1,4 +1,4 @@
-"""How much more an attacker learns from a class than from the whole table: (alpha, k), beta-likeness, delta-disclosure.
+"""What an attacker learns from a class beyond the whole table: (alpha, k), two beta-likenesses, delta-disclosure.
 
 q is the share of a sensitive value in a class, p its share in the whole table; both among the known values.
 """
@@ -14,6 +14,8 @@ from typing import Annotated
 from ppdm_sql.requirements.base import About, Figure, Requirement, rounded_text, share_text
 from ppdm_sql.requirements.confidence import WITHOUT_VALUES
 from ppdm_sql.requirements.declared import ExactNumber, decimal
+
+WITHOUT_LIMIT = "a class that no beta suffices for: a frequent value is far more frequent there, or no value is known"
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,36 @@ class BetaLikeness(Requirement):
 
     def achieved_text(self, achieved: Figure) -> str:
         return WITHOUT_VALUES if _is_infinite(achieved) else super().achieved_text(achieved)
+
+
+@dataclass(frozen=True)
+class EnhancedLikeness(Requirement):
+    """(q - p) / p <= min(beta, -ln p) for every value (Cao and Karras 2012, enhanced).
+
+    The second limit holds frequent values down, for which q = 1 is less than beta times p above p.  A logarithm of a
+    fraction below 1 is irrational: (q - p) / p never lies on it, and a fraction next to it decides exactly.  A value
+    that everybody has (p = 1) has q = 1 in every class and never breaks it.
+    """
+
+    word = "enhanced_beta"
+    about = About.VALUES
+    example = "enhanced_beta = 1"
+    smaller_is_stricter = True
+    compares_with_table = True
+    decided_in_sql = False
+    beta: Annotated[Fraction, ExactNumber(0, because="0 would require exactly the table's distribution in every class")]
+
+    def promise(self, members: str) -> str:
+        return (
+            f"no value is more than {decimal(1 + self.beta)} times as frequent in a class as in the whole table, and "
+            "a frequent value less: at most 1 - ln p times, where p is its share in the table"
+        )
+
+    def figure(self, counts: Sequence[int]) -> Figure:
+        return Fraction(0)
+
+    def achieved_text(self, achieved: Figure) -> str:
+        return WITHOUT_LIMIT if _is_infinite(achieved) else super().achieved_text(achieved)
 
 
 @dataclass(frozen=True)

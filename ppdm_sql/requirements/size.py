@@ -92,3 +92,14 @@ def k_of(requirements: Iterable[Requirement]) -> int | None:
     (5, None)
     """
     return max((item.k for item in requirements if isinstance(item, KAnonymity)), default=None)
+
+
+def k_of_sets(requirements: Iterable[Requirement]) -> int:
+    """The largest k that is required, of all quasi-identifiers or of some; 1 where none is.
+
+    A class over all of them that is as large as that is large enough over each set.
+
+    >>> k_of_sets([KAnonymity(5)]), k_of_sets([])
+    (5, 1)
+    """
+    return max((item.k for item in requirements if isinstance(item, KAnonymity | SetAnonymity)), default=1)

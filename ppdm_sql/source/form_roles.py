@@ -42,7 +42,7 @@ def form_mistakes(
             other = "CALENDAR" if info.kind in (Kind.DATE, Kind.TIMESTAMP) else "INTERVALS"
             yield at(
                 place,
-                f'column "{name}": the words of HIERARCHY PREFIX are cut texts and no ranges: use HIERARCHY {other} '
+                f'column "{name}": the labels of HIERARCHY PREFIX are prefixes, not ranges: use HIERARCHY {other} '
                 f"with AS {form.value}, or leave AS {form.value} out",
             )
         for published in form_columns(name, form) if form is Form.RANGE else ():

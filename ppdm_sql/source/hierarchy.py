@@ -278,7 +278,7 @@ def _with_others(source: HierarchySource, lines: Lines, texts: Sequence[str], fo
     levels = len(lines[0]) - 2
     if any(otherwise in line[:-1] for line in lines):
         found.append(
-            Finding("the label behind ELSE is one of its labels or values: a reader could not tell them apart")
+            Finding("the label after ELSE is also one of its labels or values, so the two could not be distinguished")
         )
     listed = {line[0] for line in lines}
     return [*lines, *([text, *([otherwise] * levels), ROOT] for text in texts if text not in listed)]

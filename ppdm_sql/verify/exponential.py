@@ -1,6 +1,7 @@
-"""The bound of delta-disclosure for the judge: the greatest fraction below e^delta that a ratio of counts can be.
+"""The bounds of delta-disclosure and of enhanced beta-likeness for the judge, in as many digits as it takes.
 
-By a walk through the Stern-Brocot tree, each step as far as logarithms of many digits allow.
+Of delta-disclosure the greatest fraction below e^delta that a ratio of counts can be: by a walk through the
+Stern-Brocot tree, each step as far as logarithms of many digits allow.
 """
 
 from __future__ import annotations
@@ -56,3 +57,21 @@ def _is_below(over: int, under: int, delta: Fraction) -> bool:
         if abs(apart) < Decimal(10) ** (20 - _DIGITS):
             raise ArithmeticError("a fraction is nearer to e^delta than can be told")
         return apart < 0
+
+
+def is_below_logarithm(here: int, known: int, everywhere: int, rows: int) -> bool:
+    """Whether (q - p) / p <= -ln(p) for q = here / known and p = everywhere / rows.
+
+    >>> is_below_logarithm(1, 2, 1, 2), is_below_logarithm(1, 1, 1, 2), is_below_logarithm(3, 3, 5, 5)
+    (True, False, True)
+    """
+    if everywhere == rows:
+        return here * rows <= known * everywhere
+    digits = 40
+    while True:
+        with localcontext(Context(prec=digits)):
+            excess = Decimal(here * rows - known * everywhere) / Decimal(known * everywhere)
+            apart = Decimal(rows).ln() - Decimal(everywhere).ln() - excess
+            if abs(apart) > (1 + abs(excess)) * Decimal(10) ** (5 - digits):
+                return apart > 0
+        digits *= 2  # the logarithm is irrational, so some number of digits tells

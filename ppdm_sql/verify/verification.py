@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.requirements import (
     AlphaShare,
     BetaLikeness,
@@ -23,6 +24,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     HookTable,
     KAnonymity,
@@ -32,7 +34,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from ppdm_sql.verify.entropy import entropy_at_least
-from ppdm_sql.verify.exponential import greatest_below_exponential
+from ppdm_sql.verify.exponential import greatest_below_exponential, is_below_logarithm
 from ppdm_sql.verify.paths import Levels, height
 from ppdm_sql.verify.printed import Printed, Stored
 
@@ -152,8 +154,14 @@ def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
 
 
 def _set_size(asked: SetAnonymity, subject: Subject) -> Measure:
-    """The same over the columns that the requirement names."""
-    return replace(_class_size(asked, replace(subject, quasi=asked.columns(subject.quasi))), of_all_columns=False)
+    """The same over the columns that the requirement names; one that became a range stands for the range's columns."""
+    ends = form_columns("", Form.RANGE)
+    bases = [name.removesuffix(ends[0]) for name in subject.quasi if name.endswith(ends[0])]
+    ranges = {name: form_columns(name, Form.RANGE) for name in bases}
+    ranges = {name: columns for name, columns in ranges.items() if set(columns) <= set(subject.quasi)}
+    named = asked.columns([*subject.quasi, *ranges])
+    quasi = tuple(dict.fromkeys(column for name in named for column in ranges.get(name, (name,))))
+    return replace(_class_size(asked, replace(subject, quasi=quasi)), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
@@ -227,6 +235,20 @@ def _beta(asked: BetaLikeness, subject: Subject) -> Measure:
     return _value_measure(asked, subject, "beta_likeness", max, _ratio(asked.beta))
 
 
+def _enhanced_beta(asked: EnhancedLikeness, subject: Subject) -> Measure:
+    found = _value_measure(asked, subject, "enhanced_beta_likeness", max, _ratio(asked.beta))
+    return replace(found, read_row=_logarithm_tally)
+
+
+def _logarithm_tally(row: Row) -> Tally:
+    """A row (breach, above its logarithm, near it, over, under, classes, rows); no beta suffices for the second."""
+    breach, above, near, over, under, classes, size = row
+    cells = [[int(count) for count in cell.split(" ")] for cell in near.split(",")] if near is not None else []
+    lawless = above == 1 or not all(is_below_logarithm(*cell) for cell in cells)
+    figure = math.inf if lawless else _figure(over, under)
+    return Tally(breach == 1 or lawless, figure, int(classes), int(size))
+
+
 def _delta(asked: DeltaDisclosure, subject: Subject) -> Measure:
     limit = {name: str(number) for name, number in _ratio(greatest_below_exponential(asked.delta)).items()}
     found = _value_measure(asked, subject, "delta_disclosure", max, limit)
@@ -279,4 +301,5 @@ VERIFICATIONS.add(EntropyDiversity, _entropy_diversity)
 VERIFICATIONS.add(Closeness, _closeness)
 VERIFICATIONS.add(AlphaShare, _alpha)
 VERIFICATIONS.add(BetaLikeness, _beta)
+VERIFICATIONS.add(EnhancedLikeness, _enhanced_beta)
 VERIFICATIONS.add(DeltaDisclosure, _delta)

@@ -461,6 +461,84 @@ SELECT ppdm_t.t AS t,
 FROM ppdm_worst;
 
 
+-- What does a class say that the table does not?  One row; each figure is that of the worst class, among known values,
+-- where q is the share of a value in the class and p its share in the table.
+--   alpha          largest q: with k rows in every class the table is (alpha, k)-anonymous
+--   beta           largest (q - p) / p: basic beta-likeness holds from this beta on
+--   enhanced_beta  the same, or infinity if some value has (q - p) / p above -ln p, which no beta allows
+--   delta          largest |ln(q / p)|: delta-disclosure privacy holds for every delta above this; infinity if a class
+--                  lacks a value of the table
+--   ..._numerator, ..._denominator  alpha and beta as fractions of integers
+--   classes, sensitive_values       different ones in the whole table
+-- All are infinity, 1 / 0, if no value of a class is known.  Logarithms are DOUBLE: for reading, not for deciding.
+--
+--   SELECT alpha, beta, enhanced_beta, delta FROM ppdm_likeness('people', ['zip'], 'illness');
+CREATE OR REPLACE MACRO ppdm_likeness(
+    table_name VARCHAR, qis VARCHAR[], sensitive VARCHAR, nulls_as_value BOOLEAN := false
+) AS TABLE
+WITH ppdm_reading AS (
+    SELECT nulls_as_value AS ppdm_counts_null  -- here, because a user's column of the parameter's name would win
+), ppdm_cells AS (
+    SELECT COUNT(*) AS ppdm_count,
+           COLUMNS([sensitive]) AS ppdm_value, COLUMNS([sensitive])::VARCHAR COLLATE "C" AS ppdm_text,
+           COLUMNS(qis), COLUMNS(qis)::VARCHAR COLLATE "C"
+    FROM query_table(table_name)
+    GROUP BY ALL
+), ppdm_known_cells AS (
+    SELECT CASE WHEN ppdm_value IS NOT NULL OR (SELECT ppdm_counts_null FROM ppdm_reading)
+                THEN ppdm_count ELSE 0 END AS ppdm_known, *
+    FROM ppdm_cells
+), ppdm_values AS (
+    SELECT ppdm_value, ppdm_text, SUM(ppdm_known) AS ppdm_total, SUM(SUM(ppdm_known)) OVER () AS ppdm_rows,
+           COUNT(*) FILTER (WHERE SUM(ppdm_known) > 0) OVER () AS ppdm_all
+    FROM ppdm_known_cells
+    GROUP BY ALL
+), ppdm_groups AS (
+    SELECT SUM(ppdm_cells.ppdm_known) AS ppdm_size, any_value(ppdm_values.ppdm_rows) AS ppdm_rows,
+           any_value(ppdm_values.ppdm_all) AS ppdm_all,
+           list({'count': ppdm_cells.ppdm_known, 'total': ppdm_values.ppdm_total})
+               FILTER (WHERE ppdm_cells.ppdm_known > 0) AS ppdm_counts,
+           COLUMNS(ppdm_cells.* EXCLUDE (ppdm_known, ppdm_count, ppdm_value, ppdm_text))
+    FROM ppdm_known_cells AS ppdm_cells
+    JOIN ppdm_values ON ppdm_values.ppdm_value IS NOT DISTINCT FROM ppdm_cells.ppdm_value
+                    AND ppdm_values.ppdm_text IS NOT DISTINCT FROM ppdm_cells.ppdm_text
+    GROUP BY ALL
+), ppdm_bare AS (
+    SELECT row_number() OVER () AS ppdm_id, ppdm_size, ppdm_rows, ppdm_all, ppdm_counts FROM ppdm_groups
+), ppdm_unnested AS (
+    SELECT ppdm_id, ppdm_size, ppdm_rows, ppdm_all, len(ppdm_counts) AS ppdm_held,
+           unnest(CASE WHEN ppdm_size > 0 THEN ppdm_counts ELSE [{'count': 0, 'total': 0}] END) AS ppdm_x
+    FROM ppdm_bare
+), ppdm_ratios AS (
+    SELECT ppdm_id, ppdm_size, ppdm_rows, ppdm_all, ppdm_held, ppdm_x.count AS ppdm_count, ppdm_x.total AS ppdm_total,
+           ppdm_x.count * ppdm_rows - ppdm_x.total * ppdm_size AS ppdm_excess, ppdm_x.total * ppdm_size AS ppdm_expected,
+           ppdm_x.count::DOUBLE * ppdm_rows / nullif(ppdm_x.total * ppdm_size, 0) AS ppdm_ratio
+    FROM ppdm_unnested
+), ppdm_worst AS (
+    SELECT COUNT(DISTINCT ppdm_id) AS ppdm_classes,
+           MAX({'share': CASE WHEN ppdm_size = 0 THEN 'infinity' ELSE ppdm_count::DOUBLE / ppdm_size END,
+                'part': CASE WHEN ppdm_size = 0 THEN 1 ELSE ppdm_count END, 'whole': ppdm_size}) AS ppdm_alpha,
+           MAX({'share': CASE WHEN ppdm_size = 0 THEN 'infinity' ELSE ppdm_excess::DOUBLE / ppdm_expected END,
+                'part': CASE WHEN ppdm_size = 0 THEN 1 ELSE ppdm_excess END, 'whole': ppdm_expected}) AS ppdm_beta,
+           MAX(CASE WHEN ppdm_size = 0 THEN 1
+                    WHEN ppdm_total < ppdm_rows
+                         AND ppdm_ratio - 1 > ln(ppdm_rows::DOUBLE / ppdm_total) THEN 1 ELSE 0 END) AS ppdm_lawless,
+           MAX(CASE WHEN ppdm_size = 0 OR ppdm_held < ppdm_all THEN 'infinity' ELSE abs(ln(ppdm_ratio)) END) AS ppdm_delta
+    FROM ppdm_ratios
+)
+SELECT ppdm_alpha.share AS alpha,
+       ppdm_alpha.part // gcd(ppdm_alpha.part, ppdm_alpha.whole) AS alpha_numerator,
+       ppdm_alpha.whole // gcd(ppdm_alpha.part, ppdm_alpha.whole) AS alpha_denominator,
+       ppdm_beta.share AS beta,
+       ppdm_beta.part // gcd(ppdm_beta.part, ppdm_beta.whole) AS beta_numerator,
+       ppdm_beta.whole // gcd(ppdm_beta.part, ppdm_beta.whole) AS beta_denominator,
+       CASE WHEN ppdm_lawless = 1 THEN 'infinity' ELSE ppdm_beta.share END AS enhanced_beta,
+       ppdm_delta AS delta,
+       ppdm_classes AS classes,
+       (SELECT COUNT(*) FROM ppdm_values WHERE ppdm_total > 0) AS sensitive_values
+FROM ppdm_worst;
+
+
 -- How likely is a right guess?  Risk of re-identification, one row.
 --   prosecutor_highest, prosecutor_average  the attacker knows that the person is in the table: 1 / class size, for
 --                                           the worst row and on average over rows

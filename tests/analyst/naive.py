@@ -156,6 +156,25 @@ def t_equal(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool
     return max(distances, default=None)
 
 
+def likeness(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool) -> dict[str, Any]:
+    """alpha, beta, enhanced beta and delta of the worst class; infinite where no value of a class is known."""
+    everywhere = counting(rows, sensitive, nulls)
+    shares = {value: Fraction(count, len(everywhere)) for value, count in Counter(everywhere).items()}
+    alphas, betas, enhanced, deltas = ([] for _ in range(4))
+    for members in classes(rows, qis).values():
+        here = counting(members, sensitive, nulls)
+        found = {value: Fraction(count, len(here)) for value, count in Counter(here).items()}
+        alphas.append(max(found.values(), default=math.inf))
+        excess = {value: share / shares[value] - 1 for value, share in found.items()}
+        betas.append(max(excess.values(), default=math.inf))
+        lawless = any(shares[value] < 1 and more > -math.log(shares[value]) for value, more in excess.items())
+        enhanced.append(math.inf if lawless else betas[-1])
+        missing = not here or len(found) < len(shares)
+        deltas.append(math.inf if missing else max(abs(math.log(more + 1)) for more in excess.values()))
+    named = {"alpha": alphas, "beta": betas, "enhanced_beta": enhanced, "delta": deltas}
+    return {name: max(figures, default=None) for name, figures in named.items()}
+
+
 def t_ordered(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bool, order: Sequence[Cell]) -> Distance:
     """Sum of |cumulative share in the class - in the table| over the values of the table in order, / (values - 1)."""
     everywhere = counting(rows, sensitive, nulls)

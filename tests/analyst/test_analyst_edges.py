@@ -10,7 +10,13 @@ import pytest
 from .conftest import MACROS, call, load, quoted
 
 BY_CLASS = ("ppdm_classes", "ppdm_k_anonymity", "ppdm_k_null_matches", "ppdm_risk", "ppdm_class_sizes")
-BY_VALUE = ("ppdm_l_diversity", "ppdm_recursive_diversity", "ppdm_t_closeness", "ppdm_t_closeness_ordered")
+BY_VALUE = (
+    "ppdm_l_diversity",
+    "ppdm_recursive_diversity",
+    "ppdm_t_closeness",
+    "ppdm_t_closeness_ordered",
+    "ppdm_likeness",
+)
 ARGUMENTS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(BY_CLASS, ()),
     **dict.fromkeys(BY_VALUE, ("illness",)),
@@ -124,6 +130,7 @@ def test_an_empty_table_claims_nothing(lasting, usual):
         "ppdm_k_null_matches": [(None, None, 0)],
         "ppdm_l_breaches": [],
         "ppdm_l_diversity": [(0, 0, 0, 0, None, None, None, None, None, None)],
+        "ppdm_likeness": [(*(None,) * 8, 0, 0)],
         "ppdm_recursive_diversity": [],
         "ppdm_risk": [(0, 0, *(None,) * 8)],
         "ppdm_t_closeness": [(None, None, None, 0, 0)],

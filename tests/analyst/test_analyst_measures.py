@@ -132,6 +132,20 @@ def test_closeness(sample_of, measured, seeds):
             assert found["sensitive_values"] == len(set(naive.counting(sample.rows, sample.last, nulls)))
 
 
+@in_blocks
+def test_likeness(sample_of, measured, seeds):
+    for sample, nulls in product(map(sample_of, seeds), (False, True)):
+        expected = naive.likeness(sample.rows, sample.places, sample.last, nulls)
+        (found,) = measured(sample, "ppdm_likeness", sample.sensitive, nulls=nulls)
+        for name in ("alpha", "beta"):
+            exact = (1, 0) if expected[name] == math.inf else expected[name].as_integer_ratio()
+            assert (found[f"{name}_numerator"], found[f"{name}_denominator"]) == exact
+        for name, figure in expected.items():
+            assert found[name] == pytest.approx(float(figure), abs=1e-12)
+        assert found["classes"] == len(naive.classes(sample.rows, sample.places))
+        assert found["sensitive_values"] == len(set(naive.counting(sample.rows, sample.last, nulls)))
+
+
 def test_the_random_tables_are_worth_measuring(sample_of):
     """The comparisons above say little unless every kind of outcome occurs among the tables."""
     samples = [sample_of(seed) for seed in range(60)]

@@ -15,6 +15,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
     RecursiveDiversity,
@@ -106,7 +107,7 @@ def verdicts(data, column, requirement, *, by_entity=False):
         if by_entity:
             counted = oracles.entity_counts(data.mappings, data.quasi, data.entity)
         return {key: units >= requirement.k for key, units in counted.items()}
-    if isinstance(requirement, BetaLikeness | DeltaDisclosure):
+    if isinstance(requirement, BetaLikeness | EnhancedLikeness | DeltaDisclosure):
         return _likeness_verdicts(data, column, requirement)
     tests = {
         DistinctDiversity: lambda c: oracles.distinct_values(c) >= requirement.l,
@@ -127,6 +128,8 @@ def _likeness_verdicts(data, column, requirement):
     everybody = [value for values in members.values() for value in values]
     if isinstance(requirement, BetaLikeness):
         return {key: likeness.beta(values, everybody) <= requirement.beta for key, values in members.items()}
+    if isinstance(requirement, EnhancedLikeness):
+        return {key: likeness.enhanced_beta(values, everybody) <= requirement.beta for key, values in members.items()}
     ratios = {key: likeness.delta_ratio(values, everybody) for key, values in members.items()}
     return {key: likeness.delta_holds(ratio, requirement.delta) for key, ratio in ratios.items()}
 

@@ -21,6 +21,7 @@ from ppdm_sql.requirements import (
     ConfidenceLimit,
     DeltaDisclosure,
     DistinctDiversity,
+    EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
     RecursiveDiversity,
@@ -173,6 +174,10 @@ STANDING = {
         {"l_numerator": 2, "l_denominator": 1, "tolerance": 1e-9},
     ),
     "beta_likeness": (BetaLikeness(Fraction(1, 2)), {"beta_numerator": 1, "beta_denominator": 2}),
+    "enhanced_beta_likeness": (
+        EnhancedLikeness(Fraction(1, 2)),
+        {"beta_numerator": 1, "beta_denominator": 2, "tolerance": 1e-9},
+    ),
     "delta_disclosure": (DeltaDisclosure(Fraction(1)), {name: str(number) for name, number in E_LIMIT.items()}),
     "closeness_equal": (Closeness(Fraction(1, 4), "equal"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_ordered": (Closeness(Fraction(1, 4), "ordered"), {"t_numerator": 1, "t_denominator": 4}),

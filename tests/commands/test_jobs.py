@@ -122,3 +122,36 @@ def test_the_recipe_for_cron_runs_in_a_bare_environment(tmp_path):
     assert {"patients_open.parquet", "nightly.json", "ppdm.prom"} <= left
     assert (tmp_path / "clinic" / "nightly.err").read_text() == ""
     assert not any("ppdm_tmp" in name for name in left)
+
+
+READER = """
+import duckdb, sys
+connection = duckdb.connect("clinic.duckdb", read_only=True)
+print("reads", flush=True)
+sys.stdin.readline()
+connection.close()
+print("closed", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_reader_is_waited_for_and_named_and_an_exported_file_needs_no_waiting(ppdm, clinic):
+    assert ppdm(*DB, "run", "policy.sql", "-c", "EXPORT people_open TO 'open.duckdb'").code == 0
+    reading = subprocess.Popen(
+        [sys.executable, "-c", READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=clinic
+    )
+    try:
+        assert reading.stdout.readline() == "reads\n"
+        done = ppdm(*DB, "--lock-timeout", "0.2", "run", "policy.sql", "--metrics", "ppdm.prom")
+        assert done.code == 3
+        assert re.search(rf"clinic.duckdb is locked by process {reading.pid}\b.*Nothing was changed", done.err)
+        assert samples("ppdm.prom")[("ppdm_run_exit_status",)] == 3
+        reading.stdin.write("\n")
+        reading.stdin.flush()
+        assert reading.stdout.readline() == "closed\n"
+        with duckdb.connect("open.duckdb", read_only=True) as held:  # last night's file goes on being readable
+            assert ppdm(*DB, "run", "policy.sql", "-c", "EXPORT people_open TO 'open.duckdb'").code == 0
+            assert held.execute("SELECT count(*) > 0 FROM people_open").fetchall() == [(True,)]
+    finally:
+        reading.kill()
+        reading.communicate()

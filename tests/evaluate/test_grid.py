@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
+from ppdm_sql.cells import aggregate as aggregation
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.evaluate import bench as bench_module
@@ -175,6 +176,22 @@ def figures(point) -> dict[str, object]:
 def grid(engine, text=SIMPLE, **asked):
     defaults = {"methods": ("mondrian", "kactus2"), "grid": ("k=3,8",)}
     return evaluate_policy(engine, published(text, engine.dialect), **(defaults | asked))
+
+
+@pytest.mark.parametrize(("learner", "relations"), [("none", 1), ("naive_bayes", 3)])
+def test_a_grid_counts_every_relation_once(clinic, monkeypatch, learner, relations):
+    """All methods and all k work on the same cells: those of the table, and with a learner of both of its parts."""
+    counted = []
+    plain = aggregation._Aggregation.run
+
+    def counting(self):
+        counted.append((self.source.relation, self.names))
+        return plain(self)
+
+    monkeypatch.setattr(aggregation._Aggregation, "run", counting)
+    found = grid(clinic, methods=("mondrian", "kactus2", "tpp"), grid=("k=3,8",), learner=learner)
+    assert len(found.points) == 6
+    assert len(counted) == len({relation for relation, _ in counted}) == relations
 
 
 def test_the_figures_are_those_of_the_release_that_would_be_published(clinic, tmp_path):

@@ -239,3 +239,35 @@ def test_a_damaged_recoding_is_refused(damage, told):
     damage(written)
     with pytest.raises(DamagedRecordError, match=told):
         read_recoding(written)
+
+
+def test_a_packed_recoding_says_the_same():
+    written = json.loads(json.dumps(small_tree().to_packed_json()))
+    assert isinstance(written["nodes"]["parent"], str)
+    found = read_recoding(written)
+    assert found.to_json() == small_tree().to_json()
+    assert found.to_packed_json() == small_tree().to_packed_json()
+    assert found.losses.tolist() == small_tree().losses.tolist()
+    assert found.nodes[1:3] == list(small_tree().nodes[1:3])
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        (lambda told: told.pop("nodes"), "nodes are not those of a recoding"),
+        (lambda told: told["nodes"].pop("takes"), "nodes have no takes or labels"),
+        (lambda told: told["nodes"].update(column="0 1 1 1 1"), r"nodes\[1\].column is another"),
+        (lambda told: told["nodes"].update(parent="0 0 2 2"), "arrays of several lengths"),
+        (lambda told: told["nodes"].update(parent="0 0 2 2 9"), r"nodes\[4\].parent is no earlier node"),
+        (lambda told: told["nodes"].update(take="0 1 2 3 99"), "nodes.take has a number"),
+        (lambda told: told["nodes"].update(label="0 1 2 3 -1"), "nodes.label has a number"),
+        (lambda told: told["nodes"].update(open="a"), "no whole number"),
+        (lambda told: told["nodes"].update(labels=[1]), "no text"),
+        (lambda told: told.update(unprinted=[9]), "unprinted has a number that is no node"),
+    ],
+)
+def test_a_damaged_packed_recoding_is_refused(damage, told):
+    written = json.loads(json.dumps(small_tree().to_packed_json()))
+    damage(written)
+    with pytest.raises(DamagedRecordError, match=told):
+        read_recoding(written)

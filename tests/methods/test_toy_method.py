@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Annotated
 
 import duckdb
@@ -12,11 +12,13 @@ import pytest
 
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.commands import _run
+from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.base import OF_CLASSES, ROWS, CellJob, Method
 from ppdm_sql.methods.plan import CellPlan, ResidualRisk
 from ppdm_sql.methods.registry import register
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.options import Whole
+from ppdm_sql.statements.names import Name
 
 POLICY = """
 CREATE TABLE people_open AS SELECT id, age, town, paid FROM people
@@ -32,7 +34,10 @@ class OneClassOptions:
 
 
 def plan_one_class(job: CellJob) -> CellPlan:
-    """Everybody is in one class: nothing of the quasi-identifiers leaves."""
+    """All rows are in one class: no quasi-identifier is published."""
+    seen = [getattr(job, field.name) for field in fields(job)]
+    assert not [one for one in seen if isinstance(one, Engine | Name)], "a table method sees cells, no engine or table"
+    assert len(job.cells) <= 120
     stars = "*" * job.options(OneClassOptions).stars
     return CellPlan(
         parts=Parts(np.zeros(len(job.cells), dtype=np.int64), 1),
@@ -82,7 +87,7 @@ def test_a_method_from_elsewhere_goes_through_every_command(ppdm, tmp_path):
 
 
 @pytest.mark.wide
-def test_it_is_evaluated_and_advised_beside_the_others(ppdm):
+def test_it_is_evaluated_and_advised_with_the_others(ppdm):
     code, out, _ = ppdm("evaluate", "policy.sql", "--grid", "k=5", "--method", "one_class,mondrian", "--json")
     assert code == 0
     points = {point["algorithm"]: point for point in json.loads(out)["points"]}

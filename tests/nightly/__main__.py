@@ -1,4 +1,4 @@
-"""python -m tests.nightly [PART ...] [--tables 10000] [--kills 500] [--sizes 20] [--agree 5000] [--seed 1]"""
+"""python -m tests.nightly [PART ...] [--tables 10000] [--kills 500] [--sizes 20] [--agree 5000] [--streams 20] [--seed 1]"""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.nightly.summary import Options
 
-PARTS = ("tables", "agree", "disk", "kills")
+PARTS = ("tables", "agree", "disk", "kills", "nights")
 
 
 def main() -> int:

@@ -20,28 +20,45 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy import grammar
 from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
     RecursiveDiversity,
     Requirement,
+    SetAnonymity,
     SimpleDiversity,
 )
-from ppdm_sql.statements.names import identifier
+from ppdm_sql.statements.names import Word, identifier
 from tests import oracles
 from tests.nightly.judge import counts, held
 from tests.random_cases import KINDS, NAMES, NUMERIC, TEXTS, arrow_table, domain_with_nan
 
-TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet")
+TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet", "incognito", "tds", "tdr")
 MODEL_METHODS = ("kadet", "ldm", "atp")
 # How often each is drawn: three tables of each method for one model of each.
 METHODS = [*(("TABLE", name) for name in TABLE_METHODS for _ in range(3)), *(("MODEL", name) for name in MODEL_METHODS)]
 
+# What a method takes.
+TAKES_NULL = ("mondrian", "kactus", "kactus2", "incognito", "tds", "tdr")
+NEEDS_NO_TARGET = ("mondrian", "incognito")
+TAKES_HIERARCHIES = ("mondrian", "incognito", "tds", "tdr")
+LEAVES_ROWS_OUT = ("mondrian", "kactus", "kactus2", "incognito")
+TAKES_SETS = ("tds", "tdr")  # k = 3 ON (a, b)
+GROWS = ("mondrian", "kactus", "kactus2", "incognito")
+
 ROOT = "*"  # of every hierarchy
 MOST_SUBSETS = 10  # values of a text column that tpp takes with three classes
-FEW_NULLS, ROW, TARGET, WORDS, NUMBERS, PERSON = 0.15, "row", "y", "s", "m", "who"
+FEW_NULLS, ROW, TARGET, WORDS, NUMBERS, PERSON, VISIT = 0.15, "row", "y", "s", "m", "who", "visit"
+MOST_NIGHTS = 4
+CHANGES = (
+    "", "CHANGES (gone = together, changed = again)", "CHANGES (gone = withdraw)", "CHANGES (changed = again)",
+    "CHANGES (late = wait (loss = 0.4, nights = 2), gone = together)",
+)  # fmt: skip
 
 
 @cache
@@ -77,10 +94,8 @@ class Case:
     forms: dict[str, Form] = field(default_factory=dict)
     tunings: dict[str, str] = field(default_factory=dict)  # ORDER and WEIGHT of a column
     most_left_out: int | None = None  # SUPPRESS AT MOST so many percent
-
-    @property
-    def k(self) -> int:
-        return max((item.k for item in self.requirements if isinstance(item, KAnonymity)), default=1)
+    nights: tuple[list[dict[str, object]], ...] = ()  # of a growing release: its table on every night but the first
+    changes: str = ""  # what becomes of rows that change or leave
 
     @property
     def private(self) -> list[str]:
@@ -88,8 +103,8 @@ class Case:
         known = {*self.quasi, TARGET, self.entity, ROW}
         return [name for name in self.columns if name not in known] if self.kind == "MODEL" else []
 
-    def arrow(self) -> pa.Table:
-        return arrow_table(self.columns, self.rows)
+    def arrow(self, rows: Sequence[dict[str, object]] | None = None) -> pa.Table:
+        return arrow_table(self.columns, self.rows if rows is None else rows)
 
     def text(self, table: str, release: str, hierarchy: dict[str, str]) -> str:
         """The policy; hierarchy: column -> the table with its labels."""
@@ -100,7 +115,7 @@ class Case:
             along |= {name: f"{along[name]} AS {form.value}" for name, form in self.forms.items() if name in along}
             return ", ".join(f"{identifier(name).sql('duckdb')}{along[name]}{reading}" for name in names)
 
-        rest = [n for n in self.columns if n not in {*self.quasi, *self.sensitive, self.entity}]
+        rest = [n for n in self.columns if n not in {*self.quasi, *self.sensitive, self.entity, VISIT}]
         rest = [name for name in rest if not (self.has_target and name == TARGET)]
         reading = " NULLS AS VALUE" if self.nulls_as_value and both_readings() else ""
         parts = [
@@ -111,12 +126,20 @@ class Case:
             f"ENTITY ({self.entity})" if self.entity else "",
             f"INSENSITIVE ({listed(rest)})" if rest else "",
             f"SUPPRESS AT MOST {self.most_left_out} %" if self.most_left_out is not None else "",
-            {"tpp": "ACCEPT RISK (boundaries)"}.get(self.method, "") if self.kind == "TABLE" else "",
-            "ACCEPT RISK (rare_classes)" if self.kind == "MODEL" else "",
+            f"KEY ({VISIT}) {self.changes}" if self.nights else "",
+            f"ACCEPT RISK ({self._risks})",
         ]
         picked = ", ".join(identifier(name).sql("duckdb") for name in self.columns)
         wanted = " ".join(part for part in parts if part)
-        return f"CREATE {self.kind} {release} AS SELECT {picked} FROM {table} WITH ANONYMIZATION ({wanted})"
+        grows = " GROWING" if self.nights else ""
+        return f"CREATE {self.kind} {release}{grows} AS SELECT {picked} FROM {table} WITH ANONYMIZATION ({wanted})"
+
+    @property
+    def _risks(self) -> str:
+        """The number of a row, by which it is judged, is one of its own in every row."""
+        if self.kind == "MODEL":
+            return "rare_classes"
+        return "boundaries, undeclared" if self.method == "tpp" else "undeclared"
 
     @property
     def shown(self) -> list[str]:
@@ -134,9 +157,14 @@ class Case:
         found += ["null quasi-identifier"] if _has_null(self.rows, self.quasi) else []
         if _has_null(self.rows, self.sensitive):
             found.append("sensitive null as value" if self.nulls_as_value else "sensitive null as unknown")
-        return found + [
-            f"t {item.distance}" if isinstance(item, Closeness) else item.word for item in self.requirements
-        ]
+        found += [f"growing, {len(self.nights) + 1} nights"] if self.nights else []
+        return found + [_feature(item) for item in self.requirements]
+
+
+def _feature(item: Requirement) -> str:
+    if isinstance(item, SetAnonymity):
+        return "k on"
+    return f"t {item.distance}" if isinstance(item, Closeness) else item.word
 
 
 def _has_null(rows: Sequence[dict[str, object]], names: Sequence[str]) -> bool:
@@ -149,7 +177,7 @@ def _has_null(rows: Sequence[dict[str, object]], names: Sequence[str]) -> bool:
 def random_case(seed: int) -> Case:
     rng = random.Random(f"nightly {seed}")
     kind, method = rng.choice(METHODS)
-    takes_null = method in ("mondrian", "kactus", "kactus2")
+    takes_null = method in TAKES_NULL
     domains = _domains(rng, method, kind)
     quasi = list(domains)
     rows = [
@@ -165,9 +193,9 @@ def random_case(seed: int) -> Case:
     sensitive = _sensitive(rng, kind, method)
     entity = _add_persons(rng, rows, columns, kind, method)
     value = not both_readings() or rng.random() < 0.3
-    _set_secrets(rng, rows, nulls=method in ("mondrian", "kactus", "kactus2") and rng.random() < 0.5)
-    has_target = method != "mondrian" or rng.random() < 0.3
-    hierarchies = _hierarchies(rng, rows, columns, quasi if method == "mondrian" else [], sensitive)
+    _set_secrets(rng, rows, nulls=method in TAKES_NULL and rng.random() < 0.5)
+    has_target = method not in NEEDS_NO_TARGET or rng.random() < 0.3
+    hierarchies = _hierarchies(rng, rows, columns, quasi if method in TAKES_HIERARCHIES else [], sensitive)
     case = Case(
         seed,
         kind,
@@ -186,7 +214,29 @@ def random_case(seed: int) -> Case:
     case = _with_wishes(case)
     if not any(isinstance(item, Closeness) and item.distance == "hierarchical" for item in case.requirements):
         case.hierarchies.pop(WORDS, None)
-    return case
+    return _with_nights(case)
+
+
+def _with_nights(case: Case) -> Case:
+    """Some releases grow: rows come, leave and change from night to night, and a row keeps its person."""
+    rng = random.Random(f"nightly nights {case.seed}")
+    if case.kind == "MODEL" or case.method not in GROWS or rng.random() > 0.4:
+        return case
+    rows = [{**row, VISIT: row[ROW]} for row in case.rows]
+    start = len(rows) * rng.randint(50, 80) // 100
+    there, late = rows[:start], rows[start:]
+    nights = []
+    for _ in range(rng.randint(1, MOST_NIGHTS - 1)):
+        number = rng.randint(0, len(late))
+        there, late = [*there, *late[:number]], late[number:]
+        leaving = set(rng.sample(range(len(there)), rng.choice((0, 0, 2, len(there) // 3))))
+        there = [row for place, row in enumerate(there) if place not in leaving]
+        for place in rng.sample(range(len(there)), rng.choice((0, 0, 2, len(there) // 3))):
+            other = rng.choice(there)
+            there[place] = {**other, **{name: there[place].get(name) for name in (ROW, VISIT, PERSON)}}
+        nights.append(there)
+    columns = {**case.columns, VISIT: "integer"}
+    return replace(case, rows=rows[:start], columns=columns, nights=tuple(nights), changes=rng.choice(CHANGES))
 
 
 def _domains(rng: random.Random, method: str, kind: str) -> dict[str, list[object]]:
@@ -196,7 +246,7 @@ def _domains(rng: random.Random, method: str, kind: str) -> dict[str, list[objec
     for name in names[: rng.choice((1, 2, 2, 3, 4))]:
         values = domain_with_nan(rng.choice(kinds), rng)
         plain = [one for one in values if not isinstance(one, float) or math.isfinite(one)]
-        found[name] = values if method in ("mondrian", "kactus", "kactus2") else plain
+        found[name] = values if method in TAKES_NULL else plain
         if method == "tpp" and isinstance(values[0], str):
             found[name] = values[:MOST_SUBSETS]
     return found
@@ -292,17 +342,21 @@ def _with_wishes(case: Case) -> Case:
             and rng.random() < 0.3
         ):
             forms[name] = rng.choice((Form.RANGE, Form.MIDPOINT))
-        if case.method != "mondrian":
+        if case.method not in ("mondrian", "incognito"):
             continue
-        if case.columns[name] == "text" and known and name not in case.hierarchies and rng.random() < 0.4:
+        if (
+            case.method == "mondrian"
+            and case.columns[name] == "text"
+            and known
+            and name not in case.hierarchies
+            and rng.random() < 0.4
+        ):
             values = sorted({str(value) for value in known})
             rng.shuffle(values)
             tunings[name] = f" ORDER ({', '.join(exp.Literal.string(value).sql('duckdb') for value in values)})"
         elif rng.random() < 0.3:
             tunings[name] = f" WEIGHT {rng.choice((0.5, 2, 10))}"
-    most = (
-        rng.choice((0, 1, 5, 20)) if case.method in ("mondrian", "kactus", "kactus2") and rng.random() < 0.4 else None
-    )
+    most = rng.choice((0, 1, 5, 20)) if case.method in LEAVES_ROWS_OUT and rng.random() < 0.4 else None
     return replace(case, forms=forms, tunings=tunings, most_left_out=most)
 
 
@@ -311,9 +365,23 @@ def _with_wishes(case: Case) -> Case:
 
 def _requirements(rng: random.Random, case: Case) -> Iterator[Requirement]:
     others = _others(rng, case)
-    if not others or rng.random() < 0.9:
-        yield KAnonymity(rng.randint(2, max(2, min(8, len(case.rows) // 10))))
+    most = max(2, min(8, len(case.rows) // 10))
+    sets = list(_sets(rng, case, most)) if case.method in TAKES_SETS and rng.random() < 0.4 else []
+    # Without a k about all of them, every quasi-identifier must be in some set.
+    covered = {word.text for item in sets for word in item.on} == set(case.quasi)
+    if not (others or covered) or rng.random() < (0.5 if covered else 0.9):
+        yield KAnonymity(rng.randint(2, most))
+    elif sets and not covered:
+        yield SetAnonymity(rng.randint(2, most), tuple(Word(name, quoted=True) for name in case.quasi))
+    yield from sets
     yield from others
+
+
+def _sets(rng: random.Random, case: Case, most: int) -> Iterator[SetAnonymity]:
+    """Sets of quasi-identifiers, each with a k of its own; no set twice."""
+    drawn = {tuple(sorted(rng.sample(case.quasi, rng.randint(1, len(case.quasi))))) for _ in range(rng.randint(1, 3))}
+    for names in sorted(drawn):
+        yield SetAnonymity(rng.randint(2, most + 2), tuple(Word(name, quoted=True) for name in names))
 
 
 def _others(rng: random.Random, case: Case) -> list[Requirement]:
@@ -336,6 +404,10 @@ def _others(rng: random.Random, case: Case) -> list[Requirement]:
         found.append(RecursiveDiversity(_cents(max(tails) * rng.randint(2, 4)) + Fraction(1, 2), l))
     if case.kind == "TABLE" and case.method != "kadet":
         found += [_closeness(rng, case)] * 3
+        found.append(BetaLikeness(Fraction(rng.randint(30, 300), 100)))
+        found.append(DeltaDisclosure(Fraction(rng.randint(60, 250), 100)))
+        if share < Fraction(95, 100):
+            found.append(AlphaShare(_cents(share + (1 - share) * Fraction(rng.randint(40, 80), 100))))
     picked = rng.sample(found, min(len(found), rng.choice((0, 1, 1, 1, 2))))
     return list({type(item): item for item in picked}.values())
 

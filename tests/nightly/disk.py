@@ -13,7 +13,9 @@ import ppdm_sql
 from tests.faults.test_faults import FULL, POLICY
 from tests.nightly.summary import Options, Part, table
 
-STATEMENT = POLICY.format(columns="a, s, w", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w)")
+STATEMENT = POLICY.format(
+    columns="a, s, w", k=5, more="", roles="QUASI IDENTIFIER (a) SENSITIVE (s) INSENSITIVE (w) ACCEPT RISK (undeclared)"
+)
 ROWS = (
     "CREATE TABLE t AS SELECT range % 90 AS a, 'x' || range % 3 AS s, md5(range::TEXT) AS w FROM range(20000)",
     "INSERT INTO t SELECT a, s, 'more ' || w FROM t",

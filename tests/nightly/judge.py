@@ -12,8 +12,11 @@ from datetime import date, datetime
 from decimal import Decimal
 
 from ppdm_sql.requirements import (
+    AlphaShare,
+    BetaLikeness,
     Closeness,
     ConfidenceLimit,
+    DeltaDisclosure,
     DistinctDiversity,
     EntropyDiversity,
     KAnonymity,
@@ -22,6 +25,7 @@ from ppdm_sql.requirements import (
     SimpleDiversity,
 )
 from tests import oracles
+from tests.oracles import likeness
 
 _NULL = ("null",)  # what NULL is among values that are compared as facts
 
@@ -97,9 +101,20 @@ def _holds(
             return oracles.entropy_reaches(found, l)
         case ConfidenceLimit(limit=limit):
             return oracles.confidence(found) <= limit
+        case AlphaShare(alpha=alpha):
+            return likeness.alpha(_facts(values)) <= alpha
+        case BetaLikeness(beta=beta):
+            return likeness.beta(_facts(values), _facts(everything)) <= beta
+        case DeltaDisclosure(delta=delta):
+            return likeness.delta_holds(likeness.delta_ratio(_facts(values), _facts(everything)), delta)
         case Closeness(t=t, distance=distance):
             return _distance(values, everything, distance or "ordered", hierarchy) <= t
     raise TypeError(requirement)
+
+
+def _facts(values: Sequence[object]) -> list[Hashable]:
+    """NULL, where it is one of the values, is a fact like any other."""
+    return [oracles.same(value) for value in values]
 
 
 def _distance(

@@ -20,6 +20,7 @@ class Options:
     kills: int = 500
     sizes: int = 20
     agree: int = 5_000
+    streams: int = 20
     seed: int = 1
     workers: int = 2
     quiet: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ppdm_sql.requirements import ConfidenceLimit, DistinctDiversity, KAnonymity
-from tests.nightly import agree, tables
+from tests.nightly import agree, nights, tables
 from tests.nightly.cases import METHODS, random_case
 from tests.nightly.judge import breaches
 from tests.nightly.summary import Options
@@ -27,12 +27,22 @@ def test_a_few_tables_are_judged_three_times():
     assert found.figures["tables"] == 3
 
 
+@pytest.mark.wide
+def test_a_stream_of_nights_is_attacked():
+    found = nights.summarize([nights.attack_one(3, nights=3)])
+    assert found.problems == []
+    assert found.figures["nights"] == 3
+    weak = nights.Attacked(7, nights.Counts(nights=3, below_l=1))
+    assert "seed 7" in nights.summarize([weak]).problems[0]
+
+
 def test_a_seed_gives_the_same_case():
     assert random_case(5) == random_case(5)
     drawn = [random_case(seed) for seed in range(200)]
     assert {(case.kind, case.method) for case in drawn} == set(METHODS)
     words = {feature for case in drawn for feature in case.features}
     assert {"entity", "hierarchy", "null quasi-identifier", "t equal", "t ordered", "t hierarchical", "k"} <= words
+    assert {"alpha", "beta", "delta", "k on", "growing, 2 nights", "growing, 4 nights"} <= words
     assert {"as range", "as midpoint", "order", "weight", "suppress at most"} <= words
 
 

@@ -1,4 +1,4 @@
-"""Alpha, beta and delta by their definitions, value by value in exact fractions."""
+"""Alpha, both betas and delta by their definitions, value by value in exact fractions."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def beta(members: Sequence[object], everybody: Sequence[object]) -> Fraction | f
     """The largest (q - p) / p of a value (Cao and Karras 2012, Definition of basic beta-likeness)."""
     table = shares(everybody)
     return max(((share - table[value]) / table[value] for value, share in shares(members).items()), default=math.inf)
+
+
+def enhanced_beta(members: Sequence[object], everybody: Sequence[object]) -> Fraction | float:
+    """The least beta of enhanced beta-likeness; infinite where a value is above its own limit -ln(p)."""
+    table = shares(everybody)
+    for value, share in shares(members).items():
+        with localcontext(prec=60):
+            limit = Decimal(table[value].denominator).ln() - Decimal(table[value].numerator).ln()
+            excess = (share - table[value]) / table[value]
+            if Decimal(excess.numerator) / Decimal(excess.denominator) > limit:
+                return math.inf
+    return beta(members, everybody)
 
 
 def delta_ratio(members: Sequence[object], everybody: Sequence[object]) -> Fraction | float:

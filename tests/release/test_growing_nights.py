@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.growing_curve import Stream
+from benchmarks.growing_stream import Stream
 from tests.sizes import first
 
 METHODS = ["mondrian", "kactus2", "kactus"]
@@ -29,11 +29,10 @@ def run_nights(method: str, people: int, nights: int) -> None:
     late, own = [], []
     for night in range(1, nights + 1):
         stream.night()
-        loss, alone = stream.refresh()
-        assert loss is not None
-        late.append(loss)
-        own.append(alone)
-        grown = stream.db.release("visits_open").record.manifest.growing
+        grown = stream.refresh()
+        assert grown.loss_tonight is not None
+        late.append(float(grown.loss_tonight))
+        own.append(stream.alone())
         assert (grown.night, grown.waiting_rows < 10) == (night, True)
     assert stream.db.verify("visits_open").holds
     # Of 50 rows a night, which a small table has, one class more or less is a lot.

@@ -192,9 +192,10 @@ def test_postgres_tells_the_same(duck, postgres_engine, make_table):
 def test_a_model_of_the_release_works_on_raw_rows_that_the_file_recodes(
     duckdb_engine, make_table, open_session, method
 ):
-    """On the same people as well as on their rows of the release, within a point; on others better than the majority.
+    """On the same people as well as on their rows of the release, within a point.
 
-    Rows of a release flatter a model: its classes were made with their target in sight.
+    On other people it is at least as good, to a point, as a tree that learned from the raw rows.  What it is inside the
+    release says less about them: the third of the rows that is the test there is a sample, too.
     """
     from sklearn.preprocessing import OneHotEncoder
     from sklearn.tree import DecisionTreeClassifier
@@ -225,6 +226,19 @@ def test_a_model_of_the_release_works_on_raw_rows_that_the_file_recodes(
 
     inside = accuracy(shown, tested)
     assert abs(accuracy(told(people(3000, 3)), tested) - inside) <= 0.01
-    fresh = told(people(1000, 4))
-    majority = max(Counter(row[0] for row in fresh.values()).values()) / len(fresh)
-    assert accuracy(fresh, sorted(fresh)) > majority + 0.03
+    fresh = people(4000, 4)
+    recoded_fresh = told(fresh)
+    others = accuracy(recoded_fresh, sorted(recoded_fresh))
+    majority = max(Counter(row[-1] for row in fresh).values()) / len(fresh)
+    assert others > majority + 0.05
+
+    def numbers(rows: list[tuple]) -> list[list[float]]:
+        return [
+            [-1 if age is None else age, float(light), seen.toordinal(), sex == "F", (*JOBS, "rare").index(job)]
+            for _, age, light, seen, sex, job, _ in rows
+        ]
+
+    source = {row[0]: row for row in people(3000, 3)}
+    raw = DecisionTreeClassifier(min_samples_leaf=20, random_state=1)
+    raw.fit(numbers([source[one] for one in learned]), [source[one][-1] for one in learned])
+    assert others >= raw.score(numbers(fresh), [row[-1] for row in fresh]) - 0.01

@@ -85,7 +85,7 @@ def test_it_is_read_back_as_it_was_written():
     ("required", "algorithm", "message"),
     [
         ("k = 4 ON (education, risk)", "tds", '"risk" is no quasi-identifier'),
-        ("k = 4 ON (education, sex)", "tdr", 'no k speaks of "Work hours": name it in a k = ... ON'),
+        ("k = 4 ON (education, sex)", "tdr", 'no k covers "Work hours": add it to a k = ... ON'),
         (TWO, "mondrian", "ALGORITHM mondrian cannot keep k = 4 ON"),
         ("k = 4 ON (sex, SEX), k = 2", "tds", "ON names a column twice"),
         ("k = 4 ON (sex), k = 5 ON (sex)", "tds", "k is required twice"),

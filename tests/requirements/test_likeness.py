@@ -1,4 +1,4 @@
-"""alpha, beta and delta: vectors by hand, and checks, statements, parts and judge against the definitions."""
+"""alpha, beta, enhanced_beta and delta: vectors by hand, and checks, statements, parts and judge against the definitions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 from sqlglot import parse_one
 
-from ppdm_sql.checks.breaches import breaches
+from ppdm_sql.checks.breaches import _near_but_below, breaches
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.checks.measure import Sensitive, measure
-from ppdm_sql.checks.part_ratios import ratio_limit
+from ppdm_sql.checks.part_ratios import logarithm_limit, ratio_limit
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.stored_requirements import requirement, requirements
-from ppdm_sql.requirements import AlphaShare, BetaLikeness, DeltaDisclosure
-from ppdm_sql.verify.exponential import greatest_below_exponential
+from ppdm_sql.requirements import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
+from ppdm_sql.verify.exponential import greatest_below_exponential, is_below_logarithm
 from ppdm_sql.verify.relation import SensitiveColumn, judge
+from ppdm_sql.verify.verification import _logarithm_tally
 from tests.oracles import likeness
 from tests.sizes import seeds
 
@@ -60,6 +61,54 @@ def test_by_hand(duckdb_engine, make_table):
     assert math.isclose(found.achieved, math.log(Fraction(5, 4)), rel_tol=1e-12)
 
 
+def test_enhanced_by_hand(duckdb_engine, make_table):
+    """As beta where no value comes near -ln p; a class of one value breaks it, for 1/p - 1 > -ln p.
+
+    HAND: a has p = 1/2 and -ln p = 0.69, in x an excess of 1/2; c has p = 1/8, -ln p = 2.08, in y an excess of 1.
+    of_two: a has p = 1/2, and x is a alone: its excess of 1 is above 0.69, though beta = 1 allows it.
+    """
+    relation = make_table(duckdb_engine, "hand", {"q": "TEXT", "s": "TEXT"}, HAND)
+    asked = [EnhancedLikeness(Fraction(1)), EnhancedLikeness(Fraction(9, 10))]
+    found = measured(duckdb_engine, relation, asked)
+    assert (found["enhanced_beta = 1"].holds, found["enhanced_beta = 1"].achieved) == (True, 1)
+    assert (found["enhanced_beta = 0.9"].breaching_classes, found["enhanced_beta = 0.9"].breaching_rows) == (1, 4)
+    pair = make_table(
+        duckdb_engine, "of_two", {"q": "TEXT", "s": "TEXT"}, [("x", "a"), ("x", "a"), ("y", "b"), ("y", "b")]
+    )
+    found = measured(duckdb_engine, pair, [BetaLikeness(Fraction(1)), EnhancedLikeness(Fraction(1))])
+    assert (found["beta = 1"].holds, found["enhanced_beta = 1"].achieved) == (True, math.inf)
+    (judgement,) = judged(duckdb_engine, pair, [EnhancedLikeness(Fraction(1))]).values()
+    assert (judgement.holds, judgement.breaching_classes, judgement.achieved) == (False, 2, None)
+    same = make_table(duckdb_engine, "same", {"q": "TEXT", "s": "TEXT"}, [("x", "a"), ("y", "a")])  # p = 1
+    (found,) = measured(duckdb_engine, same, [EnhancedLikeness(Fraction(1, 2))]).values()
+    assert (found.holds, found.achieved) == (True, 0)
+
+
+@pytest.mark.parametrize(("rows", "everywhere"), [(2, 1), (8, 3), (1000, 999), (99_999_989, 12_345_678)])
+def test_two_ways_to_the_bound_of_a_share(rows, everywhere):
+    """The check's fraction next below 1 - ln p, and the judge's comparison in digits."""
+    limit = logarithm_limit(rows, everywhere)
+    here, known = limit.numerator * everywhere, limit.denominator * rows
+    assert is_below_logarithm(here, known, everywhere, rows)
+    above = limit + Fraction(1, 10**31)
+    assert not is_below_logarithm(above.numerator * everywhere, above.denominator * rows, everywhere, rows)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_value_too_near_for_floating_point_is_decided_by_its_counts(above):
+    """A share of one half in 40,000,000 values: the counts next below and next above 1 + ln 2."""
+    rows, everywhere = 40_000_000, 20_000_000
+    limit = logarithm_limit(rows, everywhere)
+    over = math.floor(limit * 10_000_000) + above
+    under = 20_000_000
+    near = f"{over} {under} {everywhere} {rows}"
+    holds = Fraction(over * rows, under * everywhere) <= logarithm_limit(rows, everywhere)
+    assert holds is not above
+    assert _logarithm_tally((None, 0, near, 69, 100, 1, under)).breach is not holds
+    assert _near_but_below(("x", under, under, 0, near)) is holds
+    assert not _near_but_below(("x", under, under, 1, near))
+
+
 @seeds(small=6, full=16, nightly=400)
 def test_everything_says_what_the_definitions_say(engine, make_table, seeds):
     for seed in seeds:
@@ -81,10 +130,12 @@ def compare(engine, make_table, seed):
     figures = {
         "alpha": {q: likeness.alpha(held) for q, held in classes.items()},
         "beta": {q: likeness.beta(held, everybody) for q, held in classes.items()},
+        "enhanced_beta": {q: likeness.enhanced_beta(held, everybody) for q, held in classes.items()},
         "delta": {q: likeness.delta_ratio(held, everybody) for q, held in classes.items()},
     }
     asked = [AlphaShare(min(Fraction(1), one)) for one in at_bounds(figures["alpha"].values())]
     asked += [BetaLikeness(one) for one in at_bounds(figures["beta"].values())]
+    asked += [EnhancedLikeness(one) for one in at_bounds(figures["enhanced_beta"].values())]
     asked += [DeltaDisclosure(one) for one in (Fraction(1, 3), Fraction(7, 10), Fraction(2))]
     asked = list(dict.fromkeys(asked))
     verdict = judged(engine, relation, asked)
@@ -146,6 +197,7 @@ def test_two_ways_to_the_bound_of_delta(delta):
         ("alpha = 1.5", "alpha is a number above 0, up to 1"),
         ("beta = 0", "beta is a number above 0"),
         ("beta = -1", "beta is a number above 0"),
+        ("enhanced_beta = 0", "enhanced_beta is a number above 0"),
         ("delta = 0", "delta is a number above 0, up to 10"),
         ("delta = 11", "delta is a number above 0, up to 10"),
     ],
@@ -155,7 +207,7 @@ def test_numbers_outside_are_refused(text, message):
         requirement(text)
 
 
-@pytest.mark.parametrize("asked", ["alpha = 0.6", "beta = 1", "delta = 1.2"])
+@pytest.mark.parametrize("asked", ["alpha = 0.6", "beta = 1", "enhanced_beta = 1", "delta = 1.2"])
 def test_a_release_keeps_it(duckdb_engine, make_table, open_session, asked):
     draw = random.Random(5)
     rows = [
@@ -173,6 +225,7 @@ def test_a_release_keeps_it(duckdb_engine, make_table, open_session, asked):
     everybody = [ill for *_, ill in published]
     (wanted,) = requirements([asked])
     figure = {"alpha": lambda held: likeness.alpha(held), "beta": lambda held: likeness.beta(held, everybody),
+              "enhanced_beta": lambda held: likeness.enhanced_beta(held, everybody),
               "delta": lambda held: likeness.delta_ratio(held, everybody)}[wanted.word]  # fmt: skip
     assert all(holds(wanted, figure(held)) for held in classes.values())
     assert session.verify("open").holds

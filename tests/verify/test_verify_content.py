@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.content import content_hash, same_content
 
 COLUMNS = {
     "word": "TEXT",
@@ -52,6 +52,22 @@ def naive_hash(columns, rows):
 def test_every_engine_gives_the_figure_of_the_definition(engine, make_table):
     relation = make_table(engine, "t", COLUMNS, ROWS)
     assert content_hash(engine, relation, list(COLUMNS)) == naive_hash(COLUMNS, ROWS) == FIGURE
+
+
+def test_two_relations_are_the_same_only_where_every_row_is(engine, make_table):
+    relation, names = make_table(engine, "t", COLUMNS, ROWS), list(COLUMNS)
+    changed = ("", 0, Decimal("0.00"), None, None, 0)
+    others = {
+        "shuffled": ([ROWS[place] for place in (3, 0, 5, 1, 4, 2)], True),
+        "short": (ROWS[1:], False),
+        "twice": ([ROWS[0], *ROWS[2:], ROWS[2]], False),  # as many rows, another one twice
+        "null": ([*ROWS[:3], changed, *ROWS[4:]], False),
+    }
+    for name, (rows, same) in others.items():
+        assert same_content(engine, relation, make_table(engine, name, COLUMNS, rows), names) is same
+    made = make_table(engine, "swapped", {"a": "TEXT", "b": "TEXT"}, [("x", "y"), ("u", None)])
+    turned = make_table(engine, "turned", {"a": "TEXT", "b": "TEXT"}, [("y", "x"), (None, "u")])
+    assert not same_content(engine, made, turned, ["a", "b"])
 
 
 def test_the_order_of_the_rows_does_not_matter(engine, make_table):

@@ -27,7 +27,7 @@ from ppdm_sql.methods.lattice.lattice_table import LatticeTable, read_lattice
 from ppdm_sql.methods.lattice.level_recoding import recode_levels
 from ppdm_sql.methods.lattice.qualities import QUALITIES
 from ppdm_sql.methods.lattice.search import LatticeSearch, SearchLimits, Tested
-from ppdm_sql.methods.plan import CellPlan, PlanChoice, ResidualRisk
+from ppdm_sql.methods.plan import CellPlan, PlanChoice, PlannedRecoding, ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.policy.options import Choice, Whole, read_options
 from ppdm_sql.policy.policy import Policy
@@ -93,13 +93,14 @@ def plan_incognito(job: CellJob) -> CellPlan:
     best = search.best[0]
     kept = search.kept_groups(table.cache.grouping(best.levels))
     parts, labels = table.parts(best.levels, kept)
+    recoding = recode_levels(table.columns, best.levels, labels, job.hierarchies)
     return CellPlan(
         parts=parts,
         labels=labels,
         steps=_steps(job, table, search, options),
         figures=_figures(table, search, options),
         risks=(MINIMALITY,),
-        recoding=recode_levels(table.columns, best.levels, labels, job.hierarchies),
+        later_rows=None if recoding is None else PlannedRecoding(lambda: recoding),
         value_labels=table.value_labels(best.levels),
         choices=tuple(_choice(table, one, options) for one in search.best),
     )

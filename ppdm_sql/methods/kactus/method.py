@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -29,7 +30,7 @@ from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves
 from ppdm_sql.methods.kactus.row_kinds import Counts, Kinds
 from ppdm_sql.methods.kactus.tree_arrays import KactusTree, cut_off, figures
 from ppdm_sql.methods.kactus.tree_recoding import recode_kactus
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.policy.options import Exact, Switch, Whole
@@ -209,7 +210,7 @@ def _plan(
         steps=_steps(table, tree, told, options, policy),
         figures=told,
         risks=(PURITY, SUPPRESSION, *((SWAPPING,) if options.swap_threshold else ())),
-        recoding=recode_kactus(tree, table.categories, table.marker),
+        later_rows=PlannedRecoding(partial(recode_kactus, tree, table.categories, table.marker)),
     )
 
 

@@ -38,7 +38,7 @@ def check_hierarchies(source: Source, hierarchies: Mapping[str, Hierarchy]) -> N
             continue
         if info.kind is not Kind.TEXT:
             raise PolicyError(
-                f'ALGORITHM kadet generalizes text, numbers and moments: leave out the HIERARCHY of "{name}"'
+                f'ALGORITHM kadet generalizes text, numbers, dates and timestamps: leave out the HIERARCHY of "{name}"'
             )
         if isinstance(given, PrefixLadder):
             raise PolicyError(

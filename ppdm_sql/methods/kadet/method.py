@@ -9,5 +9,6 @@ from ppdm_sql.methods.kadet.table import plan_kadet_table
 
 KADET = Method(
     "kadet", ROWS | MODEL, KadetOptions, OF_CLASSES,
-    needs_target=True, plan_cells=plan_kadet_table, prepare=prepare_kadet, plan_model=plan_kadet_model,
+    needs_target=True, labels_new_rows=True,
+    plan_cells=plan_kadet_table, prepare=prepare_kadet, plan_model=plan_kadet_model,
 )  # fmt: skip

@@ -12,8 +12,8 @@ Rows stay in the database; what is seen here are cells (cells/), and the spans t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,11 +22,14 @@ from ppdm_sql.methods.base import CellJob
 from ppdm_sql.methods.kadet import model
 from ppdm_sql.methods.kadet.cell_spans import CellSpans, attacked_cells, cell_spans
 from ppdm_sql.methods.kadet.model import Learned
-from ppdm_sql.methods.kadet.span_labels import span_labels, writers_of
-from ppdm_sql.methods.plan import CellPlan, ModelPlan, ResidualRisk
+from ppdm_sql.methods.kadet.span_labels import Write, span_labels, writers_of
+from ppdm_sql.methods.kadet.tree_recoding import recode_kadet
+from ppdm_sql.methods.plan import CellPlan, ModelPlan, PlannedRecoding, ResidualRisk
+from ppdm_sql.methods.recoding import RecodingTree
 from ppdm_sql.methods.shared.class_limits import hidden_columns
 from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.policy.policy import IntervalLadder
+from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 
@@ -64,7 +67,28 @@ def plan_kadet_table(job: CellJob) -> CellPlan:
             "suppressed private columns": len(shown.suppressed),
         },
         risks=_risks(told, shown),
+        later_rows=_later_rows(learned, told, writers, words, suppressed, shown),
     )
+
+
+def _later_rows(
+    learned: Learned,
+    told: ModelPlan,
+    writers: Mapping[str, Write],
+    words: Mapping[str, Hierarchy],
+    suppressed: str,
+    shown: PublishedColumns,
+) -> PlannedRecoding | None:
+    """What becomes of other rows; a class that is a quasi-identifier is printed as it is, which no recoding says."""
+    if learned.demands.class_is_public:
+        return None
+
+    def make() -> RecodingTree:
+        cells = learned.table.cells
+        found = recode_kadet(learned.tree, told.public, cells, writers, words, suppressed, learned.demands.k)
+        return replace(found, nulled=tuple(sorted(shown.suppressed)))
+
+    return PlannedRecoding(make)
 
 
 @dataclass(frozen=True)

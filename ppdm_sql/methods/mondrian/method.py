@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -28,11 +29,10 @@ from ppdm_sql.methods.mondrian.left_behind import Budget, Mender
 from ppdm_sql.methods.mondrian.level_counts import Columns
 from ppdm_sql.methods.mondrian.partition import Grower, PartitionTree
 from ppdm_sql.methods.mondrian.partition_cells import KNOWN, SQUARES, SUM, WEIGHT, N, PartitionCells
-from ppdm_sql.methods.mondrian.partition_recoding import ShownParts, recode_partition
+from ppdm_sql.methods.mondrian.partition_recoding import ShownParts, fewest_nodes, recode_partition
 from ppdm_sql.methods.mondrian.pieces import Pieces
 from ppdm_sql.methods.mondrian.split_quality import ClassEntropy, Evenness, Response, SquaredError, grid
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk
-from ppdm_sql.methods.recoding import RecodingTree
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk
 from ppdm_sql.methods.shared.columns import Axis, alone, cell_axis, in_order, order_by_share, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, labels_of, marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -88,7 +88,7 @@ def plan_mondrian(job: CellJob) -> CellPlan:
         steps=_steps(job, table, tree, published, options),
         figures=published.figures,
         risks=(MINIMALITY, DOWNCODING, *((EXTREMES,) if options.extent else ())),
-        recoding=published.recoding,
+        later_rows=published.later_rows,
     )
 
 
@@ -215,7 +215,7 @@ class _PublishedParts:
     labels: Mapping[str, Sequence[str | None]]
     figures: Mapping[str, int | Fraction | str]
     marker: str
-    recoding: RecodingTree | None
+    later_rows: PlannedRecoding | None
 
 
 def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, options: MondrianOptions) -> _PublishedParts:
@@ -245,11 +245,12 @@ def _publish(job: CellJob, table: _Table, tree: PartitionTree, node: Ints, optio
     target = np.full(len(node), DROPPED)
     target[kept] = classes[place]
     parts = _parts(table.cells, target, len(sizes), len(job.cells))
-    recoding = None
+    later_rows = None
     if not options.extent:  # the least and greatest value of a class say nothing about other rows
         lows, highs = (np.column_stack(each) for each in zip(*extents, strict=True))
-        recoding = recode_partition(table.axes, tree, of_node, ShownParts(shown, lows, highs), suppressed)
-    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed, recoding)
+        make = partial(recode_partition, table.axes, tree, of_node, ShownParts(shown, lows, highs), suppressed)
+        later_rows = PlannedRecoding(make, fewest_nodes(tree, of_node))
+    return _PublishedParts(parts, texts, _figures(tree, rows, sizes), suppressed, later_rows)
 
 
 def _parts(cells: PartitionCells, target: Ints, classes: int, number: int) -> Parts:

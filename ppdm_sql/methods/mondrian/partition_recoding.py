@@ -40,6 +40,14 @@ def recode_partition(
     return _Recoder(axes, regions, tree, parts, suppressed, np.flatnonzero(emitted == np.arange(len(emitted)))).run()
 
 
+def fewest_nodes(tree: PartitionTree, emitted: Ints) -> int:
+    """How many nodes the recoding of a partition has at least: one per part that covers less than the one above it."""
+    node = np.flatnonzero(emitted == np.arange(len(emitted)))[1:]
+    above = tree.parent[node]
+    other = (tree.first[node] != tree.first[above]) | (tree.stop[node] != tree.stop[above])
+    return 1 + int((other.any(axis=1) & ~tree.lost[node]).sum())
+
+
 @dataclass
 class _Recoder:
     axes: Sequence[Axis]

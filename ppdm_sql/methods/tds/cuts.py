@@ -133,11 +133,13 @@ class IntervalColumn(CutColumn):
     def label(self, piece: CutPiece, everything: str) -> str | None:
         if piece.apart:
             return _stranger(self.axis, piece)
-        low = self._boundary(piece.first) if piece.first > 0 else None
-        high = self._boundary(piece.stop) if piece.stop < self.axis.ordinary else None
+        low, high = self.border(piece.first), self.border(piece.stop)
         return everything if low is None and high is None else interval_text(low, high)
 
-    def _boundary(self, code: int) -> str:
+    def border(self, code: int) -> str | None:
+        """Where a range begins or ends; None where it is open."""
+        if not 0 < code < self.axis.ordinary:
+            return None
         line, rare = self.axis.line, self.axis.rare
         assert line is not None
         assert rare is not None

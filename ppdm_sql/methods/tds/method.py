@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Annotated
 
 import numpy as np
@@ -19,12 +20,13 @@ from ppdm_sql.cells.parts import Parts
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.mondrian.level_counts import Histogram
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk, ValueLabels
 from ppdm_sql.methods.shared.columns import alone, cell_axis, quasi_axis
 from ppdm_sql.methods.shared.labels import marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
 from ppdm_sql.methods.tds.cuts import CutColumn, IntervalColumn, SuppressedColumn, TaxonomyColumn
 from ppdm_sql.methods.tds.specialize import KeySet, Specialization, Step, labels_by_code
+from ppdm_sql.methods.tds.step_recoding import recode_steps
 from ppdm_sql.policy.options import Choice, Switch
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
@@ -63,8 +65,8 @@ def check_options(policy: Policy, source: Source | None) -> None:
     without = [f'"{name}"' for name in quasi if name not in named]
     if asked and policy.k is None and without:
         raise PolicyError(
-            f"no k speaks of {', '.join(without)}: name {'it' if len(without) == 1 else 'them'} in a k = ... ON (...), "
-            "or require a k without ON, which is about all quasi-identifiers"
+            f"no k covers {', '.join(without)}: add {'it' if len(without) == 1 else 'them'} to a k = ... ON (...), or "
+            "require a k without ON, which covers all quasi-identifiers"
         )
 
 
@@ -80,7 +82,7 @@ def plan_tdr(job: CellJob) -> CellPlan:
 
 TDS = Method(
     "tds", ROWS, TdsOptions, OF_COUNTS | {SetAnonymity},
-    needs_target=True, runs_live=True, plan_cells=plan_tds, check_options=check_options,
+    needs_target=True, labels_new_rows=True, runs_live=True, plan_cells=plan_tds, check_options=check_options,
 )  # fmt: skip
 TDR = replace(TDS, name="tdr", options=TdrOptions, plan_cells=plan_tdr)
 
@@ -113,6 +115,7 @@ def _make_plan(job: CellJob, options: TdrOptions, *, discloses: bool) -> CellPla
         figures=_figures(job, work, parts),
         risks=(GREEDY, *((SETS,) if len(sets) > 1 or sets[0].names < set(source.quasi) else ())),
         value_labels=_value_labels(job, columns, work, texts),
+        later_rows=PlannedRecoding(partial(recode_steps, cells, columns, work.steps, most.k, everything)),
     )
 
 

@@ -98,6 +98,7 @@ def plan_tpp(job: CellJob) -> CellPlan:
 TPP = Method(
     "tpp", ROWS, TppOptions, OF_COUNTS,
     needs_target=True, takes_hierarchies=False, preserves_trees=True, runs_live=True,
+    why_not_new_rows="keeps the trees of the rows that were there, and rows that come later would change these trees",
     plan_cells=plan_tpp, prepare=prepare_tpp, check_options=check_options,
 )  # fmt: skip
 

@@ -58,7 +58,7 @@ def recode_postgres_text(content: Manifest, rules: RecodeRules, table: str) -> s
     told = [
         *_head(content, rules),
         f"Tested with PostgreSQL 16.  First make a view {_ROWS.last} of your rows, then run this.",
-        "Its column ppdm_raw is the row as you have it: (ppdm_raw).id is a column of it.",
+        "Its column ppdm_raw is your own row: (ppdm_raw).id is a column of it.",
     ]
     return f"{comment(told)}\n\n{statement_text(view, 'postgres')}\n"
 
@@ -77,7 +77,7 @@ def _head(content: Manifest, rules: RecodeRules) -> list[str]:
         f"Your own rows in the words of release {content.release.name} ({content.release.id})",
         f"They need the columns {', '.join(one.name for one in rules.raw)}; all their other columns stay as they are.",
         "A value that the release has no word for gets the next coarser one.",
-        "The rows that come out meet no requirement: only those of the release were measured.",
+        "The recoded rows meet no requirement: only the rows of the release were measured.",
     ]
 
 

@@ -72,12 +72,14 @@ def recode_rules(engine: Engine, request: Request, declared: Mapping[str, str]) 
 
     declared: the types of the published columns.
     """
-    tree, source = request.plan.recoding, request.source
-    forms = request.plan.forms
-    if not isinstance(tree, RecodingTree) or tree.size > MOST_NODES:
-        return None
+    source, forms, later = request.source, request.plan.forms, request.plan.later_rows
     if any(one.form is Form.NATIVE_RANGE for one in forms.values()):
         return None  # no file has such a type
+    if later is None or later.least > MOST_NODES:
+        return None
+    tree = later.recoding
+    if not isinstance(tree, RecodingTree) or tree.size > MOST_NODES:
+        return None
     k = request.statement.policy.k or 2
     try:
         takers = [_Taker(source, one, _held(engine, source, one, k)) for one in tree.columns]

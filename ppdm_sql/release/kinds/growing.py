@@ -10,12 +10,15 @@ from ppdm_sql.catalog.manifest import GrownRecord, Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import json_text, sha256_of
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.errors import Mistake, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.planning.cohorts import cannot_label_new_rows
+from ppdm_sql.planning.holders import was_handed_over
 from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
-from ppdm_sql.policy.policy import Publish
+from ppdm_sql.policy import grammar
+from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import grow
 from ppdm_sql.release.kinds.base import Publication
@@ -49,6 +52,8 @@ class GrowingRelease(StoredRelease):
         former = self._grown_so_far(planner.engine, statement)
         if statement.refresh and former is not None:
             return grow.refresh(planner, statement, former, run_id)
+        if former is not None:
+            _refuse_to_start_again(planner.engine, statement, former)
         return publish(planner.engine, planner.table(statement, run_id), self, planner.progress)
 
     def _grown_so_far(self, engine: Engine, statement: Publish) -> ReleaseRecord | None:
@@ -69,14 +74,14 @@ class GrowingRelease(StoredRelease):
             rows = growth.rows_name(request.release_id)
             engine.create_view(request.name, grow.rows_out(rows, request.plan.published), replace=True)
         assert request.plan.recoding is not None
-        growth.keep_recoding(engine, request.release_id, request.plan.recoding.to_json())
+        growth.keep_recoding(engine, request.release_id, request.plan.recoding.to_packed_json())
 
     def storage(self, request: Request) -> str | None:
         return growth.rows_name(request.release_id).last
 
     def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
         assert request.plan.recoding is not None
-        kept = sha256_of(json_text(request.plan.recoding.to_json()))
+        kept = sha256_of(json_text(request.plan.recoding.to_packed_json()))
         here = grow.first_growth(request.release_id, request.source, request.plan.classes, kept)
         return replace(roles, growing=here, cohort=request.source.cohort)
 
@@ -116,6 +121,32 @@ class GrowingRelease(StoredRelease):
         if grown is None:
             raise DamagedRecordError("the manifest of a growing release does not say how it grew")
         return f"{told}, published in {many(grown.cohorts, 'cohort')} over {many(grown.night + 1, 'night')}"
+
+
+def _refuse_to_start_again(engine: Engine, statement: Publish, former: ReleaseRecord) -> None:
+    """Refuses new labels for rows of which somebody may have a copy under those of the first night."""
+    if statement.policy.supersedes is not None or not was_handed_over(engine, former):
+        return
+    recorded = refreshed_policy(former, engine.dialect)
+    other = " (this is another one)" if replace(statement.policy, supersedes=None) != recorded else ""
+    place = statement.place
+    raise PolicyError(
+        Mistake(
+            f"{former.stated_name} is a growing release: REFRESH {former.stated_name} publishes tonight's rows by the "
+            f"policy that was recorded on the first night{other}.  To start again with new labels, write SUPERSEDES, "
+            "which states that no copy of the former nights is left; nothing was changed",
+            place.line,
+            place.column,
+            place.file,
+        )
+    )
+
+
+def refreshed_policy(record: ReleaseRecord, dialect: str) -> Policy:
+    """The policy that REFRESH goes by."""
+    first = grammar.parse(record.policy_text, dialect=dialect)[0]
+    assert isinstance(first, Publish)
+    return replace(first.policy, supersedes=None)
 
 
 KIND = GrowingRelease()
