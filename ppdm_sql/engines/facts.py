@@ -19,6 +19,7 @@ Found = TypeVar("Found")
 
 # They change rows, or what is said about a relation; which relations there are stays the same.
 _OF_ROWS = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Copy, exp.Comment, exp.Analyze)
+_DESCRIBES = (exp.AlterColumn, exp.AlterSet)  # an ALTER that leaves the relation its name
 
 
 class RelationFacts:
@@ -72,6 +73,10 @@ class RelationFacts:
         """What is known of a relation without a look; None where nothing is."""
         return None if self._known is None else self._known.get((what, name))
 
+    def names(self, what: str) -> list[Name]:
+        """The relations of which this is known."""
+        return [name for (key, name) in self._known or () if key == what]
+
     def note(self, what: str, name: Name, found: object) -> None:
         """Keeps what follows from a statement that was run."""
         if self._known is not None:
@@ -101,7 +106,9 @@ class RelationFacts:
 
 
 def _relations(statement: exp.Expr) -> list[exp.Table]:
-    """The tables and views that a statement makes or drops; none where it does something else."""
+    """The tables and views that a statement makes, drops or describes; none where it does something else."""
+    if isinstance(statement, exp.Alter) and all(isinstance(one, _DESCRIBES) for one in statement.args["actions"]):
+        return [statement.this]
     if not isinstance(statement, exp.Create | exp.Drop) or statement.args.get("kind") not in ("TABLE", "VIEW"):
         return []
     if isinstance(statement, exp.Drop):

@@ -74,7 +74,7 @@ class SparkEngine(Engine):
         self._session = session
         self._place = place
         self._working: set[Name] = set()  # temporary views that stand for working tables
-        self._mirror = CatalogMirror(self.facts, self._arrow, lambda: self.path_schemas()[0])
+        self._mirror = CatalogMirror(self)
         self._former = {name: session.conf.get(name, None) for name in _SETTINGS}
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
@@ -94,10 +94,13 @@ class SparkEngine(Engine):
     def _sql(self, sql: str, params: Mapping[str, Any]) -> DataFrame:
         return self._session.sql(sql, args={name: bound_value(value) for name, value in params.items()} or None)
 
-    def _arrow(self, query: exp.Query) -> pa.Table:
+    def read_whole(self, query: exp.Query) -> pa.Table:
         sql = self._announce(query)
-        with self._explain_errors(sql):
+        with self._explain_errors(self._without_secrets(sql)):
             return self._sql(sql, {}).toArrow()
+
+    def ignores_case(self) -> bool:
+        return self._session.conf.get("spark.sql.caseSensitive", "false") == "false"
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         found = self._mirror.fetch(query, params)
@@ -107,7 +110,11 @@ class SparkEngine(Engine):
         if not isinstance(statement, exp.Insert):
             return super().execute(statement, **params)
         plain = self._mirror.with_numbers(statement)
-        rows = super().execute(plain, **params)
+        try:
+            rows = super().execute(plain, **params)
+        except BaseException:
+            self._mirror.give_up(plain)
+            raise
         self._mirror.insert(plain, params)
         return rows
 
@@ -323,6 +330,7 @@ class SparkEngine(Engine):
     def comment(self, name: Name, kind: str, text: str) -> None:
         if kind != "view":
             super().comment(name, kind, text)
+            self.facts.forget(name)  # its comment is one of them
             return
         said = exp.Property(this=exp.Literal.string("comment"), value=exp.Literal.string(text))
         action = exp.AlterSet(expressions=[exp.Properties(expressions=[said])])
