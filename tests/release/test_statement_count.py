@@ -1,7 +1,9 @@
 """One publication takes few statements, whatever the engine: each costs a round trip, and small ones add up."""
 
 import pytest
+from sqlglot import exp
 
+from ppdm_sql.catalog import migrate
 from ppdm_sql.statements.names import Name
 
 COLUMNS = {"age": "INTEGER", "town": "TEXT", "work": "TEXT", "illness": "TEXT"}
@@ -109,7 +111,10 @@ def test_the_lock_sees_what_others_did(engine, make_table, open_session):
         assert engine.relation_kind(Name("taken")) is None
         published_names = [one.name.last for one in session.releases()]
         assert published_names == []
-        from ppdm_sql.catalog.ledger import lock_ledger
-
-        with lock_ledger(engine):
+        migrate.ensure(engine)
+        settings = exp.select(exp.Count(this=exp.Star())).from_(Name("ppdm", "setting").table())
+        (known,) = engine.fetch_one(settings)
+        engine._execute("INSERT INTO ppdm.setting VALUES ('theirs', 'x', TIMESTAMP '2026-01-01 00:00:00')", {})
+        with engine.lock(Name("ppdm", "ledger")):
             assert engine.relation_kind(Name("taken")) == "table"
+            assert engine.fetch_one(settings) == (known + 1,)

@@ -100,7 +100,7 @@ class SparkEngine(Engine):
             return self._sql(sql, {}).toArrow()
 
     def ignores_case(self) -> bool:
-        return self._session.conf.get("spark.sql.caseSensitive", "false") == "false"
+        return str(self._session.conf.get("spark.sql.caseSensitive", "false")).lower() == "false"
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         found = self._mirror.fetch(query, params)
