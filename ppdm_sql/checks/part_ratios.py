@@ -32,7 +32,7 @@ def logarithm_limit(rows: int, everywhere: int) -> Fraction:
     """The same for 1 - ln(p), where the share p of a value is everywhere / rows.
 
     >>> float(logarithm_limit(2, 1)), logarithm_limit(5, 5)
-    (1.6931471805599452, Fraction(1, 1))
+    (1.6931471805599454, Fraction(1, 1))
     """
     if everywhere == rows:
         return Fraction(1)

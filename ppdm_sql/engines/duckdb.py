@@ -157,7 +157,7 @@ class DuckDBEngine(Engine):
         try:
             yield
         except duckdb.Error as cause:
-            raise explanation(cause, sql, self._files) from cause
+            raise explanation(cause, sql, self._files) from None  # the driver quotes values: no traceback shows it
         except RuntimeError as cause:
             if str(cause) != "Query interrupted":
                 raise
@@ -212,7 +212,7 @@ class DuckDBEngine(Engine):
             self._in_transaction = False
             with contextlib.suppress(duckdb.Error):
                 self._connection.execute("ROLLBACK")
-            if isinstance(error, EngineError) and isinstance(error.__cause__, duckdb.TransactionException):
+            if isinstance(error, EngineError) and isinstance(error.__context__, duckdb.TransactionException):
                 return False
             raise
         return True

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.forms.form_tables import FormedColumn, label_of_native_range, label_of_range
 from ppdm_sql.methods.plan import TablePlan
 from ppdm_sql.policy.forms import Form, form_columns
@@ -35,7 +35,11 @@ def _words(source: Source, hierarchies: Mapping[str, Hierarchy], name: str) -> H
 
 
 def _has_calendar(source: Source, name: str) -> bool:
-    return isinstance((source.hierarchies or {}).get(name), CalendarLadder)
+    """Whether labels can be periods: without a hierarchy, full-domain recoding gives dates those of the calendar."""
+    given = (source.hierarchies or {}).get(name)
+    return isinstance(given, CalendarLadder) or (
+        given is None and source.info(name).kind in (Kind.DATE, Kind.TIMESTAMP)
+    )
 
 
 def with_labels(engine: Engine, source: Source, released: Name) -> Name:

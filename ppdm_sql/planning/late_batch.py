@@ -22,7 +22,7 @@ from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import PolicyError, SchemaDrifted
+from ppdm_sql.errors import PolicyError, RequirementBreached, SchemaDrifted
 from ppdm_sql.methods.base import CellJob, Job, placed_rows
 from ppdm_sql.methods.late_rows import LatePlan, LateRows, place_late_rows
 from ppdm_sql.methods.plan import PERSON, CellPlan, TablePlan
@@ -87,7 +87,21 @@ def plan_batch(planner: Planner, statement: Publish, former: ReleaseRecord) -> B
     check_drift(former, source)
     source = replace(source, key=growth.key)
     with planner.explained_values(statement):
-        return _Night(planner, statement, former, growth, source).plan()
+        batch = _Night(planner, statement, former, growth, source).plan()
+    _refuse_empty(planner.engine, batch)
+    return batch
+
+
+def _refuse_empty(engine: Engine, batch: Batch) -> None:
+    """Refuses to take away the last rows: a relation without rows keeps no promise, and may come of an empty source."""
+    leaving = batch.leaving.count_rows(engine)
+    if leaving and not batch.new_rows and leaving == batch.former.rows:
+        name = batch.former.stated_name
+        raise RequirementBreached(
+            f"{name} would have no rows: the last {many(leaving, 'row')} would be withdrawn tonight, and no others can "
+            "be published.  Nothing was changed, and they are still published: withdraw them with "
+            f"DROP RELEASE {name}, or restore the source if it lost rows by mistake"
+        )
 
 
 @dataclass

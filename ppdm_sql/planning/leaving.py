@@ -53,6 +53,15 @@ class LeavingParts:
         """The parts whose rows are to be published again."""
         return frozenset(number for number, how in self.numbers.items() if how == CHANGED)
 
+    def count_rows(self, engine: Engine) -> int:
+        """How many rows leave."""
+        if not self.numbers:
+            return 0
+        number = column("ppdm_number")
+        counted = exp.Select(expressions=[number, exp.Count(this=exp.Star())]).from_(self.rows.table())
+        counts = engine.fetch(counted.group_by(number.copy()))
+        return sum(int(rows) for part, rows in counts if int(part) in self.numbers)
+
     def only(self, again: Collection[int]) -> LeavingParts:
         """The same without changed rows that would not all be published again: they stay."""
         kept = {number: how for number, how in self.numbers.items() if how != CHANGED or number in again}

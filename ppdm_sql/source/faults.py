@@ -17,6 +17,7 @@ from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.statements.names import Name, Word, aliased, column
 
 _VALUE = "ppdm_value"
+_ABOUT_COLUMNS = ("distinct", "group", "qualify", "order")  # where these stand, a query without its columns is another
 
 
 def explain_text(
@@ -142,8 +143,8 @@ def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr
     failing: list[str] = []
     with suppress(EngineError), engine.workspace() as work:  # in a failed transaction nothing can be tried
         query = work.view_of_text("tried", text)
-        failing = [name for name in computed if _fails(engine, query, _least(name))]
-        if failing and _fails(engine, query, exp.Count(this=exp.Star())):
+        failing = [name for name, value in computed.items() if _column_fails(engine, query, tree, name, value)]
+        if failing and _fails(engine, _rows_with(engine, query, tree), exp.Count(this=exp.Star())):
             return place, "a condition of the query (WHERE, JOIN or the like): "
     names = failing or list(computed)
     if not names:
@@ -154,10 +155,23 @@ def _failing_part(engine: Engine, text: str, place: Place | None, tree: exp.Expr
     return place_of(place, text, computed[names[0]]), f"{told}: "
 
 
+def _rows_with(engine: Engine, query: Name, tree: exp.Expr, value: exp.Expr | None = None) -> Name:
+    """The rows of a query with one of its columns or none; a column that nobody reads can be computed nevertheless."""
+    if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in _ABOUT_COLUMNS):
+        return query
+    alone = tree.copy().select(aliased((value or exp.Literal.number(1)).copy(), _VALUE), append=False)
+    return engine.work.view_of_text("tried", engine.render(alone))
+
+
 def _computed_columns(tree: exp.Expr) -> Iterator[tuple[str, exp.Expr]]:
     for item in tree.selects if isinstance(tree, exp.Query) else ():
         if not item.is_star and item.alias_or_name:
             yield item.alias_or_name, item.unalias()
+
+
+def _column_fails(engine: Engine, query: Name, tree: exp.Expr, name: str, value: exp.Expr) -> bool:
+    alone = _rows_with(engine, query, tree, value)
+    return _fails(engine, alone, _least(name if alone == query else _VALUE))
 
 
 def _least(name: str) -> exp.Expr:

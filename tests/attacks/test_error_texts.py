@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import duckdb
 import pytest
 
@@ -51,6 +53,7 @@ def refused(session, run) -> None:
     with pytest.raises(PpdmError) as error:
         run()
     assert "CANARY" not in str(error.value)
+    assert "CANARY" not in "".join(traceback.format_exception(error.value))  # nor what a job's log prints of it
     if session.engine.relation_kind(Name("ppdm", "run_event")) is not None:
         noted = session.engine.pass_through("SELECT message FROM ppdm.run_event WHERE message IS NOT NULL").rows
         assert "CANARY" not in str(noted)
@@ -68,6 +71,20 @@ def test_what_a_function_raises_is_not_told(clinic, caplog, how):
     refused(clinic, lambda: clinic.publish(POLICY.format(query=query, quasi="n, ward")))
     refused(clinic, lambda: clinic.execute("SELECT look(ward) FROM people"))
     assert "CANARY of" not in caplog.text
+
+
+@pytest.mark.postgres
+def test_a_function_that_raises_is_placed_at_its_column(clinic):
+    clinic.engine.pass_through(
+        "CREATE FUNCTION look(t text) RETURNS text LANGUAGE plpgsql AS "
+        "$$ BEGIN IF t LIKE 'CANARY%' THEN RAISE EXCEPTION 'saw %', t; END IF; RETURN t; END $$"
+    )
+    for query, told in {
+        "SELECT id, n, look(ward) AS ward, ill FROM people": r'^1:38: column "ward" = LOOK\(ward\): Postg',
+        "SELECT id, n, ward, ill FROM people WHERE look(ward) > ''": "^1:19: a condition of the query",
+    }.items():
+        with pytest.raises(PpdmError, match=told):
+            clinic.publish(POLICY.format(query=query, quasi="n, ward"))
 
 
 @pytest.mark.postgres

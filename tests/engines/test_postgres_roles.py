@@ -56,7 +56,7 @@ def test_a_view_has_a_security_barrier(postgres_engine, roles, opened):
     )
     with pytest.raises(EngineError) as error:
         reader.pass_through("SELECT b FROM v WHERE spy(b)")
-    assert "saw open" in str(error.value.__cause__)
+    assert "saw open" in str(error.value.__context__)
 
 
 def test_a_view_whose_columns_change_keeps_its_readers(postgres_engine, roles):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+from datetime import date, datetime, timedelta
+from fractions import Fraction
 
 import pytest
-from lattice_cases import random_case
+from lattice_cases import Case, random_case
 from test_recoding import recode
 
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.recoding import read_recoding
+from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import build
 from tests.sizes import seeds
 
@@ -52,3 +55,25 @@ def test_other_rows_get_labels_that_are_true_of_them(duckdb_engine, seeds):
                 own = ladders[name].labels[row[name]][plan.choices[0].levels[name]]
                 told = None if own is None else own if own == "all" else own[1]
                 assert label == told or label.strip("*") == ""
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "float"])
+def test_columns_without_a_hierarchy_are_recoded_by_period_or_interval(duckdb_engine, kind):
+    """Every value lies in one period or interval of each level; NaN keeps its own label."""
+    days = [date(1988, 1, 31) + timedelta(days=31 * number) for number in range(60)]
+    made = {
+        "date": days,
+        "timestamp": [datetime(day.year, day.month, day.day, number % 24, 30) for number, day in enumerate(days)],
+        "float": [float("nan"), *(number / 8 for number in range(59))],
+    }[kind]
+    rows = [{"id": number, "seen": value} for number, value in enumerate([*made, *made])]
+    levels = set()
+    for k in (2, 5, 6, 16, 20, 60):
+        case = Case({"id": "integer", "seen": kind}, rows, ["seen"], (KAnonymity(k),), suppress=Fraction(1, 3))
+        plan, published = case.run(duckdb_engine)
+        levels.add(plan.choices[0].levels["seen"])
+        recoding = read_recoding(plan.recoding.to_json())
+        kept = [rows[row["ppdm_key0"]] for row in published]
+        found = recode(duckdb_engine, recoding, case.policy, case.columns, kept, ["seen"], {})
+        assert found == [(row["seen"],) for row in published]
+    assert len(levels) >= 3

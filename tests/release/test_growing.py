@@ -107,6 +107,26 @@ def test_withdraw_takes_the_whole_cohort_at_once(duck):
     assert (release.record.manifest.growing.left_rows, release.rows) == (8, 120)
 
 
+@pytest.mark.duckdb
+@pytest.mark.parametrize("gone", first(1, ["withdraw", "together"]))
+def test_the_last_rows_leave_by_dropping_the_release(duck, gone):
+    duck.publish(growing(f"CHANGES (gone = {gone})"))
+    kept = "" if gone == "together" else " WHERE id % 2 = 0"  # half of the rows of every cohort, or all rows
+    duck.execute(f"DELETE FROM people{kept}")
+    said = r"^people_open would have no rows: the last 120 rows would be withdrawn .* DROP RELEASE people_open, or"
+    with pytest.raises(RequirementBreached, match=said):
+        duck.run("REFRESH people_open")
+    with pytest.raises(RequirementBreached, match=said):
+        list(duck.plan_all(duck.parse("REFRESH people_open")))
+    assert (duck.release("people_open").rows, duck.verify("people_open").holds) == (120, True)
+    duck.execute("DELETE FROM people")
+    arrive(duck, range(900, 906))  # with others who come it goes on
+    assert duck.run("REFRESH people_open").rows == 6
+    duck.execute("DELETE FROM people")
+    duck.run("DROP RELEASE people_open")
+    assert duck.engine.relation_kind(duck.engine.name(parse("REFRESH people_open")[0].name)) is None
+
+
 @pytest.mark.wide
 @pytest.mark.duckdb
 def test_changed_rows_are_published_again_as_one_part_of_their_cohort(duck):

@@ -198,9 +198,9 @@ class PostgresEngine(PostgresCatalog):
         try:
             yield
         except psycopg.Error as cause:
-            raise explanation(cause, sql) from cause
-        except pa.ArrowException as cause:  # such as a NaN in a NUMERIC(10, 2)
-            raise EngineError("a value has no exact counterpart outside PostgreSQL", sql=sql) from cause
+            raise explanation(cause, sql) from None  # the driver quotes values: no traceback shows it
+        except pa.ArrowException:  # such as a NaN in a NUMERIC(10, 2)
+            raise EngineError("a value has no exact counterpart outside PostgreSQL", sql=sql) from None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
@@ -231,7 +231,7 @@ class PostgresEngine(PostgresCatalog):
             except psycopg.errors.LockNotAvailable as cause:
                 raise self.lock_refusal() from cause
             except psycopg.Error as cause:
-                raise explanation(cause, sql) from cause
+                raise explanation(cause, sql) from None  # the driver quotes values: no traceback shows it
             yield
 
     def _commit(self) -> None:
@@ -290,7 +290,7 @@ class PostgresEngine(PostgresCatalog):
                 with self._all_or_nothing():
                     self.execute(statements.secure_view(name, query, replace=True))
             except EngineError as error:
-                if not isinstance(error.__cause__, psycopg.errors.InvalidTableDefinition):
+                if not isinstance(error.__context__, psycopg.errors.InvalidTableDefinition):
                     raise
                 self._replace_view(name, query)
         else:

@@ -149,9 +149,9 @@ class SparkEngine(Engine):
         try:
             yield
         except FAILURES as cause:
-            raise explanation(cause, sql) from cause
-        except pa.ArrowException as cause:
-            raise EngineError("a value has no exact counterpart outside Spark", sql=sql) from cause
+            raise explanation(cause, sql) from None  # the driver quotes values: no traceback shows it
+        except pa.ArrowException:
+            raise EngineError("a value has no exact counterpart outside Spark", sql=sql) from None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from ppdm_sql.methods.lattice.levels import LevelColumn
 from ppdm_sql.methods.recoding import TREE, RecodedColumn, RecodingNode, RecodingTree, Take
+from ppdm_sql.source.calendar import period_ends
 from ppdm_sql.source.hierarchy import Hierarchy
 
 INTERVAL = re.compile(r"\[(.+), (.+)\)")
@@ -71,9 +72,14 @@ def _takes(column: LevelColumn, place: int, has_hierarchy: bool) -> dict[str | N
         elif level.number == 0:
             take = Take(values=(label,))
         else:
-            ends = INTERVAL.fullmatch(label)
-            if ends is None:
+            interval, period = INTERVAL.fullmatch(label), period_ends(label)
+            if interval is not None:
+                take = Take(ranged=True, low=interval[1], high=interval[2])
+            elif period is not None:
+                take = Take(ranged=True, low=str(period[0]), high=str(period[1]))
+            elif label in column.levels[0].labels:  # NaN, or a moment that no calendar has
+                take = Take(values=(label,))
+            else:
                 return None
-            take = Take(ranged=True, low=ends[1], high=ends[2])
         found[label] = take, leaves
     return found
