@@ -189,7 +189,9 @@ def test_periods_of_a_date_without_a_hierarchy_are_ranges_too(duck):
         REQUIRE k = 40 QUASI IDENTIFIER (seen AS RANGE) INSENSITIVE (id, dead) SUPERSEDES ALL ACCEPT RISK (undeclared))"""
     duck.publish(text)
     assert duck.verify("open").holds
-    ranges = asked(duck, "SELECT seen_from, seen_to, chain.seen FROM open JOIN chain USING (id) WHERE seen_kind = 'range'")
+    ranges = asked(
+        duck, "SELECT seen_from, seen_to, chain.seen FROM open JOIN chain USING (id) WHERE seen_kind = 'range'"
+    )
     assert len(ranges) > 50
     assert all(low <= truth < stop for low, stop, truth in ranges)
 
