@@ -25,6 +25,7 @@ from typing import Any
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate
+from ppdm_sql.catalog.ledger_words import row_name
 from ppdm_sql.catalog.salt import known_salt, note_salt, salt
 from ppdm_sql.catalog.store import append, append_all, json_text, now, sha256_of
 from ppdm_sql.engines.base import Engine
@@ -35,6 +36,7 @@ from ppdm_sql.statements.names import SCHEMA, Name, aliased, column
 from ppdm_sql.statements.texts import share
 
 _LOCK = Name(SCHEMA, "ledger")
+OUT = Name(SCHEMA, "release_state")  # what is known of what is out, under the lock
 LINK = "ppdm_link_"
 _SHOWN = 5  # problems that a refusal lists
 _ADVICE = (
@@ -103,6 +105,7 @@ def link_name(release_id: str) -> Name:
 def add_rows(engine: Engine, table: str, rows: Sequence[Mapping[str, Any]]) -> Parts:
     """More rows of a table that the chain covers; the caller hands what this gives to `add_entry`."""
     assert engine.holds_lock, "the ledger is written inside lock_ledger"
+    _forget_read(engine)
     append_all(engine, table, rows)
     return {_key(table, row): _digest(table, row) for row in rows}
 
@@ -119,6 +122,24 @@ def seal(engine: Engine, reason: str) -> None:
     """Accepts the catalog as it is now: a new seal covers it, and says why."""
     with lock_ledger(engine):
         _add_seal(engine, reason)
+
+
+def next_numbers(engine: Engine, schema: str | None, relation: str) -> tuple[str, int, int]:
+    """Schema, generation and number of the event of the next release; read already where the chain was judged."""
+    chain: _Chain | None = engine.facts.recall("chain", _LOCK)
+    generations: dict[tuple[str, str], int] | None = engine.facts.recall("generations", _LOCK)
+    if chain is None or generations is None or not engine.holds_lock:
+        row = engine.fetch_one(statement("catalog/next_release"), schema=schema, relation=relation)
+        return row[0], row[1], row[2]
+    place = schema or chain.schema
+    return place, generations.get((place, relation), 0) + 1, chain.event
+
+
+def _forget_read(engine: Engine) -> None:
+    """What was read of the chain and its rows is no longer all there is."""
+    engine.facts.discard("chain", _LOCK)
+    engine.facts.discard("generations", _LOCK)
+    engine.facts.discard("out", OUT)
 
 
 def _add_seal(engine: Engine, reason: str) -> None:
@@ -139,6 +160,7 @@ def _append_entry(engine: Engine, release_id: str | None, rows: Mapping[str, Any
     count, head = _head(engine)
     entry = _Entry(count + 1, release_id, json_text(rows), reason, head, "", now())
     row = vars(entry) | {"hash": entry.expected_hash(_salt(engine))}
+    _forget_read(engine)
     append(engine, "ledger_entry", row)
     if engine.updates_in_place:
         written = {"entries": row["number"], "head": row["hash"]}
@@ -156,12 +178,7 @@ def _read_head(engine: Engine) -> tuple[int, str | None]:
     if not engine.updates_in_place:
         newest = engine.fetch(statement("catalog/ledger_newest"))
         return (int(newest[0][0]), newest[0][1]) if newest else (0, None)
-    rows = engine.fetch(statement("catalog/ledger_head"))
-    if len(rows) != 1:
-        raise Tampered(f"table {_LOCK} has {len(rows)} rows instead of one, so it was edited; nothing was changed")
-    entries, head, number, _, known = rows[0]
-    note_salt(engine, known)
-    return max(int(entries), int(number or 0)), head
+    return _read_chain(engine).head
 
 
 def _salt(engine: Engine) -> str:
@@ -245,7 +262,32 @@ def edited_links(engine: Engine, release_ids: Collection[str]) -> list[str]:
 
 
 def _entries(engine: Engine) -> list[_Entry]:
-    return [_Entry(*row) for row in engine.fetch(statement("catalog/ledger_entries"))]
+    if not engine.updates_in_place:
+        return [_Entry(*row) for row in engine.fetch(statement("catalog/ledger_entries"))]
+    return engine.facts.find("chain", _LOCK, lambda: _read_chain(engine)).entries
+
+
+@dataclass(frozen=True)
+class _Chain:
+    head: tuple[int, str | None]
+    entries: list[_Entry]
+    schema: str
+    event: int
+
+
+def _read_chain(engine: Engine) -> _Chain:
+    """The chain in one statement."""
+    rows = engine.fetch(statement("catalog/ledger_chain"))
+    ledgers = rows[0][3] if rows else 0
+    if ledgers != 1:
+        raise Tampered(f"table {_LOCK} has {ledgers} rows instead of one, so it was edited; nothing was changed")
+    count, head, known, _, schema, event, *_ = rows[0]
+    note_salt(engine, known)
+    entries = [_Entry(*row[6:]) for row in rows if row[6] is not None]
+    newest = entries[-1].number if entries else 0
+    found = _Chain((max(int(count), newest), head), entries, schema, event)
+    engine.facts.note("chain", _LOCK, found)
+    return found
 
 
 def _chain_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
@@ -290,35 +332,15 @@ def _row_problems(engine: Engine, entries: list[_Entry]) -> Iterator[str]:
                 yield f'release "{name}": rows from before the seal of the ledger were edited, added or deleted'
         elif rest and (engine.has_transactions or not later):
             # Without transactions a run that was killed leaves a row without its entry.
-            yield from (f'release "{name}": {_row_name(key)} was not written by ppdm_sql' for key in sorted(rest))
+            yield from (f'release "{name}": {row_name(key)} was not written by ppdm_sql' for key in sorted(rest))
 
 
 def _differences(parts: Parts, written: Parts) -> Iterator[str]:
     for key, digest in written.items():
         if key not in parts:
-            yield f"{_row_name(key)} was deleted"
+            yield f"{row_name(key)} was deleted"
         elif parts[key] != digest:
-            yield f"{_row_name(key)} was edited"
-
-
-def _row_name(key: str) -> str:
-    """A row as people call it.
-
-    >>> _row_name("release_event exported 0f"), _row_name("release_source clinic.patients"), _row_name("release")
-    ('its event "exported"', 'its source "clinic.patients"', 'its record')
-    """
-    table, _, rest = key.partition(" ")
-    match table:
-        case "release_event":
-            return f'its event "{rest.partition(" ")[0]}"'
-        case "release_source":
-            return f'its source "{rest}"'
-        case "release_reader":
-            return f'its reader "{rest}"'
-        case "release_check":
-            return "a measurement of it"
-        case _:
-            return "its record"
+            yield f"{row_name(key)} was edited"
 
 
 def _rows(entry: _Entry) -> dict[str, Any]:
@@ -333,10 +355,14 @@ def _present(engine: Engine) -> tuple[dict[str, Parts], dict[str, str]]:
     """The rows of every release that are there now, and the names of the releases."""
     found: dict[str, Parts] = defaultdict(dict)
     names: dict[str, str] = {}
+    generations: dict[tuple[str, str], int] = {}
     for table, row in _every_row(engine):
         found[row["release_id"]][_key(table, row)] = _digest(table, row)
         if table == "release":
-            names[row["release_id"]] = f"{row['schema_name']}.{row['relation_name']}"
+            name = (row["schema_name"], row["relation_name"])
+            names[row["release_id"]] = f"{name[0]}.{name[1]}"
+            generations[name] = max(row["generation"] or 0, generations.get(name, 0))
+    engine.facts.note("generations", _LOCK, generations)
     if not engine.has_transactions:  # a release without its event was never finished
         found = {key: parts for key, parts in found.items() if any(word.startswith(_FINISHED) for word in parts)}
     return found, names

@@ -22,7 +22,7 @@ from ppdm_sql.catalog.manifest import Manifest, PseudoRecord, RolesRecord
 from ppdm_sql.catalog.salt import known_salt as known_salt
 from ppdm_sql.catalog.salt import salt as salt
 from ppdm_sql.catalog.store import check_texts, json_text, new_id, next_number, now, ordered_json_text, sha256_of
-from ppdm_sql.engines.base import Engine, Row
+from ppdm_sql.engines.base import Engine, Row, Rows
 from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
@@ -230,8 +230,8 @@ def record(engine: Engine, release: ReleaseRecord, checks: Sequence[Check] = ())
     row["seed"] = str(release.seed)
     check_texts("release", row)
     with ledger.lock_ledger(engine):
-        place = {"schema": release.schema_name, "relation": release.relation_name}
-        row["schema_name"], row["generation"], seq = engine.fetch_one(statement("catalog/next_release"), **place)
+        place, generation, seq = ledger.next_numbers(engine, release.schema_name, release.relation_name)
+        row |= {"schema_name": place, "generation": generation}
         parts = ledger.add_rows(engine, "release", [row])
         sources = [{"release_id": release.release_id, "source": source} for source in sorted(set(release.sources))]
         parts |= ledger.add_rows(engine, "release_source", sources)
@@ -295,7 +295,7 @@ def json_columns(release: ReleaseRecord) -> dict[str, str]:
 
 
 def by_id(engine: Engine, release_id: str) -> ReleaseRecord | None:
-    found = _releases(engine, _query("catalog/release_by_id"), release_id=release_id)
+    found = read_releases(engine, releases_query("catalog/release_by_id"), release_id=release_id)
     return found[0] if found else None
 
 
@@ -334,18 +334,7 @@ def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = Fa
 
 def _made_from(engine: Engine, sources: Sequence[str], *, out: bool) -> list[ReleaseRecord]:
     given = {f"source_{position}": source for position, source in enumerate(sources)}
-    return _releases(engine, _query("catalog/releases_from", wanted=len(given)), out=out, **given)
-
-
-def out_now(engine: Engine) -> list[ReleaseRecord]:
-    """Every release that somebody may hold, newest first, whatever tables it was made from."""
-    return _releases(engine, _query("catalog/releases_out"))
-
-
-def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
-    """The pseudo-data that somebody may hold, newest first; the ledger knows no table it was made from."""
-    found = _releases(engine, _query("catalog/releases_of_no_query"))
-    return [record for record in found if record.pseudo_data is not None]
+    return read_releases(engine, releases_query("catalog/releases_from", wanted=len(given)), out=out, **given)
 
 
 def list_releases(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
@@ -396,11 +385,13 @@ def checks(engine: Engine, release_id: str) -> list[CheckRound]:
 
 
 def _find_by_name(engine: Engine, name: Name, *, live: bool) -> list[ReleaseRecord]:
-    return _releases(engine, _query("catalog/releases_named"), schema=name.schema, relation=name.last, live=live)
+    return read_releases(
+        engine, releases_query("catalog/releases_named"), schema=name.schema, relation=name.last, live=live
+    )
 
 
 @cache
-def _query(chosen: str, wanted: int = 1) -> exp.Query:
+def releases_query(chosen: str, wanted: int = 1) -> exp.Query:
     """The releases that a statement chooses, which may take so many tables; one tree for everybody: never changed."""
     standins = {"naming": statement("catalog/naming").subquery(), "wanted": _wanted(wanted)}
     query = statement("catalog/releases", {"chosen": statement(chosen, standins).subquery()})
@@ -414,14 +405,17 @@ def _wanted(count: int) -> exp.Subquery:
     return (exp.union(*queries, distinct=False) if count > 1 else queries[0]).subquery()
 
 
-def _releases(engine: Engine, query: exp.Query, **params: Any) -> list[ReleaseRecord]:
-    rows = engine.fetch(query, **params)
+def read_releases(engine: Engine, query: exp.Query, **params: Any) -> list[ReleaseRecord]:
+    return records_of(engine.fetch(query, **params))
+
+
+def records_of(rows: Rows) -> list[ReleaseRecord]:
     return [_release(list(same)) for _, same in groupby(rows, key=lambda row: row[0])]
 
 
 def _release(rows: Sequence[Row]) -> ReleaseRecord:
     """A release of its rows, which differ in their last column, the source; one bad row must not hide the others."""
-    *stored, state, _ = rows[0]
+    *stored, state, _, _ = rows[0]
     row = dict(zip(_STORED, stored, strict=True))
     texts = {name: row.pop(name) for name in _JSON}
     row |= {"state": state, "sources": tuple(one[-1] for one in rows if one[-1] is not None)}

@@ -91,7 +91,7 @@ class _Aggregation:
     with_people: bool = False
 
     def run(self) -> Cells:
-        table = self.engine.work.table("cells", self._cells(), analyze=True)
+        table = self.engine.work.table("cells", self._cells())
         self._check_number(table)
         with self.engine.workspace():
             found: dict[str, _Values] = {}
@@ -100,7 +100,8 @@ class _Aggregation:
             rows = np.zeros(0, dtype=np.int64)
             people = None
             for numbers in self._chunks():
-                values = self.engine.work.table("values", self._numbered(table, numbers), analyze=True)
+                values = self.engine.work.table("values", self._numbered(table, numbers))
+                self.engine.analyze(*([] if found else [table]), values)
                 here = self._read_values(values, numbers)
                 rows, coded = self._read_codes(table, values, here)
                 found |= {self.names[number]: one for number, one in here.items()}

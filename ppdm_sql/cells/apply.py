@@ -36,7 +36,7 @@ def load_labels(
 
     columns = {PART: pa.array(range(classes), pa.int32())}
     columns |= {f"ppdm_l{number}": pa.array(texts, pa.string()) for number, texts in enumerate(labels.values())}
-    table = engine.work.load("labels", columns, analyze=True)
+    table = engine.work.lend("labels", columns)
     return table, {name: column(f"ppdm_l{number}", "l") for number, name in enumerate(labels)}
 
 
@@ -80,17 +80,17 @@ class _Rows:
     def divided(self) -> exp.Select:
         """Some cells are in bags: their rows are put in order, and the shares say which place goes where."""
         named = [*self._published(), *self.private]
-        inner = self._rows([column(PART, "p"), column(_BAG, "p"), column(CELL, "p")], self._place(once=False))
-        if self.source.entity is not None:
-            inner = self._weighted(inner, named)
-        kept = exp.GTE(this=column(PART, "x"), expression=exp.Literal.number(0))
-        whole = exp.Select(expressions=[column(PART, "x"), *(column(name, "x") for name in named)])
-        whole = whole.from_(inner.subquery("x")).where(kept)
-        split = exp.EQ(this=column(PART, "x"), expression=exp.convert(DIVIDED))
+        placed = self._place(once=False)
+        whole = self._rows([aliased(column(PART, "p"), PART)], placed.copy())
+        whole = whole.where(exp.GTE(this=column(PART, "p"), expression=exp.Literal.number(0)))
+        inner = self._rows([column(_BAG, "p"), column(CELL, "p")], placed.copy())
+        inner = inner.where(exp.EQ(this=column(PART, "p"), expression=exp.convert(DIVIDED)))
+        if self._has_weights:
+            inner = self._weighted(inner, named, placed)
         order = exp.Order(expressions=[*self._order("x")])
         rank = exp.Window(this=exp.RowNumber(), partition_by=[column(_BAG, "x")], order=order)
         ranked = exp.Select(expressions=[*(column(name, "x") for name in (_BAG, *named)), aliased(rank, _RANK)])
-        ranked = ranked.from_(inner.copy().subquery("x")).where(split)
+        ranked = ranked.from_(inner.subquery("x"))
         assert self.parts.shares is not None
         shares = _load_shares(self.engine, self.parts.shares)
         inside = exp.Between(this=column(_RANK, "y"), low=column(_FIRST, "s"), high=column(_LAST, "s"))
@@ -120,17 +120,31 @@ class _Rows:
             found[ENTITY] = canonical(self.engine, self.source.info(self.source.entity), "r")
         return found
 
-    def _weighted(self, rows: exp.Select, named: Sequence[str]) -> exp.Select:
-        """The rows with a weight: 1 for one row of each person, in the first of his cells."""
+    def _weighted(self, rows: exp.Select, named: Sequence[str], placed: exp.Expr) -> exp.Select:
+        """Rows of divided cells with a weight: 1 for one row of each person, in the first of his cells.
+
+        Only these rows are put in order: of a person whose first cell is not divided, none of them weighs 1.
+        """
         order = exp.Order(expressions=[exp.Ordered(this=column(CELL, "w")), *self._order("w", weighted=False)])
         place = exp.Window(this=exp.RowNumber(), partition_by=[column(ENTITY, "w")], order=order)
         first = exp.And(
             this=exp.EQ(this=place, expression=exp.Literal.number(1)),
-            expression=exp.Not(this=exp.Is(this=column(ENTITY, "w"), expression=exp.Null())),
+            expression=exp.EQ(this=column(CELL, "w"), expression=column(_FIRST, "f")),
         )
         weight = exp.Case(ifs=[exp.If(this=first, true=exp.Literal.number(1))], default=exp.Literal.number(0))
-        kept = [column(name, "w") for name in (PART, _BAG, CELL, *named)]
-        return exp.Select(expressions=[*kept, aliased(weight, _WEIGHT)]).from_(rows.subquery("w"))
+        kept = [column(name, "w") for name in (_BAG, CELL, *named)]
+        query = exp.Select(expressions=[*kept, aliased(weight, _WEIGHT)]).from_(rows.subquery("w"))
+        same = exp.EQ(this=column(ENTITY, "f"), expression=column(ENTITY, "w"))
+        return query.join(self._first_cells(placed).subquery("f"), on=same, join_type="LEFT")
+
+    def _first_cells(self, placed: exp.Expr) -> exp.Select:
+        """Every person with the first of his cells that are published."""
+        assert self.source.entity is not None
+        person = canonical(self.engine, self.source.info(self.source.entity), "r")
+        first = aliased(exp.Min(this=column(CELL, "p")), _FIRST)
+        query = exp.Select(expressions=[aliased(person, ENTITY), first]).from_(self.source.relation.table("r"))
+        query = query.join(placed.copy(), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+        return query.group_by(person.copy())
 
     def _order(self, alias: str, *, weighted: bool = True) -> list[exp.Expr]:
         """The keyed order of rows that are alike to the method; rows with a weight come first."""
@@ -161,7 +175,7 @@ class _Rows:
         if parts.bag is not None:
             columns[_BAG] = parts.bag[kept]
         arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
-        loaded = self.engine.work.load("parts", arrays, analyze=True)
+        loaded = self.engine.work.lend("parts", arrays, analyze=True)
         values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
         picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
         picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
@@ -199,6 +213,6 @@ def _load_shares(engine: Engine, shares: Shares) -> Name:
 
     kept = shares.part != DROPPED
     columns = {_BAG: shares.bag, _FIRST: shares.first, _LAST: shares.last, PART: shares.part}
-    return engine.work.load(
+    return engine.work.lend(
         "shares", {name: pa.array(values[kept], pa.int32()) for name, values in columns.items()}, analyze=True
     )

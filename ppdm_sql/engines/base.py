@@ -197,8 +197,8 @@ class Engine(ABC):
     def relation_kind(self, name: Name) -> str | None:
         """'table', 'view', or None when nothing has this name."""
 
-    def look_up(self, names: Iterable[Name]) -> None:  # noqa: B027 - an engine can also look them up one by one
-        """Looks several relations up at once, where that is remembered."""
+    def look_up(self, names: Iterable[Name], *, columns: bool = False) -> None:  # noqa: B027 - one by one will do
+        """Looks several relations up at once, where that is remembered; columns: with their columns."""
 
     @abstractmethod
     def relations(self, schema: str | None) -> list[str]:
@@ -207,6 +207,10 @@ class Engine(ABC):
     @abstractmethod
     def load(self, name: Name, table: pa.Table, *, temporary: bool = True) -> None:
         """A small table made in Python (codes, labels), stored under one of our own names."""
+
+    def lend(self, name: Name, table: pa.Table) -> None:
+        """The same for a working table that is only read: it is not copied where the engine reads it in its place."""
+        self.load(name, table)
 
     @abstractmethod
     def view_of_text(self, name: Name, query: str) -> None:
@@ -321,10 +325,7 @@ class Engine(ABC):
         return str(name)
 
     def family(self, tables: Sequence[str], *, ancestors: bool = True) -> list[str]:
-        """Tables of the ledger with those whose rows they show, and those that show their rows (ancestors).
-
-        A partition and its parent hold the same people: for the ledger they are one source.
-        """
+        """Tables with those whose rows they show, and those that show theirs (ancestors): one source for the ledger."""
         return list(tables)
 
     def workspace(self, shares: Collection[Name] = ()) -> AbstractContextManager[Workspace]:
@@ -361,8 +362,7 @@ class Engine(ABC):
 
     @property
     def secures_views(self) -> bool:
-        """Whether a view keeps its readers from what lies behind it, in this database."""
-        return True
+        return True  # whether a view keeps its readers from what lies behind it, in this database
 
     def create_wall(self, name: Name) -> exp.Table:
         """Puts a function in front of a relation and gives what a view then reads; only where has_walls.
@@ -432,8 +432,8 @@ class Engine(ABC):
         """The schemas in which a relation without a schema is looked for."""
         return []
 
-    def analyze(self, name: Name) -> None:  # noqa: B027 - most planners need no telling
-        """Statistics for the planner, where it needs telling."""
+    def analyze(self, *names: Name) -> None:  # noqa: B027 - most planners need no telling
+        """Statistics of tables for the planner, where it needs telling."""
 
     def check_builtins(self) -> None:  # noqa: B027 - not every engine lets users take a built-in's name
         """Refuses a database whose own functions have the names of built-ins: a check could be made to say anything."""

@@ -19,16 +19,25 @@ import duckdb
 from sqlglot import exp, parse_one
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Outside, Rows, Table
-from ppdm_sql.engines.duckdb_catalog import FoundRelation, functions_in, kind_of, pick_relation
+from ppdm_sql.engines.duckdb_catalog import (
+    FoundRelation,
+    described_columns,
+    described_together,
+    functions_in,
+    listed_relations,
+    pick_relation,
+    plan_nodes,
+    refuse_defined,
+    split_description,
+)
 from ppdm_sql.engines.duckdb_errors import explanation
-from ppdm_sql.engines.duckdb_files import check_file, connect, is_unwritable, open_in_time
+from ppdm_sql.engines.duckdb_files import attachment, check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.duckdb_outside import find_outside
 from ppdm_sql.engines.outside import frame_title, is_frame, titles_of
-from ppdm_sql.engines.shadows import refuse_shadows
 from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.engines.workspace import temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
-from ppdm_sql.statements.names import PREFIX, Name, column, identifier
+from ppdm_sql.statements.names import Name, column, identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +63,7 @@ class DuckDBEngine(Engine):
         self._temp: Path | None = None
         self._files: tuple[Path, ...] = ()  # what is written, for messages about a full disk
         self._in_transaction = False
+        self._lent: set[Name] = set()  # working tables that are Arrow tables of this process
         self._allowed: tuple[Path, ...] | None = None  # folders that can be read; None: what the connection can
 
     @classmethod
@@ -222,17 +232,9 @@ class DuckDBEngine(Engine):
     def check_builtins(self) -> None:
         from ppdm_sql.statements.load import statement
 
-        defined: dict[tuple[str, bool], set[str]] = {}
-        for name, kind, temporary in self.fetch(statement("catalog/defined_duckdb")):
-            defined.setdefault((kind, temporary), set()).add(name.casefold())
-        hidden = defined.get(("relation", True), set()) & defined.get(("relation", False), set())
-        covered = sorted(name for name in hidden if not name.startswith(PREFIX))
-        taken: dict[str, set[str]] = {"function": set(), "type": set()}
-        if any(kind in taken for kind, _ in defined):  # to list all built-ins takes long
-            for name, kind in self.fetch(statement("catalog/functions_duckdb")):
-                if name.casefold() in defined.get((kind, False), ()):
-                    taken[kind].add(name.casefold())
-        refuse_shadows(sorted(taken["function"]), sorted(taken["type"]), covered)
+        defined = self.fetch(statement("catalog/defined_duckdb"))
+        refuse_defined(defined, lambda: self.fetch(statement("catalog/functions_duckdb")))
+        self.facts.note_all(defined)
 
     def columns(self, name: Name) -> list[ColumnInfo]:
         return list(self.facts.find("columns", name, lambda: self._describe(name)))
@@ -241,7 +243,7 @@ class DuckDBEngine(Engine):
         if self.relation_kind(name) is None:
             return []
         described = exp.Describe(this=exp.select("*").from_(name.table()))
-        return [ColumnInfo(row[0], kind_of(row[1]), row[1]) for row in self.fetch(described)]
+        return described_columns(self.fetch(described))
 
     def relation_kind(self, name: Name) -> str | None:
         return self.facts.find("kind", name, lambda: self._relation(name).kind)
@@ -249,14 +251,21 @@ class DuckDBEngine(Engine):
     def relations(self, schema: str | None) -> list[str]:
         return [row[0] for row in self._list_relations(schema, None)]
 
-    def look_up(self, names: Iterable[Name]) -> None:
-        self.facts.find_all("relation", names, self._find_relations)
+    def look_up(self, names: Iterable[Name], *, columns: bool = False) -> None:
+        if not columns:
+            self.facts.find_all("relation", names, self._find_relations)
+        there = [name for name in dict.fromkeys(names) if columns and self.relation_kind(name) is not None]
+        with contextlib.suppress(EngineError):  # whoever asks for one of them gets its error
+            rows = self.fetch(described_together(there)) if len(there) > 1 else []
+            for name, described in zip(there, split_description(rows, len(there)), strict=False):
+                self.facts.note("columns", name, described)
 
     def _relation(self, name: Name) -> FoundRelation:
         return self.facts.find("relation", name, lambda: self._find_relations([name])[name])
 
     def _find_relations(self, names: Sequence[Name]) -> dict[Name, FoundRelation]:
-        rows = self._list_relations(None, names)
+        known = self.facts.all_relations
+        rows = self._list_relations(None, names) if known is None else listed_relations(known)
         return {name: pick_relation(rows, name) for name in names}
 
     def _list_relations(self, schema: str | None, names: Sequence[Name] | None) -> Rows:
@@ -314,7 +323,7 @@ class DuckDBEngine(Engine):
         sql = f"EXPLAIN (FORMAT JSON) {self.render(exp.select('*').from_(view.table()))}"
         with self._explain_errors(sql):
             ((_, plan),) = self._connection.execute(sql).fetchall()
-        scanned = [one["extra_info"]["Table"] for one in _nodes(json.loads(plan)) if "Table" in one["extra_info"]]
+        scanned = [one["extra_info"]["Table"] for one in plan_nodes(json.loads(plan)) if "Table" in one["extra_info"]]
         return frozenset(row[0].casefold() for row in self.fetch(statement("catalog/scanned_duckdb"), tables=scanned))
 
     def unsteady_names(self) -> frozenset[str]:
@@ -358,6 +367,12 @@ class DuckDBEngine(Engine):
         finally:
             self._connection.unregister(held)
 
+    def lend(self, name: Name, table: pa.Table) -> None:
+        self._check_names(table.schema.names)
+        self._lent.add(name)
+        self._is_new(name)
+        self.register(name, table)
+
     def view_of_text(self, name: Name, query: str) -> None:
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
@@ -400,10 +415,18 @@ class DuckDBEngine(Engine):
         return exp.Coalesce(this=shown, expressions=[exp.cast(moment.copy(), "TIMESTAMP")])
 
     def drop_table(self, name: Name, *, temporary: bool = False) -> None:
+        if name in self._lent:
+            self._take_back(name)
+            return
         target = name.table()
         if temporary and name.schema is None:
             target = exp.Table(this=target.this, db=exp.Identifier(this="temp", quoted=True))
         self.execute(exp.Drop(tables=[target], kind="TABLE", exists=True))
+
+    def _take_back(self, name: Name) -> None:
+        self._connection.unregister(name.last)
+        if not self._in_transaction:  # a roll-back brings it back
+            self._lent.discard(name)
 
     def exact_text(self, text: exp.Expr) -> exp.Expr:
         # CAST(x AS VARCHAR) keeps a NOCASE collation and so merges strings that are published apart.
@@ -425,15 +448,3 @@ class DuckDBEngine(Engine):
             self.work.close_after_failure()
         if self._temp is not None:
             wipe(self._temp)
-
-
-def _nodes(plan: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for node in plan:
-        yield node
-        yield from _nodes(node.get("children", []))
-
-
-def attachment(path: str, name: str) -> exp.Attach:
-    """The statement that opens a file, read-only, next to the database that is open."""
-    called = exp.Alias(this=exp.Literal.string(path), alias=identifier(name))
-    return exp.Attach(this=called, expressions=[exp.AttachOption(this=exp.Var(this="READ_ONLY"))])

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+from sqlglot import exp
 
 from ppdm_sql.errors import DatabaseUnavailable
+from ppdm_sql.statements.names import identifier
 
 Opened = TypeVar("Opened")
 
@@ -79,3 +81,9 @@ def open_in_time(path: str, deadline: float, opening: Callable[[], Opened]) -> O
                     f"{path} is locked{who}; gave up waiting (--lock-timeout). Nothing was changed"
                 ) from cause
             time.sleep(0.1)
+
+
+def attachment(path: str, name: str) -> exp.Attach:
+    """The statement that opens a file, read-only, next to the database that is open."""
+    called = exp.Alias(this=exp.Literal.string(path), alias=identifier(name))
+    return exp.Attach(this=called, expressions=[exp.AttachOption(this=exp.Var(this="READ_ONLY"))])

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 from sqlglot import exp
 
+from ppdm_sql.engines.columns import Row
 from ppdm_sql.statements.names import PREFIX, Name
 
 Found = TypeVar("Found")
@@ -27,6 +28,7 @@ class RelationFacts:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, Name], Any] | None = None
+        self._all: list[Row] | None = None
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -38,7 +40,20 @@ class RelationFacts:
         try:
             yield
         finally:
-            self._known = None
+            self._known = self._all = None
+
+    def note_all(self, relations: list[Row]) -> None:
+        """Keeps the list of all relations, in the engine's words, until any relation can have changed."""
+        if self._known is not None:
+            self._all = relations
+
+    @property
+    def all_relations(self) -> list[Row] | None:
+        return self._all
+
+    def recall(self, what: str, name: Name) -> Any:
+        """What is known; None where nothing is."""
+        return None if self._known is None else self._known.get((what, name))
 
     def find(self, what: str, name: Name, look: Callable[[], Found]) -> Found:
         """What is known of a relation, or what is found out now."""
@@ -82,6 +97,11 @@ class RelationFacts:
         if self._known is not None:
             self._known[what, name] = found
 
+    def discard(self, what: str, name: Name) -> None:
+        """Forgets one thing about a relation."""
+        if self._known is not None:
+            self._known.pop((what, name), None)
+
     def forget(self, name: Name | None = None) -> None:
         """Forgets everything, or what is known of one name."""
         self._keep(lambda known: name is not None and known.last.casefold() != name.last.casefold())
@@ -91,6 +111,7 @@ class RelationFacts:
         self._keep(lambda known: known.schema is None and known.last.startswith(PREFIX))
 
     def _keep(self, wanted: Callable[[Name], bool]) -> None:
+        self._all = None
         if self._known is not None:
             self._known = {key: found for key, found in self._known.items() if wanted(key[1])}
 

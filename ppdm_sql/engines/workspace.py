@@ -78,6 +78,16 @@ class Workspace:
             self._engine.analyze(made)
         return made
 
+    def lend(self, label: str, columns: pa.Table | Mapping[str, Any], *, analyze: bool = False) -> Name:
+        """A table made in Python that is only read; an engine of this process reads it where it is."""
+        import pyarrow as pa
+
+        made = self.name(label)
+        self._engine.lend(made, columns if isinstance(columns, pa.Table) else pa.table(dict(columns)))
+        if analyze:
+            self._engine.analyze(made)
+        return made
+
     def view_of_text(self, label: str, query: str) -> Name:
         """A view over a query the user wrote, kept to the letter."""
         made = self._new_name(label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ppdm_sql.catalog import ledger, migrate, releases
+from ppdm_sql.catalog import ledger, migrate, releases, releases_out
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, Tampered
@@ -45,7 +45,7 @@ def judge_jointly(
     """
     if not migrate.is_there(engine):
         return []
-    everything = releases.out_now(engine)
+    everything = releases_out.out_now(engine)
     if not everything:
         return []
     same_tables = releases.live_from(engine, source.tables)

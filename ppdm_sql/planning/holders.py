@@ -5,7 +5,7 @@ A release that nobody but its maker can hold does not stand against its own succ
 
 from __future__ import annotations
 
-from ppdm_sql.catalog import releases
+from ppdm_sql.catalog import releases, releases_out
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 
@@ -26,7 +26,7 @@ def _exports(engine: Engine, record: ReleaseRecord) -> int:
 
 def pseudo_data_of(engine: Engine, model: ReleaseRecord) -> list[ReleaseRecord]:
     """The pseudo-data still out that was made from a model, or from one that is, to the byte, the same."""
-    return [made for made in releases.pseudo_data_out(engine) if is_made_from(made, model)]
+    return [made for made in releases_out.pseudo_data_out(engine) if is_made_from(made, model)]
 
 
 def is_made_from(made: ReleaseRecord, model: ReleaseRecord) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ppdm_sql.catalog import migrate, releases
+from ppdm_sql.catalog import migrate, releases, releases_out
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -23,7 +23,7 @@ def superseded_by(
         return {}
     names = [engine.name(words) for words in wanted.names] or [name]
     listed = {one.release_id for own in names for one in releases.history(engine, own)}
-    found = {one.release_id: one for one in releases.out_now(engine) if one.release_id in listed}
+    found = {one.release_id: one for one in releases_out.out_now(engine) if one.release_id in listed}
     if wanted.everything:
         found |= {one.release_id: one for one in releases.live_from(engine, tables)}
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdm_sql.catalog import migrate, models, releases
+from ppdm_sql.catalog import migrate, models, releases, releases_out
 from ppdm_sql.catalog.growth import STORAGE
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
@@ -62,7 +62,8 @@ def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str
 def _former(engine: Engine, name: Name) -> ReleaseRecord | None:
     if not migrate.is_there(engine):
         return None
-    return engine.facts.find("former", name, lambda: releases.current(engine, name))
+    look = releases_out.current_under_lock if engine.holds_lock else releases.current
+    return engine.facts.find("former", name, lambda: look(engine, name))
 
 
 def _problem(engine: Engine, name: Name, replace: bool, former: ReleaseRecord | None) -> str | None:

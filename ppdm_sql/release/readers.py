@@ -8,17 +8,16 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.release.kinds.registry import kind_of
 
 
-def note_readers(engine: Engine, record: ReleaseRecord) -> list[str]:
-    """Notes every role that can read a release now, or could since it was looked at last; gives all that are known."""
+def note_readers(engine: Engine, record: ReleaseRecord) -> None:
+    """Notes every role that can read a release now, or could since it was looked at last."""
     if not engine.has_grants:
-        return []
+        return
     kind = kind_of(record)
     seen = engine.past_readers(kind.relation(record), record.release_id)
     if seen:
         releases.add_readers(engine, record.release_id, seen)
         for original in kind.originals(engine, record):
             releases.add_readers(engine, original.release_id, seen)
-    return releases.readers(engine, record.release_id)
 
 
 def note_all_readers(engine: Engine) -> None:

@@ -24,7 +24,7 @@ from ppdm_sql.source.form_roles import form_mistakes, refuse_native_ranges, rena
 from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.outside import bind_outside, reads_outside
 from ppdm_sql.source.persons import refuse_spellings
-from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns
+from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns, named_relations
 from ppdm_sql.statements.names import PREFIX, Name, Word
 
 
@@ -133,6 +133,7 @@ def _describe(
         view = engine.work.view_of_text("source", query)
     except EngineError as error:
         raise explain_text(engine, error, query, start or place, tree) from error
+    engine.look_up([view, *named_relations(engine, tree)], columns=True)
     tables = all_tables(engine, view, query, listed, place)
     named = None if show_values else _names_for_messages(engine, tree)
     source = resolve(view, engine.columns(view), policy, tables, place, named)

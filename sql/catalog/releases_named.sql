@@ -1,6 +1,6 @@
 -- The releases of a name; with $live only those that are out under it.
 -- Stand-in: naming (catalog/naming.sql).  Parameters: $schema (NULL: the current one), $relation, $live.
-SELECT r.release_id, s.state, s.seq
+SELECT r.release_id, s.state, s.seq, TRUE AS is_named
 FROM ppdm.release AS r
 JOIN ppdm.release_state AS s ON s.release_id = r.release_id
 CROSS JOIN naming AS n

@@ -24,6 +24,28 @@ def is_there(engine, name: Name) -> bool:
 # -- names and ends ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.lacks("spark", reason="Spark has no transactions")
+def test_what_is_lent_is_gone_at_the_end_also_after_a_roll_back(engine):
+    columns = {"part": [1, 2], "label": ["a", None]}
+    with engine.workspace() as work:
+        lent = work.lend("labels", columns, analyze=True)
+        assert content(engine, lent) == ["(1, 'a')", "(2, None)"]
+        with pytest.raises(ZeroDivisionError), engine.transaction():  # noqa: PT012 - the roll-back is the point
+            inside = work.lend("others", columns)
+            assert content(engine, inside) == content(engine, lent)
+            work.drop(lent)
+            raise ZeroDivisionError
+        assert content(engine, lent) == ["(1, 'a')", "(2, None)"]
+    with pytest.raises(EngineError):
+        content(engine, inside)
+    failed = engine.workspace()
+    with pytest.raises(ZeroDivisionError), failed as work, engine.transaction():  # noqa: PT012
+        inside = work.lend("labels", columns)
+        work.drop(inside)
+        raise ZeroDivisionError
+    assert not is_there(engine, inside)
+
+
 def test_tables_and_views_are_there_until_the_end(engine, make_table):
     make_table(engine, "people", {"n": "INTEGER"}, [(1,), (2,)])
     with engine.workspace() as work:

@@ -363,9 +363,9 @@ class PostgresEngine(PostgresCatalog):
     def path_schemas(self) -> list[str]:
         return list(self._path)
 
-    def analyze(self, name: Name) -> None:
+    def analyze(self, *names: Name) -> None:
         """Without it a join of many fresh look-up tables is planned badly enough not to end."""
-        self.execute(exp.Analyze(tables=[name.table()]))
+        self.execute(exp.Analyze(tables=[name.table() for name in names]))
 
     def close(self) -> None:
         if self._owned:

@@ -81,7 +81,7 @@ class PostgresCatalog(PostgresExpressions):
         rows = self._looked_up("catalog/family_postgres", names=list(tables), ancestors=ancestors)
         return list(dict.fromkeys([*tables, *(row[0] for row in rows)]))
 
-    def look_up(self, names: Iterable[Name]) -> None:
+    def look_up(self, names: Iterable[Name], *, columns: bool = False) -> None:
         self.facts.find_all("relation", names, self._find_relations)
 
     def _relation(self, name: Name) -> Row | None:

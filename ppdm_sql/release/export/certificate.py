@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.manifest import Manifest
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.engines.duckdb import attachment
+from ppdm_sql.engines.duckdb_files import attachment
 from ppdm_sql.planning.manifest import recorded_readings
 from ppdm_sql.release.export.open_file import DATABASE, RELEASE, release_query
 from ppdm_sql.requirements import Requirement
