@@ -84,10 +84,6 @@ class RelationFacts:
         """Whether facts are kept now."""
         return self._known is not None
 
-    def known(self, what: str, name: Name) -> Any:
-        """What is known of a relation without a look; None where nothing is."""
-        return None if self._known is None else self._known.get((what, name))
-
     def names(self, what: str) -> list[Name]:
         """The relations of which this is known."""
         return [name for (key, name) in self._known or () if key == what]

@@ -125,7 +125,7 @@ def test_a_large_table_stays_where_it_is(catalog, monkeypatch):
     monkeypatch.setattr(mirrors, "MOST_ROWS", 1)
     assert catalog.ask("SELECT COUNT(*) FROM ppdm.run_event") is None
     assert catalog.ask("SELECT COUNT(*) FROM ppdm.setting") == [(1,)]
-    assert catalog.facts.known("copy", Name("ppdm", "run_event")) is False
+    assert catalog.facts.recall("copy", Name("ppdm", "run_event")) is False
     catalog.facts.forget_shared()
     assert catalog.ask("SELECT COUNT(*) FROM ppdm.run_event") is None
     assert catalog.reads == ["run_event", "setting"], "a large table is read once, whatever calls there are"

@@ -102,7 +102,7 @@ class CatalogMirror:
         if table is None:
             return
         self._give_up_views()
-        if not self._facts.known(_COPY, table) or insert.expression.find(exp.Table) is not None:
+        if not self._facts.recall(_COPY, table) or insert.expression.find(exp.Table) is not None:
             self._facts.forget(table)
             return
         try:
