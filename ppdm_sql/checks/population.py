@@ -140,10 +140,6 @@ def _parameters(point: tuple[float, float]) -> tuple[float, float]:
     return alpha, math.exp(max(-30.0, min(40.0, point[1]))) - alpha * (1 - 1e-9)
 
 
-def _moved(centre: tuple[float, float], worst: tuple[float, float], step: float) -> tuple[float, float]:
-    return centre[0] + step * (centre[0] - worst[0]), centre[1] + step * (centre[1] - worst[1])
-
-
 def _lowest(loss: Callable[[tuple[float, float]], float], start: tuple[float, float]) -> tuple[float, float]:
     """Nelder and Mead's search in two dimensions."""
     corners = sorted((loss(point), point) for point in (start, (start[0] + 1, start[1]), (start[0], start[1] + 1)))

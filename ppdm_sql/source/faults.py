@@ -121,9 +121,11 @@ def _shown_place(place: Place) -> str:
 def _constraints(engine: Engine, named: str | None, tree: exp.Expr | None) -> str:
     target = tree.find(exp.Table) if isinstance(tree, exp.Insert | exp.Update | exp.Merge) else None
     table = None if target is None else target.name
-    if named is not None:
+    if named is not None and named != table:
         return f"{printable(named)}: "
     known = [] if target is None else engine.constraints(engine.name([Word(target.name)]))
+    # Of a CHECK the database names the table, of a key nothing.
+    known = [one for one in known if one.startswith("CHECK") == (named is not None)]
     told = ", ".join(without_texts(one) for one in known)
     return "" if table is None else f"{printable(table)}{f' ({told})' if told else ''}: "
 

@@ -5,5 +5,5 @@ FROM duckdb_constraints()
 WHERE database_name = CURRENT_DATABASE()
     AND LOWER(schema_name) = LOWER(COALESCE($schema, CURRENT_SCHEMA()))
     AND LOWER(table_name) = LOWER($relation)
-    AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY')
+    AND constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'FOREIGN KEY', 'CHECK')
 ORDER BY constraint_index

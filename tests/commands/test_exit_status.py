@@ -195,6 +195,8 @@ def test_a_release_can_be_exported_again_by_the_same_file(call):
 FAILING = [
     ("CREATE TABLE u AS SELECT CAST(name AS INTEGER) AS n FROM patients;", 3, "6:26", "CAST(name AS INTEGER): a value"),
     ("CREATE TABLE u (id INT PRIMARY KEY);\nINSERT INTO u SELECT 4711 FROM patients;", 3, "7:1", "u (PRIMARY KEY(id)): a"),
+    ("CREATE TABLE u (id INT UNIQUE, age INT CHECK (age < 0));\nINSERT INTO u SELECT 1, 4711 FROM patients;", 3, "7:1",
+     "u (CHECK((age < 0))): a"),
     ("CREATE TABLE u (n INT NOT NULL);\nINSERT INTO u SELECT NULL FROM patients;", 3, "7:1", "u.n: a constraint"),
     (publish("two", query="SELECT age, CAST(name AS INTEGER) AS zip, diagnosis FROM patients"), 3, "6:38",
      'column "zip" = CAST(name AS INT): a value cannot be converted'),
