@@ -20,6 +20,7 @@ Found = TypeVar("Found")
 
 # They change rows, or what is said about a relation; which relations there are stays the same.
 _OF_ROWS = (exp.Query, exp.Insert, exp.Update, exp.Delete, exp.Copy, exp.Comment, exp.Analyze)
+_DESCRIBES = (exp.AlterColumn, exp.AlterSet)  # an ALTER that leaves the relation its name
 
 
 class RelationFacts:
@@ -78,6 +79,15 @@ class RelationFacts:
             self.note(what, name, one)
         return {name: found[name] if name in found else known[name] for name in asked}
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether facts are kept now."""
+        return self._known is not None
+
+    def names(self, what: str) -> list[Name]:
+        """The relations of which this is known."""
+        return [name for (key, name) in self._known or () if key == what]
+
     def note(self, what: str, name: Name, found: object) -> None:
         """Keeps what follows from a statement that was run."""
         if self._known is not None:
@@ -113,7 +123,9 @@ class RelationFacts:
 
 
 def _relations(statement: exp.Expr) -> list[exp.Table]:
-    """The tables and views that a statement makes or drops; none where it does something else."""
+    """The tables and views that a statement makes, drops or describes; none where it does something else."""
+    if isinstance(statement, exp.Alter) and all(isinstance(one, _DESCRIBES) for one in statement.args["actions"]):
+        return [statement.this]
     if not isinstance(statement, exp.Create | exp.Drop) or statement.args.get("kind") not in ("TABLE", "VIEW"):
         return []
     if isinstance(statement, exp.Drop):

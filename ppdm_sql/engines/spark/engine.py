@@ -29,6 +29,7 @@ from sqlglot import exp
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table
 from ppdm_sql.engines.spark.errors import explanation
+from ppdm_sql.engines.spark.mirror import CatalogMirror
 from ppdm_sql.engines.spark.session import FAILURES, SparkPlace, check_stored_name, start
 from ppdm_sql.engines.spark.types import (
     arrow_type,
@@ -73,6 +74,7 @@ class SparkEngine(Engine):
         self._session = session
         self._place = place
         self._working: set[Name] = set()  # temporary views that stand for working tables
+        self._mirror = CatalogMirror(self)
         self._former = {name: session.conf.get(name, None) for name in _SETTINGS}
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
@@ -91,6 +93,30 @@ class SparkEngine(Engine):
 
     def _sql(self, sql: str, params: Mapping[str, Any]) -> DataFrame:
         return self._session.sql(sql, args={name: bound_value(value) for name, value in params.items()} or None)
+
+    def read_whole(self, query: exp.Query) -> pa.Table:
+        sql = self._announce(query)
+        with self._explain_errors(self._without_secrets(sql)):
+            return self._sql(sql, {}).toArrow()
+
+    def ignores_case(self) -> bool:
+        return str(self._session.conf.get("spark.sql.caseSensitive", "false")).lower() == "false"
+
+    def fetch(self, query: exp.Expr, **params: Any) -> Rows:
+        found = self._mirror.fetch(query, params)
+        return super().fetch(query, **params) if found is None else found
+
+    def execute(self, statement: exp.Expr, **params: Any) -> int | None:
+        if not isinstance(statement, exp.Insert):
+            return super().execute(statement, **params)
+        plain = self._mirror.with_numbers(statement)
+        try:
+            rows = super().execute(plain, **params)
+        except BaseException:
+            self._mirror.give_up(plain)
+            raise
+        self._mirror.insert(plain, params)
+        return rows
 
     def _fetch(self, sql: str, params: dict[str, Any]) -> Rows:
         return rows_of(self._sql(sql, params).toArrow())
@@ -144,6 +170,9 @@ class SparkEngine(Engine):
     # -- looking -----------------------------------------------------------------------------------
 
     def columns(self, name: Name) -> list[ColumnInfo]:
+        return list(self.facts.find("columns", name, lambda: self._describe(name)))
+
+    def _describe(self, name: Name) -> list[ColumnInfo]:
         if self._find_table(name) is None:
             return []
         with self._explain_errors("columns"):
@@ -163,8 +192,9 @@ class SparkEngine(Engine):
             schema = schema or self._session.catalog.currentDatabase()
             if not self._session.catalog.databaseExists(_word(schema)):
                 return []
-            found = self._session.catalog.listTables(_word(schema))
-        return sorted(table.name for table in found if not table.isTemporary)
+            # A list of tables in full would be a look at every one of them.
+            found = self._session.sql(f"SHOW TABLES IN {_word(schema)}").collect()
+        return sorted(row["tableName"] for row in found if not row["isTemporary"])
 
     def view_query(self, name: Name) -> str | None:
         if self.relation_kind(name) != "view":
@@ -190,6 +220,9 @@ class SparkEngine(Engine):
         return [self._session.catalog.currentDatabase()]
 
     def _find_table(self, name: Name) -> Listed | None:
+        return self.facts.find("listed", name, lambda: self._look_for(name))
+
+    def _look_for(self, name: Name) -> Listed | None:
         with self._explain_errors("relation"):
             try:
                 return self._session.catalog.getTable(_quote(name))
@@ -217,6 +250,7 @@ class SparkEngine(Engine):
 
     def _register(self, name: Name, frame: DataFrame) -> None:
         frame.createOrReplaceTempView(_quote(name))
+        self.facts.forget(name)
         self.unmade.discard(name)
         self._working.add(name)
 
@@ -248,6 +282,7 @@ class SparkEngine(Engine):
         created = exp.Create(this=name.table(), kind="VIEW", replace=True, properties=temporary_property())
         sql = f"{self.render(created)} AS {query}"
         self._tell(sql)
+        self.facts.forget(name)
         with self._explain_errors(sql):
             self._session.sql(sql)
         self._working.discard(name)
@@ -274,6 +309,7 @@ class SparkEngine(Engine):
         if found.isTemporary:
             self._session.catalog.dropTempView(name.last)
             self._working.discard(name)
+            self.facts.forget(name)
         else:
             super().drop_table(name)
 
@@ -283,6 +319,7 @@ class SparkEngine(Engine):
             for name in (*views, *tables):
                 if not self._is_new(name):
                     self._session.catalog.dropTempView(name.last)
+                    self.facts.forget(name)
         self._working.difference_update(tables)
 
     def drop_view(self, name: Name) -> None:
@@ -293,6 +330,7 @@ class SparkEngine(Engine):
     def comment(self, name: Name, kind: str, text: str) -> None:
         if kind != "view":
             super().comment(name, kind, text)
+            self.facts.forget(name)  # its comment is one of them
             return
         said = exp.Property(this=exp.Literal.string("comment"), value=exp.Literal.string(text))
         action = exp.AlterSet(expressions=[exp.Properties(expressions=[said])])
@@ -318,6 +356,7 @@ class SparkEngine(Engine):
         return exp.Anonymous(this="XXHASH64", expressions=[exp.Literal.string(str(seed)), *values])
 
     def close(self) -> None:
+        self._mirror.close()
         if self._place is not None:
             self._session.stop()
             self._place.close()
