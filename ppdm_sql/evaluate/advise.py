@@ -104,10 +104,10 @@ def _without(found: Evaluation, others: CurrentReleases | None) -> Evaluation:
 
 
 def candidates(opened: Opened, dialect: str) -> list[Point]:
-    """Every method for rows, with the policy's k and larger ones; one that makes models shows a model's rows."""
+    """Every quick method for rows, with the policy's k and larger ones; one that makes models shows a model's rows."""
     statement = opened.statement
     known = {name: registry.method_named(name) for name in registry.table_methods()}
-    alone = [name for name, method in known.items() if method.plan_model is None]
+    alone = [name for name, method in known.items() if method.plan_model is None and method.in_advice]
     methods = [name for name in alone if opened.source.target is not None or not known[name].needs_target]
     least = statement.policy.k or 5
     asked = [KAnonymity(least * factor) for factor in _FACTORS]

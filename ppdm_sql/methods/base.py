@@ -171,6 +171,7 @@ class Method:
     labels_new_rows: bool = False  # a plan with default options has a recoding: for GROWING, recode.sql, evaluation
     why_not_new_rows: str = ""  # the reason why it cannot, where there is one to be said
     runs_live: bool = False  # its recoding can be done at query time
+    in_advice: bool = True  # advise tries it; False: its search can take minutes
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
     prepare: Callable[[Job], Prepared] | None = None  # before them
     plan_model: Callable[[Job], ModelPlan] | None = None

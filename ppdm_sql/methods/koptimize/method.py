@@ -90,7 +90,7 @@ def plan_koptimize(job: CellJob) -> CellPlan:
 
 KOPTIMIZE = Method(
     "koptimize", ROWS, KOptimizeOptions, OF_COUNTS,
-    needs_target=True, leaves_rows_out=True, runs_live=True, plan_cells=plan_koptimize,
+    needs_target=True, leaves_rows_out=True, runs_live=True, in_advice=False, plan_cells=plan_koptimize,
 )  # fmt: skip
 
 
