@@ -160,7 +160,9 @@ def test_advice_can_be_pasted_and_holds(session):
     heard = []
     found = session.advise(POLICY, sample=800, learner="naive_bayes", watch=heard.append)
     assert found.sampled == 800
-    rows_only = [name for name in registry.table_methods() if registry.method_named(name).plan_model is None]
+    known = {name: registry.method_named(name) for name in registry.table_methods()}
+    rows_only = [name for name, method in known.items() if method.plan_model is None and method.in_advice]
+    assert len(rows_only) >= 8
     assert Counter(point.algorithm for point in found.tried) == dict.fromkeys(rows_only, 3)  # k = 4 and two larger ones
     assert 1 <= len(found.evaluation.points) <= 3
     assert {point.rows for point in found.evaluation.points} == {2400}
