@@ -1,4 +1,4 @@
-"""Publications on PostgreSQL and Spark beside the bare path: what any program must do there to publish the same table.
+"""Publications on PostgreSQL and Spark next to the bare path: what any program must do there to publish the same table.
 
 One case per process:  python -m benchmarks.engine_cases postgres POSTGRES_URL --rows 1000000
                        python -m benchmarks.engine_cases spark 'spark:local[2]' --rows 20000
@@ -36,7 +36,7 @@ QUASI = ("age", "sex", "zip", "ward")
 PASSED = ("stay_days", "diagnosis", "readmitted")
 NAME = "bench_stays"
 ROWS = 1_000_000
-STAYS = 100_000  # of them have 55,523 combinations
+STAYS = 100_000  # of them have 55,884 combinations
 _POLICY = (
     "CREATE OR REPLACE TABLE {name}_open AS SELECT {columns} FROM {name} WITH ANONYMIZATION (ALGORITHM {method} "
     "REQUIRE k = 10 QUASI IDENTIFIER ({quasi}) SENSITIVE (diagnosis) TARGET (readmitted) INSENSITIVE (stay_days) "
