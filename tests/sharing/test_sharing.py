@@ -177,7 +177,7 @@ def test_the_page_can_be_followed_as_it_stands(tmp_path, monkeypatch):
         done = CliRunner().invoke(cli, words, standalone_mode=False)
         assert done.exception is None, (command, done.exception)
     with duckdb.connect("miner.duckdb") as con:
-        for table in ("told", "told_likely", "told_by_rules", "voted"):
+        for table in ("predictions", "predictions_likely", "predictions_by_rules", "voted"):
             assert con.execute(f"SELECT count(*), count(ppdm_class) FROM {table}").fetchall() == [(50, 50)]
         right = con.execute("""SELECT count(*) FROM voted AS v JOIN new_patients AS n USING (patient_id)
             WHERE (v.ppdm_class = 'yes') = (n.age > 60 OR (n.smokes = 'yes' AND n.age > 40))""").fetchone()
