@@ -1,7 +1,8 @@
 """What is out already from the same tables: advice is judged together with it, as its publication would be.
 
 The joint check needs to know which row is in which class, which an evaluation does not keep: so the preferred ways
-are planned once more, best first, until one can be published with the others.  Without others nothing is done.
+are planned once more, best first, until one can be published with the others or MOST_TRIED have been refused.
+Without others nothing is done.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name
 
+MOST_TRIED = 8  # each is a plan of all rows; what comes after the best few would hardly be advised
 Breach = tuple[str, str]
 Choose = Callable[[Sequence[EvaluationPoint]], EvaluationPoint | None]  # the best, of what can be published at all
 
@@ -35,7 +37,8 @@ class CurrentReleases:
 
     releases: tuple[str, ...]
     left_out: tuple[EvaluationPoint, ...] = ()  # preferred, but refused together with the releases
-    breach: Breach | None = None  # why the advice itself would be refused, where everything would be
+    breach: Breach | None = None  # why the advice itself would be refused, where everything tried would be
+    tried: int = 0
 
     @property
     def holds(self) -> bool:
@@ -47,7 +50,8 @@ class CurrentReleases:
         out = f"Current releases of the same tables: {', '.join(self.releases)}."
         if self.breach is not None:
             why, ways_out = self.breach
-            return f"{out} ppdm run would refuse the advised statement and all others tried: it {why}. {ways_out}."
+            next_best = f" and the {self.tried - 1} next best that were tried" if self.tried > 1 else ""
+            return f"{out} ppdm run would refuse the advised statement{next_best}: the release {why}. {ways_out}."
         ways = ", ".join(f"{one.algorithm} with {one.requirements_text}" for one in self.left_out)
         left = f" Excluded because ppdm run would refuse them together with these releases: {ways}." if ways else ""
         return f"{out} The advised statement can be published together with them.{left}"
@@ -74,14 +78,17 @@ def publishable(
 ) -> tuple[EvaluationPoint, CurrentReleases]:
     """The first choice that is not refused together with the others; where all are, the first of all, and why."""
     left, refused = list(points), list[tuple[EvaluationPoint, Breach]]()
-    while (best := choose(left)) is not None:
-        breach = _breach(engine, _statement_of(engine, statement, best))
-        if breach is None:
-            return best, CurrentReleases(out, tuple(point for point, _ in refused))
-        refused.append((best, breach))
-        left.remove(best)
+    rows = Planner(engine).source(statement).relation
+    with engine.workspace({rows}):  # the rows are counted once for all of them
+        while len(refused) < MOST_TRIED and (best := choose(left)) is not None:
+            with engine.workspace():
+                breach = _breach(engine, _statement_of(engine, statement, best), rows)
+            if breach is None:
+                return best, CurrentReleases(out, tuple(point for point, _ in refused))
+            refused.append((best, breach))
+            left.remove(best)
     first, why = refused[0]
-    return first, CurrentReleases(out, breach=why)
+    return first, CurrentReleases(out, breach=why, tried=len(refused))
 
 
 def _statement_of(engine: Engine, statement: Publish, point: EvaluationPoint) -> Publish:
@@ -91,10 +98,10 @@ def _statement_of(engine: Engine, statement: Publish, point: EvaluationPoint) ->
     return replace(stated, place=replace(stated.place, file=statement.place.file))
 
 
-def _breach(engine: Engine, statement: Publish) -> Breach | None:
-    """Why the statement would be refused together with the others."""
+def _breach(engine: Engine, statement: Publish, rows: Name) -> Breach | None:
+    """Why the statement would be refused together with the others; rows: what its query gives."""
     planner, policy = Planner(engine), statement.policy
-    source = planner.source(statement)
+    source = replace(planner.source(statement), relation=rows)
     method = registry.table_method(policy.algorithm, statement.place)
     private = private_columns(engine, source, releases.salt(engine))
     job = Job(engine, source, policy, planner.hierarchies(statement, source), private)
