@@ -15,6 +15,7 @@ import numpy as np
 from ppdm_sql.cells.cells import Cells, Ints
 from ppdm_sql.methods.lattice.levels import LevelColumn
 from ppdm_sql.methods.mondrian.level_counts import Histogram
+from ppdm_sql.methods.shared.key_sums import sum_by_key
 
 MOST_KEPT = 8_000_000
 _WORD = 62  # bits of a packed number
@@ -155,9 +156,5 @@ def _same_keys(words: Sequence[Ints], *, numbered: bool) -> tuple[Ints, Ints, In
 def merge_histogram(histogram: Histogram, number: Ints) -> Histogram:
     """The histogram of groups of cells: entries of one group and value are added up."""
     key = number[histogram.cell] * histogram.width + histogram.value
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(key) else order
-    kept = ordered[starts]
-    rows = np.add.reduceat(histogram.rows[order], starts) if len(key) else histogram.rows
+    kept, (rows,) = sum_by_key(key, [histogram.rows])
     return Histogram(kept // histogram.width, kept % histogram.width, rows, histogram.width)

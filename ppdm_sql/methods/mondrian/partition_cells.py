@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from ppdm_sql.cells.cells import Codes
 from ppdm_sql.methods.mondrian.pieces import Pieces, Pulls
 from ppdm_sql.methods.plan import PART
-from ppdm_sql.source.lines import Flags, Ints
+from ppdm_sql.methods.shared.key_sums import starts_of, sum_by_key
+from ppdm_sql.source.lines import Ints
 
 N, WEIGHT, VALUE, OTHER = "ppdm_n", "ppdm_w", "ppdm_v", "ppdm_o"
 KNOWN, SUM, SQUARES = "ppdm_m", "ppdm_y", "ppdm_yy"  # of a numeric target: rows that have it, sum, sum of squares
-_DENSE = 1 << 16  # groups that are counted in an array however few cells there are
-_HALF = 30  # bits: sums of either half of a number are exact in doubles
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class PartitionCells:
 
     def extents(self) -> dict[str, Ints]:
         """Per open part the least and greatest code of every attribute: columns part, lo<i>, hi<i>."""
-        starts = _starts(self._part)
+        starts = starts_of(self._part)
         found = {PART: self._part[starts]}
         for number, name in enumerate(self.attributes):
             code = self.codes[name][self._open]
@@ -98,7 +97,7 @@ class PartitionCells:
         width = self.sizes[other] if other else 1
         if other:
             key = key * width + self.codes[other][cells]
-        keys, summed = _sums(key, [self.measures[name][cells] for name in measures])
+        keys, summed = sum_by_key(key, [self.measures[name][cells] for name in measures])
         pair = keys // width
         found = {PART: pair // size, VALUE: pair % size, **dict(zip(measures, summed, strict=True))}
         return found | ({OTHER: keys % width} if other else {})
@@ -197,35 +196,3 @@ class PartitionCells:
         """The node of every piece."""
         assert not len(self._open)
         return self._node
-
-
-def _sums(key: Ints, measures: Sequence[Ints]) -> tuple[Ints, list[Ints]]:
-    """The keys that occur, rising, and the sum of each measure over the entries of each key."""
-    span = int(key.max(initial=-1)) + 1
-    if span <= max(_DENSE, 4 * len(key)):
-        return _dense_sums(key, measures, span)
-    order = np.argsort(key, kind="stable")
-    ordered = key[order]
-    starts = _starts(ordered)
-    return ordered[starts], [np.add.reduceat(one[order], starts) for one in measures]
-
-
-def _dense_sums(key: Ints, measures: Sequence[Ints], span: int) -> tuple[Ints, list[Ints]]:
-    keys = np.flatnonzero(np.bincount(key, minlength=span))
-    return keys, [_exact(key, one, span)[keys] for one in measures]
-
-
-def _exact(key: Ints, amounts: Ints, span: int) -> Ints:
-    """Sums in whole numbers: bincount adds doubles, so large numbers are added in halves."""
-    if int(amounts.max(initial=0)) * len(amounts) < 1 << 53:
-        return np.bincount(key, weights=amounts, minlength=span).astype(np.int64)
-    high = np.bincount(key, weights=amounts >> _HALF, minlength=span).astype(np.int64)
-    low = np.bincount(key, weights=amounts & ((1 << _HALF) - 1), minlength=span).astype(np.int64)
-    return np.asarray((high << _HALF) + low)
-
-
-def _starts(rising: Ints) -> Ints:
-    """Where a rising array takes a new value."""
-    new: Flags = np.ones(len(rising), dtype=bool)
-    new[1:] = rising[1:] != rising[:-1]
-    return np.flatnonzero(new)

@@ -85,6 +85,7 @@ class Specialization:
     progress: Progress = silent
     pieces: dict[str, list[CutPiece]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
+    _told: dict[tuple[str, int], tuple[CutPiece, list[tuple[Sequence[CutPiece], float]]]] = field(default_factory=dict)
     _ended: dict[str, set[int]] = field(default_factory=dict)  # pieces that cannot be divided, by their first code
 
     def run(self) -> None:
@@ -108,9 +109,7 @@ class Specialization:
         first = int(piece.codes[0]) if len(piece.codes) else -1
         if first < 0 or first in self._ended[column.name]:
             return None
-        divisions = column.divisions(piece)
-        for children in divisions if self.next_best else divisions[:1]:
-            told = gain([column.counts(child) for child in children])
+        for children, told in self._divisions(column, piece, first):
             if told <= _NEAR:
                 break
             loss = self._anonymity_lost(column, piece, children)
@@ -119,6 +118,16 @@ class Specialization:
                 return Step(column.name, piece, tuple(children), told, loss, told / over)
         self._ended[column.name].add(first)
         return None
+
+    def _divisions(self, column: CutColumn, piece: CutPiece, first: int) -> list[tuple[Sequence[CutPiece], float]]:
+        """The ways to divide a piece and what each tells about the class: both stay the same until it is divided."""
+        known = self._told.get((column.name, first))
+        if known is None or known[0] is not piece:
+            ways = column.divisions(piece)
+            ways = ways if self.next_best else ways[:1]
+            known = (piece, [(children, gain([column.counts(child) for child in children])) for children in ways])
+            self._told[column.name, first] = known
+        return known[1]
 
     def _anonymity_lost(self, column: CutColumn, piece: CutPiece, children: Sequence[CutPiece]) -> float | None:
         """How much smaller the smallest class gets, on average over the sets; None where that breaks a requirement."""
@@ -147,11 +156,13 @@ class Specialization:
         """What is required of sensitive values is required of the classes over all quasi-identifiers."""
         if not self.secrets or len(one.names) < len(self.columns):
             return True
-        number = np.full(len(self.cells), classes, dtype=np.int64)
+        kept = np.zeros(len(self.cells), dtype=bool)
+        kept[inside] = True
+        number = np.empty(len(self.cells), dtype=np.int64)
         number[inside] = new
-        group = np.append(np.arange(classes), -1)
+        group, same = np.arange(classes), np.arange(classes)
         for secret, histogram in zip(self.demands.secrets, self.secrets, strict=True):
-            for _, counts in merge_histogram(histogram, number).grouped(group, classes):
+            for _, counts in merge_histogram(histogram.only(kept, number), same).grouped(group, classes):
                 if not secret.holds(counts).all():
                     return False
         return True
