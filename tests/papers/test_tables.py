@@ -153,7 +153,15 @@ def test_quick_tables_of_adult(paper):
             ("c45, plain", ""), ("c45", "50"), (pinned, "50"), ("c45", "100"), (pinned, "100"),
         ]  # fmt: skip
         assert all(int(row[5]) >= int(row[1]) for row in table.rows if row[1])  # k of the model
-        (limited,) = others
+        specialized, limited = others
+        assert [row[:2] for row in specialized.rows] == [
+            (form, k) for form in ("id3", "c45") for k in ("50", "100", "mean")
+        ]  # fmt: skip
+        for form, k, ours, theirs, apart, _ in specialized.rows:
+            if k != "mean":
+                assert ours == next(row[2] for row in table.rows if row[:2] == (form, k))
+                assert 10 < float(theirs) < 30
+                assert abs(float(theirs) - float(ours) - float(apart)) < 0.02
         assert [row[:2] for row in limited.rows] == [
             ("id3", "75"), ("id3", "90"), ("c45", "75"), (pinned, "75"), ("c45", "90"), (pinned, "90"),
         ]  # fmt: skip
