@@ -12,6 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.papers import rivals_004
 from benchmarks.papers.data import MANIFEST, load
 from benchmarks.papers.kactus_runs import (
     BEFORE,
@@ -121,6 +122,7 @@ def tables(folder: Path, progress: Progress, *, quick: bool) -> list[PaperTable]
             _by_k(runs),
             _beside_arx(engine, folder, progress, quick=quick),
             _explained(engine, folder, progress, quick=quick),
+            rivals_table(engine, folder, progress, quick=quick),
         ]
 
 
@@ -267,3 +269,21 @@ def _explained(engine: Engine, folder: Path, progress: Progress, *, quick: bool)
         tuple(rows),
         ("Missing cells at k = 5, 10, 15, 20, 30.",),
     )
+
+
+# -- the rivals ------------------------------------------------------------------------------------------
+
+
+def rivals_table(
+    engine: Engine, folder: Path, progress: Progress, *, quick: bool, repeats: int | None = None
+) -> PaperTable:
+    """TDS, TDR and kADET next to kACTUS, by learner; repeats: other than five times two halves."""
+    found, lengths = {}, {}
+    for one in PRINTED:
+        what = _loaded(engine, folder, one, quick=quick)
+        what = replace(what, repeats=repeats or what.repeats)
+        grid = one.grid[:2] if quick else one.grid
+        ours = rivals_004.hierarchies_of(engine, folder, one.name, what)
+        found[one.name] = rivals_004.Rivals(engine, one.name, what, grid, ours, progress).run()
+        lengths[one.name] = one.grid[-1] - one.grid[0]
+    return rivals_004.table_of(PAPER, lengths, found)

@@ -98,7 +98,7 @@ class Runs:
 
     def over_k(self, what: str) -> float:
         """The mean over the grid of k, as an area under a curve has it."""
-        return _level([(k, self.mean(k, what)) for k in self.by_k])
+        return mean_over_k([(k, self.mean(k, what)) for k in self.by_k])
 
     def area(self) -> float:
         """Under accuracy in percent over k, by trapezoids."""
@@ -107,17 +107,19 @@ class Runs:
     def error(self) -> float:
         """The standard error of over_k("accuracy"), parts taken for independent."""
         parts = zip(*self.by_k.values(), strict=True)
-        return standard_error([_level(list(zip(self.by_k, (r.accuracy for r in part), strict=True))) for part in parts])
+        return standard_error(
+            [mean_over_k(list(zip(self.by_k, (r.accuracy for r in part), strict=True))) for part in parts]
+        )
 
 
 def standard_error(values: Sequence[float]) -> float:
     return stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
 
 
-def _level(points: Sequence[tuple[int, float]]) -> float:
-    """The mean of a curve.
+def mean_over_k(points: Sequence[tuple[int, float]]) -> float:
+    """The mean of a curve: the area under it by the length of its grid.
 
-    >>> _level([(5, 0.9), (10, 0.8), (20, 0.8)]), _level([(5, 0.9)])
+    >>> mean_over_k([(5, 0.9), (10, 0.8), (20, 0.8)]), mean_over_k([(5, 0.9)])
     (0.8166666666666667, 0.9)
     """
     if len(points) == 1:

@@ -14,6 +14,7 @@ from benchmarks.papers import kactus_004 as kactus
 from benchmarks.papers import tpp_002 as tpp
 from benchmarks.papers.data import ROW, load
 from benchmarks.papers.kactus_runs import WHOLE, Run, Runs, in_words
+from benchmarks.papers.rivals_004 import LEARNERS, METHODS
 from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import PolicyError
@@ -107,7 +108,7 @@ def test_kactus_tables(monkeypatch):
     monkeypatch.setattr(kactus, "_QUICK_ROWS", 120)
     seen = []
     found = tables_of("004", DATA, lambda step, done, total: seen.append((step, done, total)), quick=True)
-    accuracies, by_k, arx, explained = found
+    accuracies, by_k, arx, explained, rivals = found
     assert {table.paper for table in found} == {"004"}
     assert [row[:2] for row in accuracies.rows] == [
         (one.name, learned) for one in small for learned in ("original rows", "kactus2 (min_leaf = 2)")
@@ -118,6 +119,13 @@ def test_kactus_tables(monkeypatch):
     assert 0.5 < float(by_k.rows[0][4]) < float(by_k.rows[1][4]) - 0.1 < 0.9
     assert arx.rows[-1] == ("ARX, best global recoding", "82.5")
     assert [row[1] for row in explained.rows] == ["training half published alone", "paper", "paper"]
+    assert [row[:3] for row in rivals.rows] == [(one.name, learner, "2") for one in small for learner in LEARNERS]
+    for row in rivals.rows:
+        learned = dict(zip(rivals.columns, row, strict=True))
+        assert 30 < float(learned["original rows"]) < 90
+        assert [name for name in METHODS if not learned[name]] == ([] if row[1] == "C4.5" else ["kadet"])
+        assert all(15 < float(learned[name].split()[0]) < 90 for name in METHODS if learned[name])
+    assert "(54.89)" in rivals.rows[0][-1]
     assert all(done < total for _, done, total in seen)
 
 
