@@ -90,7 +90,7 @@ DRAWN := tests/policy tests/source/test_hierarchy.py tests/source/test_hierarchy
 
 nightly: $(VENV)/.test ## Long random runs: TABLES, AGREE, STREAMS, SIZES, KILLS, SEED; NIGHTLY=kills runs one part
 	$(if $(filter-out tests,$(NIGHTLY)),$(BIN)/python -m tests.nightly $(filter-out tests,$(NIGHTLY)) --tables $(TABLES) \
-		--agree $(AGREE) --streams $(STREAMS) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) --markdown nightly.md \
+		--agree $(AGREE) --streams $(STREAMS) --sizes $(SIZES) --kills $(KILLS) --seed $(SEED) --workers $(WORKERS) $(if $(METHODS),--methods $(METHODS)) --markdown nightly.md \
 		--json nightly.json)
 	$(if $(filter tests,$(NIGHTLY)),$(PYTEST) -m "nightly and not spark")
 	$(if $(filter tests,$(NIGHTLY)),PPDM_TEST_EXAMPLES=$(EXAMPLES) $(PYTEST) -m "not wide and not spark" $(DRAWN))

@@ -1,4 +1,4 @@
-"""python -m tests.nightly [PART ...] [--tables 10000] [--kills 500] [--sizes 20] [--agree 5000] [--streams 20] [--seed 1]"""
+"""python -m tests.nightly [PART ...] [--tables 10000] [--kills 500] [--sizes 20] [--agree 5000] [--streams 20] [--seed 1] [--methods tds,tdr]"""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}; default: all")
     for one in fields(Options):
         if one.name != "quiet":
-            parser.add_argument(f"--{one.name}", type=int, default=one.default, help="default: %(default)s")
+            parser.add_argument(
+                f"--{one.name}", type=type(one.default), default=one.default, help="default: %(default)s"
+            )
     parser.add_argument("--quiet", action="store_true", help="print no progress")
     parser.add_argument("--markdown", type=Path, help="also write the summary into this file")
     parser.add_argument("--json", type=Path, help="write figures and problems into this file")

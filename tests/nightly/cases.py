@@ -42,12 +42,14 @@ TABLE_METHODS = ("mondrian", "kactus", "kactus2", "tpp", "kadet", "incognito", "
 MODEL_METHODS = ("kadet", "ldm", "atp")
 # How often each is drawn: three tables of each method for one model of each.
 METHODS = [*(("TABLE", name) for name in TABLE_METHODS for _ in range(3)), *(("MODEL", name) for name in MODEL_METHODS)]
+# Drawn only where --methods names them, so that a seed keeps its table.
+OTHERS = [("TABLE", "hilbert"), ("TABLE", "koptimize")]
 
 # What a method takes.
-TAKES_NULL = ("mondrian", "kactus", "kactus2", "incognito", "tds", "tdr")
-NEEDS_NO_TARGET = ("mondrian", "incognito")
-TAKES_HIERARCHIES = ("mondrian", "incognito", "tds", "tdr")
-LEAVES_ROWS_OUT = ("mondrian", "kactus", "kactus2", "incognito")
+TAKES_NULL = ("mondrian", "kactus", "kactus2", "incognito", "tds", "tdr", "hilbert", "koptimize")
+NEEDS_NO_TARGET = ("mondrian", "incognito", "hilbert")
+TAKES_HIERARCHIES = ("mondrian", "incognito", "tds", "tdr", "hilbert", "koptimize")
+LEAVES_ROWS_OUT = ("mondrian", "kactus", "kactus2", "incognito", "koptimize")
 TAKES_SETS = ("tds", "tdr")  # k = 3 ON (a, b)
 GROWS = ("mondrian", "kactus", "kactus2", "incognito")
 
@@ -174,9 +176,24 @@ def _has_null(rows: Sequence[dict[str, object]], names: Sequence[str]) -> bool:
 # -- drawing ---------------------------------------------------------------------------------------------
 
 
-def random_case(seed: int) -> Case:
+def methods_named(words: str) -> list[tuple[str, str]]:
+    """What is drawn where the words name methods, with a comma between them; none: the usual ones.
+
+    >>> methods_named("hilbert,tds")
+    [('TABLE', 'tds'), ('TABLE', 'tds'), ('TABLE', 'tds'), ('TABLE', 'hilbert')]
+    """
+    every = [*METHODS, *OTHERS]
+    wanted = [word.strip() for word in words.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - {name for _, name in every})
+    if unknown:
+        known = ", ".join(dict.fromkeys(name for _, name in every))
+        raise SystemExit(f"--methods: no cases are drawn for {', '.join(unknown)}; valid methods: {known}")
+    return [one for one in every if one[1] in wanted] if wanted else METHODS
+
+
+def random_case(seed: int, methods: str = "") -> Case:
     rng = random.Random(f"nightly {seed}")
-    kind, method = rng.choice(METHODS)
+    kind, method = rng.choice(methods_named(methods))
     takes_null = method in TAKES_NULL
     domains = _domains(rng, method, kind)
     quasi = list(domains)

@@ -23,6 +23,7 @@ class Options:
     streams: int = 20
     seed: int = 1
     workers: int = 2
+    methods: str = ""  # of `tables`: the methods that are drawn, with commas; none: the usual ones
     quiet: bool = False
 
     def say(self, text: str) -> None:

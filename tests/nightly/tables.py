@@ -7,6 +7,7 @@ import traceback
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import duckdb
 import pyarrow as pa
@@ -41,16 +42,17 @@ class Outcome:
 
 def run(options: Options) -> Part:
     outcomes: list[Outcome] = []
-    for done in in_blocks(publish_block, range(options.seed, options.seed + options.tables), PER_DATABASE, options):
+    publish = partial(publish_block, methods=options.methods)
+    for done in in_blocks(publish, range(options.seed, options.seed + options.tables), PER_DATABASE, options):
         outcomes += done
         violations = sum(bool(one.violation) for one in outcomes)
         options.say(f"tables: {len(outcomes)} of {options.tables}, {violations} violations")
     return summarize(outcomes)
 
 
-def publish_block(seeds: Iterable[int]) -> list[Outcome]:
+def publish_block(seeds: Iterable[int], methods: str = "") -> list[Outcome]:
     with ppdm_sql.connect(duckdb.connect()) as session:
-        return [publish_one(session, random_case(seed)) for seed in seeds]
+        return [publish_one(session, random_case(seed, methods)) for seed in seeds]
 
 
 def publish_one(session: ppdm_sql.Session, case: Case) -> Outcome:

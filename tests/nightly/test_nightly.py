@@ -46,6 +46,13 @@ def test_a_seed_gives_the_same_case():
     assert {"as range", "as midpoint", "order", "weight", "suppress at most"} <= words
 
 
+def test_methods_can_be_chosen_without_changing_what_other_seeds_draw():
+    assert {random_case(seed, "hilbert, koptimize").method for seed in range(20)} == {"hilbert", "koptimize"}
+    assert random_case(7, "") == random_case(7)
+    with pytest.raises(SystemExit, match="no cases are drawn for dmps; valid methods: mondrian"):
+        random_case(7, "dmps")
+
+
 def test_a_release_that_breaks_its_policy_is_found():
     groups = {"a": [{"s": "flu"}, {"s": "flu"}, {"s": None}], "b": [{"s": "flu"}, {"s": "cold"}, {"s": "cold"}]}
     asked = [KAnonymity(4), DistinctDiversity(2)]
