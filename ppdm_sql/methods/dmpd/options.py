@@ -1,0 +1,172 @@
+"""The options of dmpd, and the lists of columns in them: parts, filter, together, apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from ppdm_sql.errors import Mistake, OptionError, PolicyError
+from ppdm_sql.policy.options import AsWritten, Choice, Whole
+from ppdm_sql.policy.policy import OptionValue, PlacedWord, Policy
+from ppdm_sql.policy.words import did_you_mean, printable
+from ppdm_sql.source.relation import Source, match
+from ppdm_sql.statements.names import Word
+
+EXACT, CLASS, ALL, NONE = REJOINS = ("exact", "class", "all", "none")
+FOLD, FILTER = RARE = ("fold", "filter")
+C45, NAIVE_BAYES = INDUCERS = ("c45", "naive_bayes")
+_LISTS = "lists of columns, as in ((age, sex), (zip))"
+_COLUMNS = "a list of columns, as in (zip, ward)"
+_LEAST_PAIR = 2
+
+Columns = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DmpdOptions:
+    parts: Annotated[OptionValue | None, AsWritten(_LISTS)] = None  # None: they are searched for
+    rare: Annotated[str, Choice(*RARE)] = FOLD
+    rejoin: Annotated[str, Choice(*REJOINS)] = EXACT
+    filter: Annotated[OptionValue | None, AsWritten(_COLUMNS)] = None  # columns that are in no part
+    together: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
+    apart: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
+    inducer: Annotated[str, Choice(*INDUCERS)] = C45
+    population: Annotated[int, Whole(4, 1000)] = 50
+    generations: Annotated[int, Whole(1, 10_000)] = 100
+    patience: Annotated[int, Whole(1, 10_000)] = 20  # generations without a better partition after which it ends
+    folds: Annotated[int, Whole(2, 20)] = 5
+    max_seconds: Annotated[int | None, Whole(1, 1_000_000)] = None
+
+
+@dataclass(frozen=True)
+class Lists:
+    """The lists of columns of a statement, by the names in its source; parts: in the order of the SELECT."""
+
+    features: Columns  # every column that can be in a part
+    quasi: frozenset[str]
+    parts: tuple[Columns, ...] | None
+    filtered: Columns
+    together: tuple[Columns, ...]
+    apart: tuple[Columns, ...]
+
+
+def check_options(policy: Policy, source: Source | None) -> None:
+    """Refuses lists that are no lists; with the columns known, what they name, too."""
+    if source is not None:
+        read_lists(DmpdOptions(**{name: policy.options.get(name) for name in _LIST_OPTIONS}), source)
+        return
+    for option in _LIST_OPTIONS:
+        if option in policy.options:
+            _words(option, policy.options[option], nested=option != "filter")
+
+
+_LIST_OPTIONS = ("parts", "filter", "together", "apart")
+
+
+def read_lists(options: DmpdOptions, source: Source) -> Lists:
+    """The lists against the columns there are; every mistake with its place."""
+    target = source.target
+    if target is None:
+        raise PolicyError("ALGORITHM dmpd needs a class, which is in every part: name it in TARGET (...)")
+    if target in source.quasi:
+        raise PolicyError(
+            f'ALGORITHM dmpd: the TARGET "{target}" is in every part, so it cannot be a QUASI IDENTIFIER that parts '
+            "are made of: take it out of one of the two lists"
+        )
+    if not source.quasi:
+        raise PolicyError("ALGORITHM dmpd parts quasi-identifiers: name some in QUASI IDENTIFIER (...)")
+    features = tuple(name for name in source.published if name != target)
+    known = {name: name for name in (*features, target)}
+    filtered = tuple(name for one in _named("filter", options.filter, known, target) for name in one)
+    parts = None if options.parts is None else tuple(_named("parts", options.parts, known, target))
+    if parts is not None:
+        _check_parts(options.parts, parts, features, filtered)
+    together = tuple(_named("together", options.together, known, target))
+    apart = tuple(_named("apart", options.apart, known, target))
+    for option, pairs in (("together", together), ("apart", apart)):
+        for one in pairs:
+            if len(one) < _LEAST_PAIR:
+                raise OptionError(option, f"{option} of ALGORITHM dmpd needs two columns or more in each list")
+    ordered = None if parts is None else in_order(parts, features)
+    return Lists(features, frozenset(source.quasi), ordered, filtered, together, apart)
+
+
+def in_order(parts: Sequence[Sequence[str]], features: Sequence[str]) -> tuple[Columns, ...]:
+    """Parts in the order of their first columns, and columns in the order of the SELECT.
+
+    >>> in_order([["zip"], ["sex", "age"]], ["age", "zip", "sex"])
+    (('age', 'sex'), ('zip',))
+    """
+    place = {name: number for number, name in enumerate(features)}
+    ordered = [tuple(sorted(part, key=place.__getitem__)) for part in parts]
+    return tuple(sorted(ordered, key=lambda part: place[part[0]]))
+
+
+def _check_parts(
+    written: OptionValue | None, parts: Sequence[Columns], features: Sequence[str], filtered: Sequence[str]
+) -> None:
+    if not parts:
+        raise OptionError("parts", f"parts of ALGORITHM dmpd must be {_LISTS}, not an empty list")
+    seen: dict[str, int] = {}
+    for number, part in enumerate(parts, start=1):
+        for name in part:
+            if name in seen:
+                where = f"in part {seen[name]} and in part {number}" if seen[name] != number else f"twice in part {number}"
+                raise _mistake("parts", _word_of(written, name, 2), f'column "{name}" is {where}: a column is in one part')
+            if name in filtered:
+                raise _mistake("parts", _word_of(written, name, 1), f'column "{name}" is in part {number} and in filter')
+            seen[name] = number
+    missing = [name for name in features if name not in seen and name not in filtered]
+    if missing:
+        told = ", ".join(f'"{name}"' for name in missing)
+        raise OptionError(
+            "parts",
+            f"parts of ALGORITHM dmpd lacks {told}: put each column into a part, or into filter = (...), which leaves "
+            "it out",
+        )
+
+
+def _named(option: str, value: OptionValue | None, known: Mapping[str, str], target: str) -> Iterator[Columns]:
+    """The columns of every list by their names in the source."""
+    if value is None:
+        return
+    for part in _words(option, value, nested=option != "filter"):
+        names = []
+        for word in part:
+            quoted = isinstance(word, PlacedWord) and word.quoted
+            name = match(Word(str(word), quoted=quoted), known)
+            if name is None:
+                hint = did_you_mean(str(word), [one for one in known if one != target])
+                raise _mistake(option, word, f"{option} of ALGORITHM dmpd: there is no column {printable(str(word))} to part: {hint}")
+            if name == target:
+                raise _mistake(option, word, f'{option} of ALGORITHM dmpd: "{name}" is the TARGET, which is in every part')
+            names.append(name)
+        yield tuple(names)
+
+
+def _words(option: str, value: OptionValue, *, nested: bool) -> list[tuple[str, ...]]:
+    """Lists of words; a list of columns alone is one list where there may be several."""
+    shape = _LISTS if nested else _COLUMNS
+    if not isinstance(value, tuple):
+        raise OptionError(option, f"{option} of ALGORITHM dmpd must be {shape}")
+    lists = value if nested else (value,)
+    found = []
+    for part in lists:
+        if not isinstance(part, tuple) or not part or not all(isinstance(word, str) for word in part):
+            raise OptionError(option, f"{option} of ALGORITHM dmpd must be {shape}")
+        found.append(tuple(str.__str__(word) if not isinstance(word, PlacedWord) else word for word in part))
+    return found  # type: ignore[return-value]
+
+
+def _word_of(written: OptionValue | None, name: str, time: int) -> str:
+    """Where a column stands in what was written, the first or second time."""
+    found = [word for part in written for word in part if str(word).casefold() == name.casefold()]  # type: ignore[union-attr]
+    return found[min(time, len(found)) - 1] if found else name
+
+
+def _mistake(option: str, word: str, message: str) -> OptionError:
+    place = word.place if isinstance(word, PlacedWord) else None
+    if place is None:
+        return OptionError(option, message)
+    return OptionError(option, Mistake(message, place.line, place.column, place.file))
