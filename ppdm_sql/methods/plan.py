@@ -105,7 +105,7 @@ class PlannedRecoding:
 
 @dataclass(frozen=True)
 class Projection:
-    """One of several tables that a release consists of: its columns but the class, and the quasi-identifiers of them."""
+    """One of several tables that a release consists of: its columns but the class, and its quasi-identifiers."""
 
     columns: tuple[str, ...]
     quasi: tuple[str, ...]

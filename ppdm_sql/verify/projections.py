@@ -87,7 +87,9 @@ def number_groups(engine: Engine, parts: Sequence[StoredPart], target: str) -> N
 
 def _printed(engine: Engine, names: Sequence[str], alias: str) -> exp.Expr:
     """What a row prints in some columns, as one text that is equal exactly where they print alike."""
-    return engine.exact_text(row_text(engine, [engine.exact_text(exp.cast(column(name, alias), "TEXT")) for name in names]))
+    return engine.exact_text(
+        row_text(engine, [engine.exact_text(exp.cast(column(name, alias), "TEXT")) for name in names])
+    )
 
 
 def _numbers(engine: Engine, table: Name, names: Sequence[str]) -> Name:
@@ -135,9 +137,11 @@ def person_counts(engine: Engine, numbered: Name, places: int, entity: str) -> t
     made = []
     for place in range(1, places + 1):
         group = column(part_column(place))
-        query = exp.Select(
-            expressions=[aliased(group, NUMBER), column(CLASS), _count(column(entity))]
-        ).from_(numbered.table()).group_by(group.copy(), column(CLASS))
+        query = (
+            exp.Select(expressions=[aliased(group, NUMBER), column(CLASS), _count(column(entity))])
+            .from_(numbered.table())
+            .group_by(group.copy(), column(CLASS))
+        )
         made.append(engine.work.table("part_counts", query, analyze=True))
     return tuple(made)
 
@@ -145,21 +149,19 @@ def person_counts(engine: Engine, numbered: Name, places: int, entity: str) -> t
 def combinations_of(engine: Engine, numbered: Name, places: int) -> Name:
     """The combinations of groups that somebody has, numbered in their order, with their rows."""
     names = [column(part_column(place)) for place in range(1, places + 1)]
-    grouped = exp.Select(expressions=[*names, _count()]).from_(numbered.table()).group_by(*(one.copy() for one in names))
+    grouped = (
+        exp.Select(expressions=[*names, _count()]).from_(numbered.table()).group_by(*(one.copy() for one in names))
+    )
     order = [exp.Ordered(this=column(one.name, "d")) for one in names] or [exp.Ordered(this=column(ROWS, "d"))]
     place_of = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
     picked = [aliased(place_of, PART), *(column(one.name, "d") for one in names), column(ROWS, "d")]
-    return engine.work.table(
-        "combinations", exp.Select(expressions=picked).from_(grouped.subquery("d")), analyze=True
-    )
+    return engine.work.table("combinations", exp.Select(expressions=picked).from_(grouped.subquery("d")), analyze=True)
 
 
 # -- joining -------------------------------------------------------------------------------------------------
 
 
-def judge_join(
-    engine: Engine, rejoin: str, combinations: Name, counts: Sequence[Name], classes: int, k: int
-) -> Joined:
+def judge_join(engine: Engine, rejoin: str, combinations: Name, counts: Sequence[Name], classes: int, k: int) -> Joined:
     """What somebody finds who joins the tables on the class; counts: (number, class, rows) of every part."""
     if not counts:
         return Joined(None, 0, 0, 0, 0)
@@ -186,7 +188,9 @@ def _least_group(engine: Engine, counts: Sequence[Name]) -> int:
     for one in counts:
         sums = exp.Select(expressions=[aliased(exp.Sum(this=column(ROWS)), ROWS)]).from_(one.table())
         sums = sums.group_by(column(NUMBER))
-        found.append(engine.fetch_one(exp.Select(expressions=[exp.Min(this=column(ROWS, "g"))]).from_(sums.subquery("g")))[0])
+        found.append(
+            engine.fetch_one(exp.Select(expressions=[exp.Min(this=column(ROWS, "g"))]).from_(sums.subquery("g")))[0]
+        )
     return min(int(one or 0) for one in found)
 
 
@@ -212,12 +216,21 @@ def _joined_classes(engine: Engine, combinations: Name, counts: Sequence[Name], 
 def _capped(product: exp.Expr, cap: int) -> exp.Expr:
     """In 64 bits: no factor is above the number of rows, and no product so far above the cap."""
     whole = exp.cast(product, "BIGINT")
-    return exp.Case().when(exp.GT(this=whole, expression=exp.Literal.number(cap)), exp.cast(exp.Literal.number(cap), "BIGINT")).else_(whole.copy())
+    return (
+        exp.Case()
+        .when(exp.GT(this=whole, expression=exp.Literal.number(cap)), exp.cast(exp.Literal.number(cap), "BIGINT"))
+        .else_(whole.copy())
+    )
 
 
 def _sums(joined: Name, cap: int) -> exp.Select:
     total = _capped(exp.Sum(this=column(LEFT)), cap)
-    picked = [column(PART), aliased(exp.Max(this=column(ROWS)), ROWS), aliased(total, KEY), aliased(exp.Count(this=exp.Star()), LEFT)]
+    picked = [
+        column(PART),
+        aliased(exp.Max(this=column(ROWS)), ROWS),
+        aliased(total, KEY),
+        aliased(exp.Count(this=exp.Star()), LEFT),
+    ]
     return exp.Select(expressions=picked).from_(joined.table()).group_by(column(PART))
 
 
@@ -230,8 +243,16 @@ def _figures(engine: Engine, sums: Name, k: int) -> tuple[int, int, int, int, in
         return exp.Sum(this=exp.Case().when(condition.copy(), amount).else_(exp.Literal.number(0)))
 
     one = exp.Literal.number(1)
-    picked = [exp.Count(this=exp.Star()), where(few, one), where(few, column(ROWS)), exp.Min(this=column(KEY)), where(alone, column(ROWS))]
-    query = exp.Select(expressions=[aliased(item, f"ppdm_f{place}") for place, item in enumerate(picked)]).from_(sums.table())
+    picked = [
+        exp.Count(this=exp.Star()),
+        where(few, one),
+        where(few, column(ROWS)),
+        exp.Min(this=column(KEY)),
+        where(alone, column(ROWS)),
+    ]
+    query = exp.Select(expressions=[aliased(item, f"ppdm_f{place}") for place, item in enumerate(picked)]).from_(
+        sums.table()
+    )
     number, breaching, rows, least, certain = engine.fetch_one(query, k=k)
     return int(number), int(breaching or 0), int(rows or 0), int(least or 0), int(certain or 0)
 
@@ -248,7 +269,9 @@ def _class_figures(engine: Engine, counts: Sequence[Name], k: int) -> tuple[int,
     ]
     found = [
         engine.fetch_one(
-            exp.Select(expressions=[aliased(item.copy(), f"ppdm_f{place}") for place, item in enumerate(picked)]).from_(table.table()),
+            exp.Select(expressions=[aliased(item.copy(), f"ppdm_f{place}") for place, item in enumerate(picked)]).from_(
+                table.table()
+            ),
             k=k,
         )
         for table in counts
@@ -260,23 +283,42 @@ def _class_figures(engine: Engine, counts: Sequence[Name], k: int) -> tuple[int,
 def _every_combination(engine: Engine, counts: Sequence[Name], cap: int) -> Name:
     """The same of all combinations that the join has, whoever has them."""
     groups = [
-        int(engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Distinct(expressions=[column(NUMBER)]))]).from_(one.table()))[0])
+        int(
+            engine.fetch_one(
+                exp.Select(expressions=[exp.Count(this=exp.Distinct(expressions=[column(NUMBER)]))]).from_(one.table())
+            )[0]
+        )
         for one in counts
     ]
     number = reduce(lambda left, right: left * right, groups, 1)
     if number > MOST_JOINED:
         raise RequirementBreached(
-            f"rejoin = all looks at {number:,} combinations of groups, more than {MOST_JOINED:,}: use rejoin = class or "
-            "rejoin = exact; nothing was published"
+            f"rejoin = all looks at {number:,} combinations of groups, more than {MOST_JOINED:,}: use rejoin = class "
+            "or rejoin = exact; nothing was published"
         )
     first = exp.Select(
-        expressions=[aliased(exp.cast(column(NUMBER, "n"), "BIGINT"), PART), aliased(exp.cast(exp.Literal.number(0), "BIGINT"), ROWS), column(CLASS, "n"), aliased(_capped(column(ROWS, "n"), cap), LEFT)]
+        expressions=[
+            aliased(exp.cast(column(NUMBER, "n"), "BIGINT"), PART),
+            aliased(exp.cast(exp.Literal.number(0), "BIGINT"), ROWS),
+            column(CLASS, "n"),
+            aliased(_capped(column(ROWS, "n"), cap), LEFT),
+        ]
     ).from_(counts[0].table("n"))
     current = engine.work.table("joined_parts", first)
     for one, size in zip(counts[1:], groups[1:], strict=True):
-        packed = exp.Add(this=exp.Mul(this=column(PART, "c"), expression=exp.Literal.number(size + 1)), expression=column(NUMBER, "n"))
+        packed = exp.Add(
+            this=exp.Mul(this=column(PART, "c"), expression=exp.Literal.number(size + 1)),
+            expression=column(NUMBER, "n"),
+        )
         product = _capped(exp.Mul(this=column(LEFT, "c"), expression=column(ROWS, "n")), cap)
-        query = exp.Select(expressions=[aliased(exp.cast(packed, "BIGINT"), PART), column(ROWS, "c"), column(CLASS, "c"), aliased(product, LEFT)])
+        query = exp.Select(
+            expressions=[
+                aliased(exp.cast(packed, "BIGINT"), PART),
+                column(ROWS, "c"),
+                column(CLASS, "c"),
+                aliased(product, LEFT),
+            ]
+        )
         query = query.from_(current.table("c")).join(one.table("n"), on=_eq(column(CLASS, "n"), column(CLASS, "c")))
         current = engine.work.table("joined_parts", query)
     return current
@@ -307,7 +349,11 @@ class Weights:
 def read_weights(engine: Engine, combinations: Name, counts: Sequence[Name], hidden: int | None) -> Weights:
     """What an attacker weighs; hidden: the number of the class that does not count (NULL), or None."""
     places = range(1, len(counts) + 1)
-    picked = [column(PART, "c"), column(CLASS, "n1"), *(aliased(column(ROWS, f"n{place}"), f"ppdm_n{place}") for place in places)]
+    picked = [
+        column(PART, "c"),
+        column(CLASS, "n1"),
+        *(aliased(column(ROWS, f"n{place}"), f"ppdm_n{place}") for place in places),
+    ]
     query = exp.Select(expressions=picked).from_(combinations.table("c"))
     for place in places:
         on = [_eq(column(NUMBER, f"n{place}"), column(part_column(place), "c"))]
@@ -316,7 +362,11 @@ def read_weights(engine: Engine, combinations: Name, counts: Sequence[Name], hid
     read = engine.arrays(query)
     told = read[CLASS] != (-1 if hidden is None else hidden)
     factors = np.column_stack([read[f"ppdm_n{place}"] for place in places])[told].astype(np.int64)
-    sums = exp.Select(expressions=[column(CLASS), aliased(exp.Sum(this=column(ROWS)), ROWS)]).from_(counts[0].table()).group_by(column(CLASS))
+    sums = (
+        exp.Select(expressions=[column(CLASS), aliased(exp.Sum(this=column(ROWS)), ROWS)])
+        .from_(counts[0].table())
+        .group_by(column(CLASS))
+    )
     every = engine.fetch(exp.Select(expressions=[column(PART), column(ROWS)]).from_(combinations.table()))
     return Weights(
         read[PART][told].astype(np.int64), read[CLASS][told].astype(np.int64), factors,

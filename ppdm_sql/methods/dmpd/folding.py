@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def _categories(table: DmpdCells, axis: Axis, codes: Ints, held: Ints, k: int) -
     of_code[ordinary:] = len(cuts) + 1 + np.arange(axis.size - ordinary)
     met = axis.line.boundaries(places, held[places] < k) if cuts else []
     ends = [None, *met, None]
-    intervals = [interval_text(low, high) for low, high in zip(ends, ends[1:], strict=False)] if met else [KNOWN]
+    intervals = [interval_text(low, high) for low, high in pairwise(ends)] if met else [KNOWN]
     return of_code, [*intervals, *texts[ordinary:]]
 
 
@@ -86,9 +87,7 @@ def _wide_enough(table: DmpdCells, codes: Ints, ordinary: int, cuts: Sequence[in
     return [cut for cut in kept if cut != ordinary]
 
 
-def _pooled(
-    table: DmpdCells, name: str, codes: Ints, of_code: Ints, labels: Sequence[str | None], k: int
-) -> Folded:
+def _pooled(table: DmpdCells, name: str, codes: Ints, of_code: Ints, labels: Sequence[str | None], k: int) -> Folded:
     """The rarest categories as one, until it has k and no rare one is left."""
     here = of_code[codes]
     units, rows = table.count(here, len(labels)), table.count_rows(here, len(labels))

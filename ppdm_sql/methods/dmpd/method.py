@@ -101,7 +101,9 @@ def _check_cells(job: Job, cells: Cells, target: str, k: int) -> None:
 
 
 def _rare_values(rare: Sequence[str], folded: Mapping[str, Folded], k: int) -> RequirementBreached:
-    told = "; ".join(f'"{name}" has values that fewer than {k} have ({many(folded[name].rare_rows, "row")})' for name in rare)
+    told = "; ".join(
+        f'"{name}" has values that fewer than {k} have ({many(folded[name].rare_rows, "row")})' for name in rare
+    )
     return RequirementBreached(
         f"ALGORITHM dmpd with rare = filter: {told}, so it cannot be in any part; nothing was published.  Put it into "
         "filter = (...), or use rare = fold, which makes one value of the rare ones"
@@ -117,9 +119,7 @@ def _plan(job: Job, options: DmpdOptions, parting: Parting, parts: Sequence[Colu
     refuse_invalid(found, parts, lists.quasi, parting.k, "persons" if job.counts_persons else "rows")
     released = {name for part in parts for name in part}
     filtered = tuple(name for name in lists.features if name not in released)
-    shown = tuple(
-        Projection(part, tuple(name for name in part if name in lists.quasi)) for part in parts
-    )
+    shown = tuple(Projection(part, tuple(name for name in part if name in lists.quasi)) for part in parts)
     projections = Projections(shown, str(source.target), options.rejoin, filtered)
     pairs = dependent_pairs(table, parted_pairs(parts))
     return TablePlan(

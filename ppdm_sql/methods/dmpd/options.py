@@ -54,7 +54,8 @@ class Lists:
 def check_options(policy: Policy, source: Source | None) -> None:
     """Refuses lists that are no lists; with the columns known, what they name, too."""
     if source is not None:
-        read_lists(DmpdOptions(**{name: policy.options.get(name) for name in _LIST_OPTIONS}), source)
+        parts, filtered, together, apart = (policy.options.get(name) for name in _LIST_OPTIONS)
+        read_lists(DmpdOptions(parts=parts, filter=filtered, together=together, apart=apart), source)
         return
     for option in _LIST_OPTIONS:
         if option in policy.options:
@@ -112,10 +113,14 @@ def _check_parts(
     for number, part in enumerate(parts, start=1):
         for name in part:
             if name in seen:
-                where = f"in part {seen[name]} and in part {number}" if seen[name] != number else f"twice in part {number}"
-                raise _mistake("parts", _word_of(written, name, 2), f'column "{name}" is {where}: a column is in one part')
+                where = f"in parts {seen[name]} and {number}" if seen[name] != number else f"twice in part {number}"
+                raise _mistake(
+                    "parts", _word_of(written, name, 2), f'column "{name}" is {where}: a column is in one part'
+                )
             if name in filtered:
-                raise _mistake("parts", _word_of(written, name, 1), f'column "{name}" is in part {number} and in filter')
+                raise _mistake(
+                    "parts", _word_of(written, name, 1), f'column "{name}" is in part {number} and in filter'
+                )
             seen[name] = number
     missing = [name for name in features if name not in seen and name not in filtered]
     if missing:
@@ -138,30 +143,37 @@ def _named(option: str, value: OptionValue | None, known: Mapping[str, str], tar
             name = match(Word(str(word), quoted=quoted), known)
             if name is None:
                 hint = did_you_mean(str(word), [one for one in known if one != target])
-                raise _mistake(option, word, f"{option} of ALGORITHM dmpd: there is no column {printable(str(word))} to part: {hint}")
+                raise _mistake(
+                    option,
+                    word,
+                    f"{option} of ALGORITHM dmpd: there is no column {printable(str(word))} to part: {hint}",
+                )
             if name == target:
-                raise _mistake(option, word, f'{option} of ALGORITHM dmpd: "{name}" is the TARGET, which is in every part')
+                raise _mistake(
+                    option, word, f'{option} of ALGORITHM dmpd: "{name}" is the TARGET, which is in every part'
+                )
             names.append(name)
         yield tuple(names)
 
 
 def _words(option: str, value: OptionValue, *, nested: bool) -> list[tuple[str, ...]]:
-    """Lists of words; a list of columns alone is one list where there may be several."""
-    shape = _LISTS if nested else _COLUMNS
+    """Lists of words, as they were written."""
+    wrong = OptionError(option, f"{option} of ALGORITHM dmpd must be {_LISTS if nested else _COLUMNS}")
     if not isinstance(value, tuple):
-        raise OptionError(option, f"{option} of ALGORITHM dmpd must be {shape}")
-    lists = value if nested else (value,)
+        raise wrong
     found = []
-    for part in lists:
-        if not isinstance(part, tuple) or not part or not all(isinstance(word, str) for word in part):
-            raise OptionError(option, f"{option} of ALGORITHM dmpd must be {shape}")
-        found.append(tuple(str.__str__(word) if not isinstance(word, PlacedWord) else word for word in part))
-    return found  # type: ignore[return-value]
+    for part in value if nested else (value,):
+        words = [word for word in part if isinstance(word, str)] if isinstance(part, tuple) else []
+        if not words or not isinstance(part, tuple) or len(words) < len(part):
+            raise wrong
+        found.append(tuple(words))
+    return found
 
 
 def _word_of(written: OptionValue | None, name: str, time: int) -> str:
     """Where a column stands in what was written, the first or second time."""
-    found = [word for part in written for word in part if str(word).casefold() == name.casefold()]  # type: ignore[union-attr]
+    every = [word for part in _words("parts", written or (), nested=True) for word in part]
+    found = [word for word in every if word.casefold() == name.casefold()]
     return found[min(time, len(found)) - 1] if found else name
 
 

@@ -93,8 +93,8 @@ def _joined_level(
     if rejoin == ALL and table.classes > 2:  # of two classes level 1 decides it
         joined = _every_combination(counts, cap)
         rows = np.zeros(len(joined), dtype=np.int64)
-    few = joined < k
-    return Level(int(joined.min(initial=cap)), len(joined), int(few.sum()), int(rows[few].sum()))
+    below = joined < k
+    return Level(int(joined.min(initial=cap)), len(joined), int(below.sum()), int(rows[below].sum()))
 
 
 def _combinations(table: DmpdCells, of_cells: Sequence[Ints], sizes: Sequence[int]) -> tuple[list[Ints], Ints]:

@@ -75,6 +75,10 @@ class ReleaseKind(ABC):
         """What REFRESH would publish, where that is not the whole release again."""
         return None
 
+    def refreshed(self, statement: Publish, record: ReleaseRecord) -> Publish:
+        """The statement as REFRESH runs it, with what the release keeps of its first night."""
+        return statement
+
     def growth_lines(self, record: ReleaseRecord) -> list[str]:
         """How the release grew, for people."""
         return []
