@@ -159,7 +159,7 @@ class _Other:
         if self.part is None:
             return self.record.content_hash
         assert self.record.manifest.projections is not None
-        return grouped(self.record.manifest.projections)[self.part - 1].content_hash
+        return tables_with_groups(self.record.manifest.projections)[self.part - 1].content_hash
 
     @property
     def turn(self) -> int:
@@ -202,7 +202,7 @@ def judge_jointly(
         return worst_outcomes(outcomes)
 
 
-def grouped(found: ProjectionsRecord) -> list[PartRecord]:
+def tables_with_groups(found: ProjectionsRecord) -> list[PartRecord]:
     """The tables of a release that have quasi-identifiers, in their order: those that combinations are made of."""
     return [one for one in found.parts if one.quasi_identifiers]
 
@@ -227,7 +227,7 @@ def _tables_of(other: _Other, part: StagedPart | None) -> list[_Other]:
     several = other.record.manifest.projections
     if several is None or other.how is None:
         return [other]
-    tables = grouped(several)
+    tables = tables_with_groups(several)
     if part is not None and part.partition == tuple(one.quasi_identifiers for one in tables):
         return [replace(other, part=part.number)]
     return [replace(other, part=number) for number in range(1, len(tables) + 1)] or [other]

@@ -79,13 +79,13 @@ def number_groups(engine: Engine, parts: Sequence[StoredPart], target: str) -> N
     classes = _numbers(engine, parts[0].table, [target])
     groups = tuple(_numbers(engine, part.table, part.quasi) for part in shown)
     counts = tuple(
-        engine.work.table("part_counts", _counted(engine, part, made, classes, target), analyze=True)
+        engine.work.table("part_counts", _count_groups(engine, part, made, classes, target), analyze=True)
         for part, made in zip(shown, groups, strict=True)
     )
     return Numbered(groups, counts, classes)
 
 
-def _printed(engine: Engine, names: Sequence[str], alias: str) -> exp.Expr:
+def _key_text(engine: Engine, names: Sequence[str], alias: str) -> exp.Expr:
     """What a row prints in some columns, as one text that is equal exactly where they print alike."""
     return engine.exact_text(
         row_text(engine, [engine.exact_text(exp.cast(column(name, alias), "TEXT")) for name in names])
@@ -93,19 +93,19 @@ def _printed(engine: Engine, names: Sequence[str], alias: str) -> exp.Expr:
 
 
 def _numbers(engine: Engine, table: Name, names: Sequence[str]) -> Name:
-    distinct = exp.Select(expressions=[aliased(_printed(engine, names, "s"), KEY)]).from_(table.table("s")).distinct()
+    distinct = exp.Select(expressions=[aliased(_key_text(engine, names, "s"), KEY)]).from_(table.table("s")).distinct()
     place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=[exp.Ordered(this=column(KEY, "d"))]))
     query = exp.Select(expressions=[column(KEY, "d"), aliased(place, NUMBER)]).from_(distinct.subquery("d"))
     return engine.work.table("part_groups", query, analyze=True)
 
 
-def _counted(engine: Engine, part: StoredPart, groups: Name, classes: Name, target: str) -> exp.Select:
+def _count_groups(engine: Engine, part: StoredPart, groups: Name, classes: Name, target: str) -> exp.Select:
     keys = {"g": (groups, part.quasi), "y": (classes, (target,))}
     query = exp.Select(
         expressions=[aliased(column(NUMBER, "g"), NUMBER), aliased(column(NUMBER, "y"), CLASS), _count()]
     ).from_(part.table.table("s"))
     for alias, (table, names) in keys.items():
-        query = query.join(table.table(alias), on=_eq(column(KEY, alias), _printed(engine, names, "s")))
+        query = query.join(table.table(alias), on=_eq(column(KEY, alias), _key_text(engine, names, "s")))
     return query.group_by(column(NUMBER, "g"), column(NUMBER, "y"))
 
 
@@ -125,10 +125,12 @@ def numbered_rows(
     shown = grouped_parts(parts)
     picked = [*(column(name, "s") for name in kept), aliased(column(NUMBER, "y"), CLASS)]
     query = exp.Select(expressions=picked).from_(rows.table("s"))
-    query = query.join(numbered.classes.table("y"), on=_eq(column(KEY, "y"), _printed(engine, [target], "s")))
+    query = query.join(numbered.classes.table("y"), on=_eq(column(KEY, "y"), _key_text(engine, [target], "s")))
     for place, (part, made) in enumerate(zip(shown, numbered.groups, strict=True), start=1):
         query = query.select(aliased(column(NUMBER, f"g{place}"), part_column(place)))
-        query = query.join(made.table(f"g{place}"), on=_eq(column(KEY, f"g{place}"), _printed(engine, part.quasi, "s")))
+        query = query.join(
+            made.table(f"g{place}"), on=_eq(column(KEY, f"g{place}"), _key_text(engine, part.quasi, "s"))
+        )
     return engine.work.table("part_numbers", query)
 
 
@@ -198,7 +200,7 @@ def _joined_classes(engine: Engine, combinations: Name, counts: Sequence[Name], 
     """(combination, rows, class, product): the classes that a combination leaves, part after part."""
     places = range(1, len(counts) + 1)
     kept = [column(name, "c") for name in (PART, ROWS, *(part_column(place) for place in places))]
-    product = _capped(column(ROWS, "n"), cap)
+    product = _cap_at(column(ROWS, "n"), cap)
     on = _eq(column(NUMBER, "n"), column(part_column(1), "c"))
     query = exp.Select(expressions=[*kept, column(CLASS, "n"), aliased(product, LEFT)]).from_(combinations.table("c"))
     current = engine.work.table("joined_parts", query.join(counts[0].table("n"), on=on), analyze=True)
@@ -206,14 +208,14 @@ def _joined_classes(engine: Engine, combinations: Name, counts: Sequence[Name], 
         on = exp.and_(
             _eq(column(NUMBER, "n"), column(part_column(place), "c")), _eq(column(CLASS, "n"), column(CLASS, "c"))
         )
-        product = _capped(exp.Mul(this=column(LEFT, "c"), expression=column(ROWS, "n")), cap)
+        product = _cap_at(exp.Mul(this=column(LEFT, "c"), expression=column(ROWS, "n")), cap)
         query = exp.Select(expressions=[*(one.copy() for one in kept), column(CLASS, "c"), aliased(product, LEFT)])
         query = query.from_(current.table("c")).join(counts[place - 1].table("n"), on=on)
         current = engine.work.table("joined_parts", query, analyze=True)
     return current
 
 
-def _capped(product: exp.Expr, cap: int) -> exp.Expr:
+def _cap_at(product: exp.Expr, cap: int) -> exp.Expr:
     """In 64 bits: no factor is above the number of rows, and no product so far above the cap."""
     whole = exp.cast(product, "BIGINT")
     return (
@@ -224,7 +226,7 @@ def _capped(product: exp.Expr, cap: int) -> exp.Expr:
 
 
 def _sums(joined: Name, cap: int) -> exp.Select:
-    total = _capped(exp.Sum(this=column(LEFT)), cap)
+    total = _cap_at(exp.Sum(this=column(LEFT)), cap)
     picked = [
         column(PART),
         aliased(exp.Max(this=column(ROWS)), ROWS),
@@ -301,7 +303,7 @@ def _every_combination(engine: Engine, counts: Sequence[Name], cap: int) -> Name
             aliased(exp.cast(column(NUMBER, "n"), "BIGINT"), PART),
             aliased(exp.cast(exp.Literal.number(0), "BIGINT"), ROWS),
             column(CLASS, "n"),
-            aliased(_capped(column(ROWS, "n"), cap), LEFT),
+            aliased(_cap_at(column(ROWS, "n"), cap), LEFT),
         ]
     ).from_(counts[0].table("n"))
     current = engine.work.table("joined_parts", first)
@@ -310,7 +312,7 @@ def _every_combination(engine: Engine, counts: Sequence[Name], cap: int) -> Name
             this=exp.Mul(this=column(PART, "c"), expression=exp.Literal.number(size + 1)),
             expression=column(NUMBER, "n"),
         )
-        product = _capped(exp.Mul(this=column(LEFT, "c"), expression=column(ROWS, "n")), cap)
+        product = _cap_at(exp.Mul(this=column(LEFT, "c"), expression=column(ROWS, "n")), cap)
         query = exp.Select(
             expressions=[
                 aliased(exp.cast(packed, "BIGINT"), PART),

@@ -15,7 +15,7 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, repr=False)
-class Groups:
+class CellGroups:
     """Which group every cell is in, by some columns, and what k counts in each."""
 
     of_cell: Ints
@@ -66,25 +66,25 @@ class DmpdCells:
             return self.count_rows(group, groups)
         return self.cells.people.count(group, groups)
 
-    def groups(self, names: Sequence[str]) -> Groups:
+    def groups(self, names: Sequence[str]) -> CellGroups:
         """The groups by some columns; each set of columns is counted once."""
         about = ("groups", frozenset(names))
         return self._once(about, lambda: self._groups(sorted(names)))
 
-    def _groups(self, names: Sequence[str]) -> Groups:
+    def _groups(self, names: Sequence[str]) -> CellGroups:
         of_cell = np.zeros(len(self.cells), dtype=np.int64)
         size = min(len(self.cells), 1)
         for name in names:
             packed = of_cell * self.sizes[name] + self.codes[name]
             of_cell, size = _dense(packed, size * self.sizes[name])
-        return Groups(of_cell, size, self.count(of_cell, size))
+        return CellGroups(of_cell, size, self.count(of_cell, size))
 
     def by_class(self, names: Sequence[str]) -> Ints:
         """(group, class) counts."""
         about = ("by_class", frozenset(names))
         return self._once(about, lambda: self._by_class(self.groups(names)))
 
-    def _by_class(self, groups: Groups) -> Ints:
+    def _by_class(self, groups: CellGroups) -> Ints:
         packed = groups.of_cell * self.classes + self.class_codes
         return self.count(packed, groups.size * self.classes).reshape(groups.size, self.classes)
 

@@ -53,7 +53,7 @@ def fold(table: DmpdCells, name: str, k: int, *, pool: bool) -> Folded:
         if axis.line is None:
             return Folded(name, of_code, len(labels), rare_rows=rare_rows)
         return Folded(name, of_code, len(labels), tuple(labels), rare_rows=rare_rows)
-    return _pooled(table, name, codes, of_code, labels, k)
+    return _pool_rare(table, name, codes, of_code, labels, k)
 
 
 def _categories(table: DmpdCells, axis: Axis, codes: Ints, held: Ints, k: int) -> tuple[Ints, list[str | None]]:
@@ -87,7 +87,7 @@ def _wide_enough(table: DmpdCells, codes: Ints, ordinary: int, cuts: Sequence[in
     return [cut for cut in kept if cut != ordinary]
 
 
-def _pooled(table: DmpdCells, name: str, codes: Ints, of_code: Ints, labels: Sequence[str | None], k: int) -> Folded:
+def _pool_rare(table: DmpdCells, name: str, codes: Ints, of_code: Ints, labels: Sequence[str | None], k: int) -> Folded:
     """The rarest categories as one, until it has k and no rare one is left."""
     here = of_code[codes]
     units, rows = table.count(here, len(labels)), table.count_rows(here, len(labels))

@@ -30,7 +30,7 @@ REJOIN_WORDS = dict(
     zip(
         REJOINS,
         (
-            "every combination of groups that somebody has",
+            "every combination of groups that a person has",
             "every group together with the class",
             "every combination of groups that the join has",
             "nothing more than every part by itself",
@@ -40,7 +40,7 @@ REJOIN_WORDS = dict(
 )
 PARTS = ResidualRisk(
     "parts",
-    "somebody who can tell which rows of two parts are one person's, other than by the class, can put them together",
+    "anyone who can match rows of two parts as one person's, other than by the class, can put them together",
 )
 
 
@@ -59,7 +59,8 @@ def plan_dmpd(job: Job) -> TablePlan:
     """The parts that were given, or that a search finds, with what holds for them."""
     options = job.options(DmpdOptions)
     parting = open_parting(job, options)
-    assert parting.lists.parts is not None
+    if parting.lists.parts is None:
+        raise PolicyError(f"{job.owner} needs parts = ((...), (...)): the lists of columns that each become a table")
     return _plan(job, options, parting, parting.lists.parts)
 
 
@@ -166,11 +167,10 @@ def _steps(
     job: Job, options: DmpdOptions, parting: Parting, parts: Sequence[Columns], found: Validity, filtered: Sequence[str]
 ) -> Iterator[str]:
     unit = "persons" if job.counts_persons else "rows"
-    yield (
-        f"fold what fewer than {parting.k} {unit} have: {_listed(_changed(parting, filtered)) or 'no column needs it'}"
-    )
+    changed = _name_list(_folded_columns(parting, filtered)) or "no column needs it"
+    yield f"fold what fewer than {parting.k} {unit} have: {changed}"
     if filtered:
-        yield f"leave out {_listed(filtered)}"
+        yield f"leave out {_name_list(filtered)}"
     yield f"part the columns into {many(len(parts), 'table')} that share the class: parts = {parts_text(parts)}"
     least = min((one.smallest for one in found.parts.values()), default=parting.table.rows)
     yield f"every group of a part has {least:,} {unit} or more"
@@ -178,9 +178,9 @@ def _steps(
     yield told if found.joined is None else f"{told}: the smallest has {found.joined.smallest:,}"
 
 
-def _changed(parting: Parting, filtered: Sequence[str]) -> list[str]:
+def _folded_columns(parting: Parting, filtered: Sequence[str]) -> list[str]:
     return [name for name, one in parting.folded.items() if one.labels is not None and name not in filtered]
 
 
-def _listed(names: Sequence[str]) -> str:
+def _name_list(names: Sequence[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)

@@ -1,4 +1,4 @@
-"""The options of dmpd, and the lists of columns in them: parts, filter, together, apart."""
+"""The options of dmpd, and the lists of columns in them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ppdm_sql.errors import Mistake, OptionError, PolicyError
-from ppdm_sql.policy.options import AsWritten, Choice, Whole
+from ppdm_sql.policy.options import AsWritten, Choice
 from ppdm_sql.policy.policy import OptionValue, PlacedWord, Policy
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.source.relation import Source, match
@@ -15,28 +15,18 @@ from ppdm_sql.statements.names import Word
 
 EXACT, CLASS, ALL, NONE = REJOINS = ("exact", "class", "all", "none")
 FOLD, FILTER = RARE = ("fold", "filter")
-C45, NAIVE_BAYES = INDUCERS = ("c45", "naive_bayes")
 _LISTS = "lists of columns, as in ((age, sex), (zip))"
 _COLUMNS = "a list of columns, as in (zip, ward)"
-_LEAST_PAIR = 2
 
 Columns = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DmpdOptions:
-    parts: Annotated[OptionValue | None, AsWritten(_LISTS)] = None  # None: they are searched for
+    parts: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
     rare: Annotated[str, Choice(*RARE)] = FOLD
     rejoin: Annotated[str, Choice(*REJOINS)] = EXACT
     filter: Annotated[OptionValue | None, AsWritten(_COLUMNS)] = None  # columns that are in no part
-    together: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
-    apart: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
-    inducer: Annotated[str, Choice(*INDUCERS)] = C45
-    population: Annotated[int, Whole(4, 1000)] = 50
-    generations: Annotated[int, Whole(1, 10_000)] = 100
-    patience: Annotated[int, Whole(1, 10_000)] = 20  # generations without a better partition after which it ends
-    folds: Annotated[int, Whole(2, 20)] = 5
-    max_seconds: Annotated[int | None, Whole(1, 1_000_000)] = None
 
 
 @dataclass(frozen=True)
@@ -47,22 +37,20 @@ class Lists:
     quasi: frozenset[str]
     parts: tuple[Columns, ...] | None
     filtered: Columns
-    together: tuple[Columns, ...]
-    apart: tuple[Columns, ...]
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
     """Refuses lists that are no lists; with the columns known, what they name, too."""
     if source is not None:
-        parts, filtered, together, apart = (policy.options.get(name) for name in _LIST_OPTIONS)
-        read_lists(DmpdOptions(parts=parts, filter=filtered, together=together, apart=apart), source)
+        parts, filtered = (policy.options.get(name) for name in _LIST_OPTIONS)
+        read_lists(DmpdOptions(parts=parts, filter=filtered), source)
         return
     for option in _LIST_OPTIONS:
         if option in policy.options:
             _words(option, policy.options[option], nested=option != "filter")
 
 
-_LIST_OPTIONS = ("parts", "filter", "together", "apart")
+_LIST_OPTIONS = ("parts", "filter")
 
 
 def read_lists(options: DmpdOptions, source: Source) -> Lists:
@@ -79,18 +67,12 @@ def read_lists(options: DmpdOptions, source: Source) -> Lists:
         raise PolicyError("ALGORITHM dmpd parts quasi-identifiers: name some in QUASI IDENTIFIER (...)")
     features = tuple(name for name in source.published if name != target)
     known = {name: name for name in (*features, target)}
-    filtered = tuple(name for one in _named("filter", options.filter, known, target) for name in one)
-    parts = None if options.parts is None else tuple(_named("parts", options.parts, known, target))
+    filtered = tuple(name for one in _find_columns("filter", options.filter, known, target) for name in one)
+    parts = None if options.parts is None else tuple(_find_columns("parts", options.parts, known, target))
     if parts is not None:
         _check_parts(options.parts, parts, features, filtered)
-    together = tuple(_named("together", options.together, known, target))
-    apart = tuple(_named("apart", options.apart, known, target))
-    for option, pairs in (("together", together), ("apart", apart)):
-        for one in pairs:
-            if len(one) < _LEAST_PAIR:
-                raise OptionError(option, f"{option} of ALGORITHM dmpd needs two columns or more in each list")
     ordered = None if parts is None else in_order(parts, features)
-    return Lists(features, frozenset(source.quasi), ordered, filtered, together, apart)
+    return Lists(features, frozenset(source.quasi), ordered, filtered)
 
 
 def in_order(parts: Sequence[Sequence[str]], features: Sequence[str]) -> tuple[Columns, ...]:
@@ -132,7 +114,7 @@ def _check_parts(
         )
 
 
-def _named(option: str, value: OptionValue | None, known: Mapping[str, str], target: str) -> Iterator[Columns]:
+def _find_columns(option: str, value: OptionValue | None, known: Mapping[str, str], target: str) -> Iterator[Columns]:
     """The columns of every list by their names in the source."""
     if value is None:
         return

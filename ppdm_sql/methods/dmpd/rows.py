@@ -29,7 +29,7 @@ def folded_rows(job: Job, cells: Cells, folded: Mapping[str, Folded], filtered: 
         if name in filtered:
             value: exp.Expr = exp.cast(exp.Null(), "TEXT")
         elif name in changed:
-            query, value = _joined(engine, source, cells, changed[name], query)
+            query, value = _join_map(engine, source, cells, changed[name], query)
         else:
             value = _plain(engine, source, name)
         query = query.select(aliased(value, name))
@@ -46,7 +46,7 @@ def _plain(engine: Engine, source: Source, name: str) -> exp.Expr:
     return engine.exact_text(plain) if source.info(name).kind is Kind.TEXT else plain
 
 
-def _joined(
+def _join_map(
     engine: Engine, source: Source, cells: Cells, one: Folded, query: exp.Select
 ) -> tuple[exp.Select, exp.Expr]:
     """The query with the map of a folded column, and the column's label there; NULL meets no value and has its own."""

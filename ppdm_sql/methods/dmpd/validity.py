@@ -1,7 +1,7 @@
 """Whether a partition of the columns may leave: each projection by itself, and all of them joined on the class.
 
-Level 1: every group of a projection's quasi-identifiers has k rows or persons.
-Level 2: whoever joins the projections on the class finds J = sum over the classes of the product of the groups' counts
+KLevel 1: every group of a projection's quasi-identifiers has k rows or persons.
+KLevel 2: whoever joins the projections on the class finds J = sum over the classes of the product of the groups' counts
 in that class.  Products are capped at the least group of level 1 after every factor, which keeps min(J, cap) exact.
 """
 
@@ -23,7 +23,7 @@ MOST_JOINED = 5_000_000  # combinations that the join of the projections may hav
 
 
 @dataclass(frozen=True)
-class Level:
+class KLevel:
     """The least of a level, and how many groups or combinations are below k, with their rows."""
 
     smallest: int
@@ -40,8 +40,8 @@ class Level:
 class Validity:
     """Both levels of a partition; part: per part that has quasi-identifiers, by its number from 1 on."""
 
-    parts: dict[int, Level]
-    joined: Level | None  # None: the mode asks for nothing more
+    parts: dict[int, KLevel]
+    joined: KLevel | None  # None: the mode asks for nothing more
     certain_rows: int  # rows whose combination leaves one class
 
     @property
@@ -55,14 +55,14 @@ class Validity:
         return least if self.joined is None else min(least, self.joined.smallest)
 
 
-def group_level(table: DmpdCells, quasi: Sequence[str], k: int) -> Level:
-    """Level 1 of one projection."""
+def group_level(table: DmpdCells, quasi: Sequence[str], k: int) -> KLevel:
+    """KLevel 1 of one projection."""
     groups = table.groups(quasi)
     below = groups.below(k)
     rows = 0
     if len(below):
         rows = int(table.count_rows(groups.of_cell, groups.size)[below].sum())
-    return Level(groups.smallest, groups.size, len(below), rows)
+    return KLevel(groups.smallest, groups.size, len(below), rows)
 
 
 def partition_validity(table: DmpdCells, parts: Parts, quasi: frozenset[str], k: int, rejoin: str) -> Validity:
@@ -82,19 +82,19 @@ def partition_validity(table: DmpdCells, parts: Parts, quasi: frozenset[str], k:
 
 def _joined_level(
     table: DmpdCells, rejoin: str, counts: Sequence[Ints], joined: Ints, rows: Ints, cap: int, k: int
-) -> Level | None:
+) -> KLevel | None:
     if rejoin == NONE:
         return None
     if rejoin == CLASS:
         smallest = min(int(one[one > 0].min(initial=cap)) for one in counts)
         few = sum(int(((one > 0) & (one < k)).sum()) for one in counts)
         touched = sum(int(one[(one > 0) & (one < k)].sum()) for one in counts)
-        return Level(smallest, sum(int((one > 0).sum()) for one in counts), few, touched)
+        return KLevel(smallest, sum(int((one > 0).sum()) for one in counts), few, touched)
     if rejoin == ALL and table.classes > 2:  # of two classes level 1 decides it
         joined = _every_combination(counts, cap)
         rows = np.zeros(len(joined), dtype=np.int64)
     below = joined < k
-    return Level(int(joined.min(initial=cap)), len(joined), int(below.sum()), int(rows[below].sum()))
+    return KLevel(int(joined.min(initial=cap)), len(joined), int(below.sum()), int(rows[below].sum()))
 
 
 def _combinations(table: DmpdCells, of_cells: Sequence[Ints], sizes: Sequence[int]) -> tuple[list[Ints], Ints]:
@@ -155,13 +155,12 @@ def refuse_invalid(found: Validity, parts: Parts, quasi: frozenset[str], k: int,
         )
         raise RequirementBreached(
             f"ALGORITHM dmpd: {told}; nothing was published.  Put a quasi-identifier of such a part into a part of its "
-            "own, or into filter = (...), or leave parts out so that they are searched for"
+            "own, or into filter = (...)"
         )
     joined = found.joined
     if joined is not None and not joined.holds:
         raise RequirementBreached(
             f"ALGORITHM dmpd: joined on the class, {many(joined.breaching_groups, 'combination')} of the parts' groups "
             f"have fewer than {k} {unit} ({many(joined.breaching_rows, 'row')}, the smallest has {joined.smallest}); "
-            "nothing was published.  Use fewer quasi-identifiers in a part, or leave parts out so that they are "
-            "searched for"
+            "nothing was published.  Use fewer quasi-identifiers in a part"
         )

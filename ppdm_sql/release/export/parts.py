@@ -20,7 +20,7 @@ from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.engines.duckdb_files import attachment
-from ppdm_sql.errors import PolicyError, RequirementBreached, Tampered
+from ppdm_sql.errors import PolicyError, PpdmError, RequirementBreached, Tampered
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.planning.measure_projections import merge_findings, whole_hash
@@ -28,7 +28,8 @@ from ppdm_sql.planning.staging import public_columns
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.export import writers
 from ppdm_sql.release.export.certificate import content_proof, proof, sql_of
-from ppdm_sql.release.export.open_file import DATABASE, release_query
+from ppdm_sql.release.export.certificate_today import load_empty
+from ppdm_sql.release.export.open_file import DATABASE, attach_release, release_query
 from ppdm_sql.release.export.write import (
     COMPANIONS,
     Order,
@@ -48,13 +49,14 @@ from ppdm_sql.release.reverify import changed_companions, sensitive_columns
 from ppdm_sql.release.reverify_projections import judge_tables, projection_problems
 from ppdm_sql.requirements import About
 from ppdm_sql.statements.handed_over import comment
-from ppdm_sql.statements.names import Name, column, own
+from ppdm_sql.statements.names import Name, column, stand_in
+from ppdm_sql.statements.rowtext import hash_numbers
 from ppdm_sql.verify.content import content_hash
 from ppdm_sql.verify.projections import StoredPart
 from ppdm_sql.verify.relation import Finding, measuring_statements
 from ppdm_sql.watching import Progress
 
-_VIEW = "ppdm_part_"
+_VIEW = "part_"
 
 
 def part_files(path: str, options: Mapping[str, Any], out: Path) -> list[Path]:
@@ -112,7 +114,9 @@ def _write(engine: Engine, record: ReleaseRecord, order: Order, built: Path, fou
     if order.format != "duckdb":
         built.mkdir(mode=0o700)
     for table, columns in _tables(record.manifest, record.relation_name).items():
-        query = _ordered(engine, record, Name(*record.name.parts[:-1], table), columns, table == record.relation_name)
+        query = _rows_of_table(
+            engine, record, Name(*record.name.parts[:-1], table), columns, table == record.relation_name
+        )
         if order.format == "csv":
             query.set("expressions", csv_rows(list(columns), order))
         writers.write(
@@ -121,14 +125,14 @@ def _write(engine: Engine, record: ReleaseRecord, order: Order, built: Path, fou
         )  # fmt: skip
 
 
-def _ordered(
+def _rows_of_table(
     engine: Engine, record: ReleaseRecord, name: Name, columns: Mapping[str, str], is_list: bool
 ) -> exp.Select:
     """Rows in the order of a hash of the columns of their own table; the list in its own order."""
     query = public_columns(name, list(columns))
     if is_list:
         return query.order_by(*(column(one, "s") for one in columns))
-    return query.order_by(engine.order_hash([column(one, "s") for one in columns], record.seed))
+    return query.order_by(*hash_numbers(engine, [column(one, "s") for one in columns], salt=str(record.seed)))
 
 
 def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path, found: ProjectionsRecord) -> Exported:
@@ -139,11 +143,10 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path, 
         raise RequirementBreached(
             f"{record.name}: the written files do not meet the requirements; nothing was exported"
         )
-    if order.format != "csv" and not _prints_alike(record) and judged.hashes != _hashes(found):
-        pass  # floats and moments may differ in form from engine to engine
-    elif not order.spreadsheet_safe and _prints_alike(record) and judged.hashes != _hashes(found):
+    if not order.spreadsheet_safe and _prints_alike(record) and judged.hashes != _hashes(found):
         raise Tampered(f"{record.name}: the written files do not contain the released rows; nothing was exported")
-    proofs = _certificate(built, order, record.relation_name, record.manifest)
+    with _open_tables(built, order.format, record.relation_name, record.manifest) as (opened, views):
+        proofs = _certificate(opened, views[1:], order, record.manifest)
     digest = file_sha256(built)
     written = ExportRecord(
         file=order.path.name, format=order.format, table=record.relation_name, spreadsheet_safe=order.spreadsheet_safe,
@@ -181,15 +184,15 @@ class _JudgedParts:
 
 
 @contextmanager
-def _opened(built: Path, form: str, table: str, content: Manifest) -> Iterator[tuple[DuckDBEngine, list[Name]]]:
+def _open_tables(built: Path, form: str, table: str, content: Manifest) -> Iterator[tuple[DuckDBEngine, list[Name]]]:
     """The tables as temporary views in a locked-down DuckDB, the list first."""
     folder = built.parent if form == "duckdb" else built
     with closing(DuckDBEngine.open(":memory:", allow=[str(folder)])) as engine:
         if form == "duckdb":
-            engine.attach(str(built), DATABASE)
+            attach_release(engine, built, list(_tables(content, table)))
         views = []
         for number, (name, columns) in enumerate(_tables(content, table).items()):
-            view = own(f"{_VIEW}{number}")
+            view = stand_in(f"{_VIEW}{number}")
             engine.view_of_text(view, release_query(str(_file(built, form, name)), form, name, columns).sql("duckdb"))
             views.append(view)
         yield engine, views
@@ -197,11 +200,11 @@ def _opened(built: Path, form: str, table: str, content: Manifest) -> Iterator[t
 
 def _judge_files(built: Path, form: str, table: str, content: Manifest) -> _JudgedParts:
     found, policy = _projections(content), content.policy
-    with _opened(built, form, table, content) as (engine, views):
+    with _open_tables(built, form, table, content) as (engine, views):
         kinds: dict[str, Kind] = {}
         for view in views[1:]:
             kinds |= {info.name: info.kind for info in engine.columns(view) if info.name in policy.sensitive}
-        parts = _stored(found, views[1:])
+        parts = _view_parts(found, views[1:])
         every, rows, classes = judge_tables(
             engine, parts, found.target, requirements(policy.requirements), kinds, policy.null_value_columns
         )
@@ -210,7 +213,7 @@ def _judge_files(built: Path, form: str, table: str, content: Manifest) -> _Judg
         return _JudgedParts(merge_findings(every), rows, classes, listed, hashes)
 
 
-def _stored(found: ProjectionsRecord, views: Sequence[Name]) -> list[StoredPart]:
+def _view_parts(found: ProjectionsRecord, views: Sequence[Name]) -> list[StoredPart]:
     return [
         StoredPart(view, tuple(name for name in part.columns if name != found.target), part.quasi_identifiers)
         for part, view in zip(found.parts, views, strict=True)
@@ -226,7 +229,7 @@ def reverify_parts_file(file: Path, content: Manifest) -> Verified:
         problems.append("the files differ from what was exported")
     try:
         judged = _judge_files(file, export.format, str(export.table), content)
-    except PolicyError as error:
+    except PpdmError as error:  # a file that is none, or has other columns
         return Verified(file.name, (), (*problems, str(error)), 0, 0)
     if judged.whole != export.content_hash:
         problems.append("the rows differ from what was exported")
@@ -243,34 +246,48 @@ def reverify_parts_file(file: Path, content: Manifest) -> Verified:
 # -- the certificate -----------------------------------------------------------------------------------------
 
 
-def _certificate(built: Path, order: Order, table: str, content: Manifest) -> str:
-    """Plain SQL with which a recipient measures every table again, with a bare DuckDB."""
-    found, asked = _projections(content), requirements(content.policy.requirements)
+def _certificate(engine: Engine, views: Sequence[Name], order: Order, content: Manifest) -> str:
+    """Plain SQL with which a recipient measures every table again, with a bare DuckDB; views: as opened here."""
+    found, file = _projections(content), order.path.name
     texts = [_head(content, found, order)]
     if order.format == "duckdb":
-        texts.append(sql_of(attachment(order.path.name, DATABASE)))
-    with _opened(built, order.format, table, content) as (engine, views):
-        shown = _stored(found, views[1:])
-        for part, stored, view in zip(found.parts, shown, views[1:], strict=True):
-            place = order.path.name if order.format == "duckdb" else f"{order.path.name}/{part.table}.{order.format}"
-            made = exp.Create(
-                this=view.table(), kind="VIEW", replace=True,
-                properties=exp.Properties(expressions=[exp.TemporaryProperty()]),
-                expression=release_query(place, order.format, part.table, part.columns),
-            )  # fmt: skip
-            texts += [comment([f"table {part.table}: {', '.join(part.columns)}"]) + "\n" + sql_of(made)]
-            kinds = {info.name: info.kind for info in engine.columns(view) if info.name in content.policy.sensitive}
-            sensitive = sensitive_columns(kinds, {}, content.policy.null_value_columns)
-            wanted = [
-                item for item in asked
-                if (item.about is About.SIZE and stored.quasi) or (item.about is About.VALUES and sensitive)
-            ]  # fmt: skip
-            for item, name, query, params in measuring_statements(
-                engine, view, quasi=stored.quasi, sensitive=sensitive, requirements=wanted
-            ):
-                texts.append(proof(engine, str(item), name, query, params, not item.decided_in_sql))
-            texts.append(content_proof(engine, list(part.columns), view))
+        texts.append(sql_of(attachment(file, DATABASE)))
+    for part, stored in zip(found.parts, _view_parts(found, views), strict=True):
+        place = file if order.format == "duckdb" else f"{file}/{part.table}.{order.format}"
+        query = release_query(place, order.format, part.table, part.columns)
+        texts.append(comment([f"table {part.table}: {', '.join(part.columns)}"]) + "\n" + _view(stored.table, query))
+        texts += _proofs(engine, content, stored)
+        texts.append(content_proof(engine, list(part.columns), stored.table))
     return "\n\n".join(texts) + "\n"
+
+
+def _view(name: Name, query: exp.Select) -> str:
+    made = exp.Properties(expressions=[exp.TemporaryProperty()])
+    return sql_of(exp.Create(this=name.table(), kind="VIEW", replace=True, properties=made, expression=query))
+
+
+def _proofs(engine: Engine, content: Manifest, part: StoredPart) -> Iterator[str]:
+    """What is required of one table."""
+    policy, asked = content.policy, requirements(content.policy.requirements)
+    kinds = {info.name: info.kind for info in engine.columns(part.table) if info.name in policy.sensitive}
+    sensitive = sensitive_columns(kinds, {}, policy.null_value_columns)
+    wanted = [item for item in asked if item.about is About.SIZE and part.quasi]
+    wanted += [item for item in asked if item.about is About.VALUES and sensitive]
+    for item, name, query, params in measuring_statements(
+        engine, part.table, quasi=part.quasi, sensitive=sensitive, requirements=wanted
+    ):
+        yield proof(engine, str(item), name, query, params, not item.decided_in_sql)
+
+
+def parts_certificate_today(engine: Engine, record: ReleaseRecord, file: str) -> str | None:
+    """The same of a release as it stands."""
+    found = _projections(record.manifest)
+    with closing(DuckDBEngine.open(":memory:")) as empty:
+        views = [stand_in(f"{_VIEW}{number}") for number in range(1, len(found.parts) + 1)]
+        for part, view in zip(found.parts, views, strict=True):
+            if not load_empty(engine, Name(*record.name.parts[:-1], part.table), part.columns, empty, view):
+                return None
+        return _certificate(empty, views, Order(Path(file), "duckdb"), record.manifest)
 
 
 def _head(content: Manifest, found: ProjectionsRecord, order: Order) -> str:

@@ -30,7 +30,7 @@ from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
 from ppdm_sql.policy.policy import OptionValue, PlacedWord, Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.release.export.parts import export_parts, part_files
+from ppdm_sql.release.export.parts import export_parts, part_files, parts_certificate_today
 from ppdm_sql.release.kinds.base import Publication
 from ppdm_sql.release.kinds.report_words import ReportWords
 from ppdm_sql.release.kinds.stored import StoredRelease
@@ -87,7 +87,7 @@ class ProjectedRelease(StoredRelease):
         _refuse_engine(planner.engine, statement)
         return super().publish(planner, statement, run_id)
 
-    def refreshed(self, statement: Publish, record: ReleaseRecord) -> Publish:
+    def refresh_statement(self, statement: Publish, record: ReleaseRecord) -> Publish:
         """With the parts of the first night: other parts of the same rows would be a second release of them."""
         found = record.manifest.projections
         if found is None or "parts" in statement.policy.options:
@@ -103,7 +103,8 @@ class ProjectedRelease(StoredRelease):
         found = _projections(request)
         _refuse_foreign(engine, request)
         for name in _tables_of(request.former):
-            engine.drop_table(name)
+            if _is_part_of(engine, name, request.former):
+                engine.drop_table(name)
         for number, part in enumerate(found.parts, start=1):
             query = part_query(engine, part, found.target, request.statement.policy.seed)
             engine.create_table(part_name(request.name, number), query)
@@ -157,13 +158,16 @@ class ProjectedRelease(StoredRelease):
     ) -> Exported:
         return export_parts(engine, record, path, options, out=out, progress=progress)
 
-    def withdraw(self, engine: Engine, record: ReleaseRecord) -> None:
-        super().withdraw(engine, record)
+    def certificate_text(self, engine: Engine, record: ReleaseRecord, file: str) -> str | None:
+        return parts_certificate_today(engine, record, file)
+
+    def published_columns(self, record: ReleaseRecord) -> Mapping[str, str]:
+        return {name: declared for part in _parts_record(record).parts for name, declared in part.columns.items()}
 
     def clear_behind(self, engine: Engine, record: ReleaseRecord) -> None:
         """The tables that are still those of this release: a new one may have taken their names by now."""
         for name in _tables_of(record):
-            if record.release_id in (engine.comment_on(name) or ""):
+            if _is_part_of(engine, name, record):
                 engine.drop_table(name)
 
     # -- words -------------------------------------------------------------------------------------
@@ -172,12 +176,12 @@ class ProjectedRelease(StoredRelease):
         return "parts"
 
     def ways_to_read(self, record: ReleaseRecord, query: str) -> str:
-        found = _recorded(record)
+        found = _parts_record(record)
         tables = ", ".join(str(name) for name in _tables_of(record))
         return f"the columns are in {tables}, which share {found.target} alone; {record.name} lists them"
 
     def content_text(self, record: ReleaseRecord) -> str:
-        found = _recorded(record)
+        found = _parts_record(record)
         return f"{many(int(record.rows or 0), 'row')} in {many(len(found.parts), 'part')} each: parts = {found.written}"
 
 
@@ -186,7 +190,7 @@ def _preview(engine: Engine, request: Request, progress: Progress) -> Measured:
     return preview_projections(engine, request, progress)
 
 
-def _recorded(record: ReleaseRecord) -> ProjectionsRecord:
+def _parts_record(record: ReleaseRecord) -> ProjectionsRecord:
     assert record.manifest.projections is not None
     return record.manifest.projections
 
@@ -213,15 +217,15 @@ def _tables_of(record: ReleaseRecord | None) -> list[Name]:
     return [Name(*record.name.parts[:-1], part.table) for part in record.manifest.projections.parts]
 
 
+def _is_part_of(engine: Engine, name: Name, record: ReleaseRecord | None) -> bool:
+    return record is not None and record.release_id in (engine.comment_on(name) or "")
+
+
 def _refuse_foreign(engine: Engine, request: Request) -> None:
     """A part replaces nothing but the same part of the release before."""
-    ours = {
-        name
-        for name in _tables_of(request.former)
-        if request.former and request.former.release_id in (engine.comment_on(name) or "")
-    }
+    ours = {name.last for name in _tables_of(request.former) if _is_part_of(engine, name, request.former)}
     for name in _part_names(request):
-        if engine.relation_kind(name) is not None and name not in ours:
+        if engine.relation_kind(name) is not None and name.last not in ours:
             raise _refusal(
                 request.statement,
                 f'"{name}" already exists and is not a part of this release, so it will not be replaced: choose '
