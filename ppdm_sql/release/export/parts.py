@@ -298,7 +298,7 @@ def _head(content: Manifest, found: ProjectionsRecord, order: Order) -> str:
         "(projections.parts).",
         f"The tables share {found.target} alone.  Joined on it (rejoin = {found.rejoin}) the least combination had "
         f"{found.joined_smallest}, which was measured when the release was published: the tables do not say which "
-        "combinations are somebody's.",
+        "combinations people have.",
     ]
     if content.policy.counts_entities:
         lines.append("k was measured by persons; the rows here can only show that it also holds by rows.")
