@@ -17,7 +17,7 @@ from ppdm_sql.checks.class_table import CLASSES, ENTITIES, SIZE, printed_column,
 from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.requirements import KAnonymity, Requirement, SetAnonymity
+from ppdm_sql.requirements import EveryAnonymity, KAnonymity, Requirement, SetAnonymity
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.statements.names import Name, aliased, column
 
@@ -90,7 +90,7 @@ def _class_counts(source: exp.Expr, by: Sequence[str]) -> exp.Select:
     return exp.Select(expressions=picked).from_(source).group_by(*(group.copy() for group in groups))
 
 
-def k_outcome(requirement: KAnonymity | SetAnonymity, sizes: Sizes) -> Outcome:
+def k_outcome(requirement: KAnonymity | SetAnonymity | EveryAnonymity, sizes: Sizes) -> Outcome:
     """Samarati and Sweeney: every class holds at least k rows, or persons."""
     breach = sizes.units < requirement.k
     achieved = None if sizes.k is None else Fraction(sizes.k)

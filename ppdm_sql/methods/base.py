@@ -232,9 +232,8 @@ class Method:
     def check_requirements(self, policy: Policy) -> None:
         """Refuses a requirement that the method cannot promise, rather than passing it over."""
         by_size = KAnonymity in self.keeps and self.makes_table  # which they follow from
-        other = [
-            item for item in policy.requirements if not (item.of_table and by_size or isinstance(item, tuple(self.keeps)))
-        ]
+        kept = tuple(self.keeps)
+        other = [item for item in policy.requirements if not (isinstance(item, kept) or (item.of_table and by_size))]
         if other:
             known = ", ".join(sorted(kind.word for kind in self.keeps))
             raise PolicyError(f"ALGORITHM {self.name} cannot keep {other[0]}; it keeps {known}")

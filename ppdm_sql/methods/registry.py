@@ -84,7 +84,7 @@ def check_options(statement: Publish, source: Source | None) -> None:
 def _check_columns(statement: Publish, method: Method) -> None:
     """Refuses what the method would pass over: ORDER, WEIGHT, AT MOST LEVEL, SUPPRESS AT MOST."""
     policy = statement.policy
-    _check_table_requirements(statement)
+    check_table_requirements(statement)
     if policy.suppress and not method.leaves_rows_out:
         message = f"ALGORITHM {method.name} leaves no row out: leave out SUPPRESS AT MOST, or use mondrian or incognito"
         raise PolicyError(Mistake(message, statement.place.line, statement.place.column), file=statement.place.file)
@@ -97,10 +97,14 @@ def _check_columns(statement: Publish, method: Method) -> None:
         raise PolicyError(Mistake(message, place.line, place.column), file=place.file or statement.place.file)
 
 
-def _check_table_requirements(statement: Publish) -> None:
+def check_table_requirements(statement: Publish) -> None:
     """What is required of all classes together holds for rows that are there, all of them."""
     asked = statement.policy.table_requirements
-    kinds = {"a MODEL": statement.kind == "MODEL", "a LIVE view": statement.live, "a GROWING release": statement.growing}
+    kinds = {
+        "a MODEL": statement.kind == "MODEL",
+        "a LIVE view": statement.live,
+        "a GROWING release": statement.growing,
+    }
     kind = next((name for name, is_it in kinds.items() if is_it), None)
     if asked and kind is not None:
         place = statement.place

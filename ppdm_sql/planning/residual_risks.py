@@ -39,7 +39,7 @@ ROWS = ResidualRisk("rows", "k counts rows, not people: declare an ENTITY if a p
 
 def residual(policy: Policy, risks: Sequence[ResidualRisk]) -> tuple[ResidualRisk, ...]:
     """Everything that is not promised by this release."""
-    own = () if policy.roles.entity else (ROWS,)
+    own: tuple[ResidualRisk, ...] = () if policy.roles.entity else (ROWS,)
     own += tuple(_wider_knowledge(policy, item) for item in policy.requirements if isinstance(item, EveryAnonymity))
     return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if policy.value_requirements else ()))
 
@@ -49,7 +49,7 @@ def _wider_knowledge(policy: Policy, asked: EveryAnonymity) -> ResidualRisk:
     columns = len(policy.roles.quasi)
     return ResidualRisk(
         "wider_knowledge",
-        f"{asked.text_of(columns)}: anyone who knows more of them than that can narrow a class further, down to one row",
+        f"{asked.text_of(columns)}: anyone who knows more of them can narrow a class further, down to one row",
     )
 
 

@@ -182,9 +182,7 @@ def _requirement(reader: Reader, at_clause: Callable[[], bool], seen: dict[str, 
     value = read_value_of(reader, found)
     if isinstance(value, KAnonymity) and reader.accept("ON"):
         every = reader.accept("EVERY")
-        value = (
-            EveryAnonymity(value.k, _read_m(reader)) if every else SetAnonymity(value.k, _read_columns(reader))
-        )
+        value = EveryAnonymity(value.k, _read_m(reader)) if every else SetAnonymity(value.k, _read_columns(reader))
     about = str(value).partition(" ON ")[2].casefold() if isinstance(value, SetAnonymity | EveryAnonymity) else ""
     if (word + about) in seen:
         reader.wrong(f"{word} is required twice, first at {reader.report.where(seen[word + about])}", token)

@@ -113,7 +113,8 @@ class Requirement(ABC):
         shape = shape_of(type(self))
         texts = [number.text(getattr(self, name)) for name, number in shape.numbers.items()]
         value = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-        words = [word.text(getattr(self, name)) for name, word in shape.words.items() if getattr(self, name) is not None]
+        given = {name: getattr(self, name) for name in shape.words if getattr(self, name) is not None}
+        words = [shape.words[name].text(value) for name, value in given.items()]
         return " ".join([f"{self.word} = {value}", *words])
 
 

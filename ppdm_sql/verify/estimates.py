@@ -68,7 +68,8 @@ def _theta(counts: Mapping[int, int], rows: int, alpha: float) -> float:
     def slope(logarithm: float) -> float:
         theta = math.exp(logarithm) - alpha
         ratio = theta / alpha
-        return (_digamma(ratio + classes) - _digamma(ratio + 1)) / alpha - (_digamma(theta + rows) - _digamma(theta + 1))
+        of_classes = (_digamma(ratio + classes) - _digamma(ratio + 1)) / alpha
+        return of_classes - (_digamma(theta + rows) - _digamma(theta + 1))
 
     return math.exp(_root(slope, -30.0, 40.0)) - alpha
 

@@ -151,7 +151,7 @@ def _null_reading(column: SensitiveColumn) -> dict[str, int]:
 # -- size ------------------------------------------------------------------------------------------------
 
 
-def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
+def _class_size(asked: KAnonymity | SetAnonymity | EveryAnonymity, subject: Subject) -> Measure:
     stored, quasi, entity = subject.stored, subject.quasi, subject.entity
     if entity is None:
         return Measure(asked, None, statement_text("class_size"), stored.source(quasi), min, {"k": asked.k})

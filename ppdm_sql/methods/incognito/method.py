@@ -112,7 +112,8 @@ def plan_incognito(job: CellJob) -> CellPlan:
 INCOGNITO = Method(
     "incognito", ROWS, IncognitoOptions, OF_COUNTS,
     takes_tunings=True, leaves_rows_out=True, labels_new_rows=True, runs_live=True,
-    keeps_table=frozenset({AverageRisk, UniqueShare, EveryAnonymity}), plan_cells=plan_incognito, check_options=check_options,
+    keeps_table=frozenset({AverageRisk, UniqueShare, EveryAnonymity}),
+    plan_cells=plan_incognito, check_options=check_options,
 )  # fmt: skip
 
 
@@ -143,7 +144,8 @@ def _refusal(job: CellJob, table: LatticeTable, search: LatticeSearch) -> Requir
     advice = f"raise AT MOST LEVEL of {columns}, " if limited else ""
     return RequirementBreached(
         f"none of the {nodes} recodings of {many(len(table.columns), 'column')} meets the policy with "
-        f"SUPPRESS AT MOST {decimal(most * 100)} %: even the coarsest one has {told}; {advice}allow more rows to be left out, or ask for less"
+        f"SUPPRESS AT MOST {decimal(most * 100)} %: even the coarsest one has {told}; {advice}"
+        "allow more rows to be left out, or ask for less"
     )
 
 

@@ -1,4 +1,4 @@
-"""Requirements on the whole table (a mean risk, a share of unique rows, k on every few columns), for any method that keeps k.
+"""What is required of the whole table (a mean risk, unique rows, k on every few columns), for any method that keeps k.
 
 Each of them follows from some k.  So the method plans with the least k, up to that one, for which its classes meet all
 of them; halving finds it, and every k that is tried is measured, so that a plan never rests on the halving alone.
