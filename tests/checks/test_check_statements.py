@@ -16,6 +16,7 @@ from ppdm_sql.engines.base import Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
@@ -26,6 +27,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     SimpleDiversity,
+    UniqueShare,
 )
 from ppdm_sql.statements.names import Name
 from tests import oracles
@@ -179,6 +181,8 @@ STANDING = {
         {"beta_numerator": 1, "beta_denominator": 2, "tolerance": 1e-9},
     ),
     "delta_disclosure": (DeltaDisclosure(Fraction(1)), {name: str(number) for name, number in E_LIMIT.items()}),
+    "average_risk": (AverageRisk(Fraction(1, 5)), {"limit_numerator": 1, "limit_denominator": 5}),
+    "unique_share": (UniqueShare(Fraction(1, 10)), {"limit_numerator": 1, "limit_denominator": 10}),
     "closeness_equal": (Closeness(Fraction(1, 4), "equal"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_ordered": (Closeness(Fraction(1, 4), "ordered"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_hierarchical": (Closeness(Fraction(1, 4), "hierarchical"), {"t_numerator": 1, "t_denominator": 4}),

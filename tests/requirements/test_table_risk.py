@@ -197,9 +197,7 @@ def test_incognito_finds_the_best_of_all_levels(duckdb_engine, make_table, open_
         make_table(duckdb_engine, f"two_{seed}", {"a": "TEXT", "b": "TEXT"}, rows)
         for text in ("average_risk = 20 %", "unique = 10 %", "k = 3, m = 1"):
             best = min(
-                high
-                for high in map(lambda cut: height(rows, cut, text), product((2, 1, 0), repeat=2))
-                if high is not None
+                high for high in (height(rows, cut, text) for cut in product((2, 1, 0), repeat=2)) if high is not None
             )
             plan = open_session(duckdb_engine).plan(
                 f"""CREATE TABLE o AS SELECT a, b FROM two_{seed} WITH ANONYMIZATION (ALGORITHM incognito (quality = height)
