@@ -10,6 +10,7 @@ from functools import cached_property
 
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.requirements import (
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
@@ -20,6 +21,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     SimpleDiversity,
+    UniqueShare,
 )
 from ppdm_sql.source.hierarchy import build
 from tests import oracles
