@@ -30,7 +30,7 @@ def with_forms(plan: TablePlan, source: Source, hierarchies: Mapping[str, Hierar
 
 def with_treatments(plan: TablePlan, source: Source) -> TablePlan:
     """The same plan, and what is done to columns that are no quasi-identifiers."""
-    notes = {name: treatment.told() for name, treatment in source.treated.items()}
+    notes = {name: treatment.effect() for name, treatment in source.treated.items()}
     steps = [f'publish "{name}" with {one.word}: {notes[name]}' for name, one in source.treated.items()]
     return replace(plan, steps=(*plan.steps, *steps), notes={**plan.notes, **notes})
 

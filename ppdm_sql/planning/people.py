@@ -68,7 +68,7 @@ def keys_of(source: Source, raw: Collection[str] | None = None) -> Keys:
         {source.outward(name): source.made_of[name].text for name in names if name in source.made_of},
         source.some_rows,
         source.behind(source.quasi),
-        source.behind(source.unchanged if raw is None else raw),
+        source.behind(source.own_values if raw is None else raw),
         source.shapes,
     )
 

@@ -11,7 +11,7 @@ from ppdm_sql.policy.values import read_number, read_string
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Word, is_same_word
 from ppdm_sql.treatments import Treated, Treatment, treatment_named
-from ppdm_sql.treatments.base import Part, parts_of
+from ppdm_sql.treatments.base import ClausePart, parts_of
 
 _LONGEST_NAME = 200
 
@@ -49,7 +49,7 @@ def _read_parts(group: Reader, wanted: type[Treatment], column: Token) -> Treatm
     return found
 
 
-def _read_part(group: Reader, part: Part, wanted: type[Treatment]) -> Fraction | str:
+def _read_part(group: Reader, part: ClausePart, wanted: type[Treatment]) -> Fraction | str:
     group.accept(*part.before)
     legal = f"{' '.join(part.before)} of {wanted.word} takes {part.legal}"
     if part.text:

@@ -199,7 +199,7 @@ def roles_record(
     """
     keys = people.keys_of(source, raw)
     return RolesRecord(
-        source_columns={name: info.declared for name, info in source.queried.items()},
+        source_columns={name: info.declared for name, info in source.query_columns.items()},
         identifiers=tuple(source.identifiers),
         quasi=tuple(source.quasi),
         sensitive={name: source.info(name).kind for name in source.sensitive},

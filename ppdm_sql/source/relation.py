@@ -58,7 +58,7 @@ class Source:
     before: Mapping[str, ColumnInfo] | None = None  # the columns before treatments
 
     @property
-    def queried(self) -> Mapping[str, ColumnInfo]:
+    def query_columns(self) -> Mapping[str, ColumnInfo]:
         """The columns as the query returns them."""
         return self.columns if self.before is None else self.before
 
@@ -67,7 +67,7 @@ class Source:
         return self.pseudonym if name == PERSON and self.pseudonym is not None else name
 
     @property
-    def unchanged(self) -> tuple[str, ...]:
+    def own_values(self) -> tuple[str, ...]:
         """The columns that leave with values of their own, treated or not: all that pass but pseudonyms."""
         return tuple(name for name in self.passed if name != self.pseudonym)
 

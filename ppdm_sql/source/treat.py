@@ -19,7 +19,7 @@ from ppdm_sql.policy.policy import Place, Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import PERSON, Source, match
 from ppdm_sql.statements.names import aliased, column
-from ppdm_sql.treatments import Treatment, Value
+from ppdm_sql.treatments import RowValue, Treatment
 
 Secrets = Callable[[str | None], str]  # whose secret: that of the release (None), or a recipient's
 
@@ -35,7 +35,7 @@ def secrets_of(salt: str, release: str) -> Secrets:
 
 
 @dataclass(frozen=True)
-class _Column:
+class _TreatedColumn:
     """A column to be treated."""
 
     name: str
@@ -61,7 +61,7 @@ def refuse_live_treatments(policy: Policy, place: Place | None) -> None:
 def _mistakes(source: Source, policy: Policy, place: Place | None) -> Iterator[Mistake]:
     for one in policy.treated:
         where = policy.treated_places.get(one.word, place)
-        name = match(one.word, source.queried)
+        name = match(one.word, source.query_columns)
         if name is None:
             yield at(where, f'{one.treatment.word}: the query has no column "{one.word.text}"')
             continue
@@ -73,7 +73,7 @@ def _mistakes(source: Source, policy: Policy, place: Place | None) -> Iterator[M
         if one.treatment.names_person is not (name == source.entity):
             yield at(where, f'{one.treatment.word}: column "{name}" is the ENTITY, which only a PSEUDONYM publishes')
             continue
-        wrong = one.treatment.mistake(source.queried[name])
+        wrong = one.treatment.mistake(source.query_columns[name])
         if wrong is not None:
             yield at(where, f'column "{name}": {wrong}')
 
@@ -102,21 +102,21 @@ def treat(engine: Engine, source: Source, policy: Policy, secrets: Secrets, plac
     return _with_person(engine, treated, persons[0]) if persons else treated
 
 
-def _columns(source: Source, policy: Policy, place: Place | None) -> Iterator[_Column]:
+def _columns(source: Source, policy: Policy, place: Place | None) -> Iterator[_TreatedColumn]:
     for one in policy.treated:
-        name = match(one.word, source.queried)
+        name = match(one.word, source.query_columns)
         assert name is not None  # check_treatments saw it
-        yield _Column(name, one.treatment, policy.treated_places.get(one.word, place))
+        yield _TreatedColumn(name, one.treatment, policy.treated_places.get(one.word, place))
 
 
-def _value(engine: Engine, source: Source, one: _Column, secrets: Secrets) -> Value:
+def _value(engine: Engine, source: Source, one: _TreatedColumn, secrets: Secrets) -> RowValue:
     secret = secrets(one.treatment.secret_scope)
     engine.hide(secret)  # it becomes part of statements, which are shown and logged
     person = None if source.entity is None else column(source.entity, "r")
-    return Value(engine, column(one.name, "r"), source.info(one.name), person, secret)
+    return RowValue(engine, column(one.name, "r"), source.info(one.name), person, secret)
 
 
-def _refuse_rows(engine: Engine, source: Source, columns: list[_Column], values: Mapping[str, Value]) -> None:
+def _refuse_rows(engine: Engine, source: Source, columns: list[_TreatedColumn], values: Mapping[str, RowValue]) -> None:
     """Refuses rows that a treatment would not protect; all of them are counted by one statement."""
     wrong = [(one, found) for one in columns if (found := one.treatment.wrong_rows(values[one.name])) is not None]
     if not wrong:

@@ -1,9 +1,9 @@
 """What can be done to a column that is published and is no quasi-identifier.  Importing the package registers all."""
 
 from ppdm_sql.treatments.base import (
+    RowValue,
     Treated,
     Treatment,
-    Value,
     register,
     treatment_named,
     treatment_words,
@@ -17,10 +17,10 @@ __all__ = [
     "Mask",
     "Pseudonym",
     "Round",
+    "RowValue",
     "Shift",
     "Treated",
     "Treatment",
-    "Value",
     "register",
     "treatment_named",
     "treatment_words",

@@ -7,11 +7,11 @@ ask the class.  tests/treatments/ adds one from outside:
     class Shorten(Treatment):
         word = "SHORTEN"
         example = "SHORTEN (note TO 10)"
-        length: Annotated[Fraction, Part(("TO",), "a length from 1 to 100", least=1, most=100, whole=True)]
+        length: Annotated[Fraction, ClausePart(("TO",), "a length from 1 to 100", least=1, most=100, whole=True)]
 
         def mistake(self, info): ...         # why the column cannot have it
         def expression(self, value): ...     # what is published, as SQL over the source's row
-        def told(self): ...                  # the same in words, for recipients
+        def effect(self): ...                  # the same in words, for recipients
 
 A treatment is applied to the source before anything is counted or judged, so requirements, the guard and the joint
 check see what a recipient sees.
@@ -33,7 +33,7 @@ from ppdm_sql.statements.names import Word
 
 
 @dataclass(frozen=True)
-class Part:
+class ClausePart:
     """A number or a text behind some words: TO 100, KEEP LAST 4, BY ENTITY WITHIN 30 DAYS, FOR 'name'."""
 
     before: tuple[str, ...]
@@ -53,14 +53,14 @@ class Part:
         low = self.least is None or (value > self.least if self.above else value >= self.least)
         return low and (self.most is None or value <= self.most)
 
-    def written(self, value: Fraction | str) -> str:
+    def text_of(self, value: Fraction | str) -> str:
         """As a policy writes it."""
         shown = "'" + value.replace("'", "''") + "'" if isinstance(value, str) else decimal(value)
         return " ".join((*self.before, shown, *self.after))
 
 
 @dataclass(frozen=True)
-class Value:
+class RowValue:
     """What a treatment makes its expression of: the column, and the person's column and the secret where it has to."""
 
     engine: Engine
@@ -83,14 +83,14 @@ class Treatment(ABC):
         """Why a column cannot have it; None where it can."""
 
     @abstractmethod
-    def expression(self, value: Value) -> exp.Expr:
+    def expression(self, value: RowValue) -> exp.Expr:
         """What is published in the place of the value; NULL for NULL."""
 
     @abstractmethod
-    def told(self) -> str:
+    def effect(self) -> str:
         """What it does, in words for a recipient."""
 
-    def wrong_rows(self, value: Value) -> tuple[exp.Expr, str] | None:
+    def wrong_rows(self, value: RowValue) -> tuple[exp.Expr, str] | None:
         """A condition that no row may meet, and what is wrong with rows that do."""
         return None
 
@@ -107,7 +107,7 @@ class Treatment(ABC):
     def __str__(self) -> str:
         """The parts, as a policy writes them behind the column."""
         given = {name: getattr(self, name) for name in parts_of(type(self)) if getattr(self, name) is not None}
-        return " ".join(part.written(given[name]) for name, part in parts_of(type(self)).items() if name in given)
+        return " ".join(part.text_of(given[name]) for name, part in parts_of(type(self)).items() if name in given)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Treated:
         return f"{self.treatment.word} {self.treatment}".strip()
 
 
-def parts_of(treatment: type[Treatment]) -> Mapping[str, Part]:
+def parts_of(treatment: type[Treatment]) -> Mapping[str, ClausePart]:
     """What a treatment declares, in order."""
     hints = get_type_hints(treatment, include_extras=True)
     names: Sequence[str] = [field.name for field in fields(treatment)]  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.statements.rowtext import hash_numbers
-from ppdm_sql.treatments.base import Part, Treatment, Value, literal
+from ppdm_sql.treatments.base import ClausePart, RowValue, Treatment, literal
 
 _MOST_DAYS = 36_500
 
@@ -28,7 +28,7 @@ class Pseudonym(Treatment):
     example = "PSEUDONYM (patient_id)"
     names_person = True
     recipient: Annotated[
-        str | None, Part(("FOR",), "the name of a recipient, as in FOR 'registry'", optional=True, text=True)
+        str | None, ClausePart(("FOR",), "the name of a recipient, as in FOR 'registry'", optional=True, text=True)
     ] = None
 
     @property
@@ -38,13 +38,13 @@ class Pseudonym(Treatment):
     def mistake(self, info: ColumnInfo) -> str | None:
         return "PSEUDONYM takes a column whose values can be printed" if info.kind is Kind.UNSUPPORTED else None
 
-    def wrong_rows(self, value: Value) -> tuple[exp.Expr, str]:
+    def wrong_rows(self, value: RowValue) -> tuple[exp.Expr, str]:
         return exp.Is(this=value.column.copy(), expression=exp.Null()), "NULL, which has no PSEUDONYM"
 
-    def expression(self, value: Value) -> exp.Expr:
+    def expression(self, value: RowValue) -> exp.Expr:
         return exp.cast(_keyed_number(value, value.column, self.word), "TEXT")
 
-    def told(self) -> str:
+    def effect(self) -> str:
         if self.recipient is None:
             return "a pseudonym of the person, the same in every row and every state of this release"
         return f"a pseudonym of the person, the same in every release for {self.recipient}"
@@ -59,7 +59,7 @@ class Shift(Treatment):
     by_person = True
     days: Annotated[
         Fraction,
-        Part(
+        ClausePart(
             ("BY", "ENTITY", "WITHIN"),
             "a whole number from 1 to 36,500",
             ("DAYS",),
@@ -74,12 +74,12 @@ class Shift(Treatment):
             return None
         return f"SHIFT is for dates and timestamps, and the column is {info.kind.value}"
 
-    def wrong_rows(self, value: Value) -> tuple[exp.Expr, str] | None:
+    def wrong_rows(self, value: RowValue) -> tuple[exp.Expr, str] | None:
         if value.person is None:
             return None
         return exp.Is(this=value.person.copy(), expression=exp.Null()), "no ENTITY, by which SHIFT moves dates"
 
-    def expression(self, value: Value) -> exp.Expr:
+    def expression(self, value: RowValue) -> exp.Expr:
         assert value.person is not None  # source/treat.py refuses a SHIFT without ENTITY
         places = literal(2 * self.days + 1)
         number = exp.Mod(this=_keyed_number(value, value.person, self.word), expression=places)
@@ -88,11 +88,11 @@ class Shift(Treatment):
         moved = exp.Add(this=value.column.copy(), expression=exp.Mul(this=days, expression=day))
         return exp.cast(exp.Paren(this=moved), value.info.declared)
 
-    def told(self) -> str:
+    def effect(self) -> str:
         return f"moved by up to {self.days} days, all of a person by the same number"
 
 
-def _keyed_number(value: Value, of: exp.Expr, purpose: str) -> exp.Expr:
+def _keyed_number(value: RowValue, of: exp.Expr, purpose: str) -> exp.Expr:
     """60 bits of a keyed hash, hashed twice so that nothing can be appended to what was hashed."""
     key = f"{purpose}|{value.secret}"
     inner = hash_numbers(value.engine, [of], salt=key)

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.requirements.declared import decimal
-from ppdm_sql.treatments.base import Part, Treatment, Value, literal
+from ppdm_sql.treatments.base import ClausePart, RowValue, Treatment, literal
 
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 _MOST = 10**15
@@ -24,10 +24,12 @@ class Round(Treatment):
     example = "ROUND (salary TO 100 TOP 100000 BOTTOM 0)"
     step: Annotated[
         Fraction | None,
-        Part(("TO",), "a number above 0", optional=True, least=0, above=True, most=_MOST),
+        ClausePart(("TO",), "a number above 0", optional=True, least=0, above=True, most=_MOST),
     ] = None
-    top: Annotated[Fraction | None, Part(("TOP",), "a number", optional=True, least=-_MOST, most=_MOST)] = None
-    bottom: Annotated[Fraction | None, Part(("BOTTOM",), "a number", optional=True, least=-_MOST, most=_MOST)] = None
+    top: Annotated[Fraction | None, ClausePart(("TOP",), "a number", optional=True, least=-_MOST, most=_MOST)] = None
+    bottom: Annotated[Fraction | None, ClausePart(("BOTTOM",), "a number", optional=True, least=-_MOST, most=_MOST)] = (
+        None
+    )
 
     @property
     def missing(self) -> str | None:
@@ -45,10 +47,10 @@ class Round(Treatment):
             return "the column holds whole numbers: write whole numbers in ROUND"
         return None
 
-    def expression(self, value: Value) -> exp.Expr:
+    def expression(self, value: RowValue) -> exp.Expr:
         number = value.column.copy()
         if self.step is not None:
-            number = self._rounded(number, value.info.kind)
+            number = self._round(number, value.info.kind)
         cases = exp.Case()
         for bound, outside in ((self.top, exp.GT), (self.bottom, exp.LT)):
             if bound is not None:
@@ -56,10 +58,10 @@ class Round(Treatment):
         made = cases.else_(number) if cases.args.get("ifs") else number
         return exp.cast(made, value.info.declared)
 
-    def _rounded(self, number: exp.Expr, kind: Kind) -> exp.Expr:
+    def _round(self, number: exp.Expr, kind: Kind) -> exp.Expr:
         assert self.step is not None
         if kind is Kind.INTEGER:
-            return self._rounded_whole(exp.cast(number, "BIGINT"))
+            return self._round_whole(exp.cast(number, "BIGINT"))
         over, under = literal(self.step.numerator), literal(self.step.denominator)
         wide = exp.cast(number, "DOUBLE")
         steps = exp.Div(this=exp.Mul(this=wide, expression=under.copy()), expression=over.copy(), typed=False)
@@ -67,7 +69,7 @@ class Round(Treatment):
         whole = exp.Mul(this=exp.Floor(this=half), expression=over)
         return exp.Paren(this=exp.Div(this=exp.Paren(this=whole), expression=under))
 
-    def _rounded_whole(self, number: exp.Expr) -> exp.Expr:
+    def _round_whole(self, number: exp.Expr) -> exp.Expr:
         """In whole numbers, because large ones have no exact floating point."""
         assert self.step is not None
         step, half = literal(self.step), literal(self.step.numerator // 2)
@@ -76,7 +78,7 @@ class Round(Treatment):
         above = exp.Mod(this=exp.Paren(this=exp.Add(this=rest, expression=step.copy())), expression=step)
         return exp.Paren(this=exp.Sub(this=moved, expression=above))
 
-    def told(self) -> str:
+    def effect(self) -> str:
         said = [] if self.step is None else [f"rounded to multiples of {decimal(self.step)}"]
         said += [] if self.top is None else [f"values above {decimal(self.top)} as {decimal(self.top)}"]
         said += [] if self.bottom is None else [f"values below {decimal(self.bottom)} as {decimal(self.bottom)}"]

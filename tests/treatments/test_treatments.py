@@ -19,7 +19,7 @@ from ppdm_sql.policy.grammar import parse
 from ppdm_sql.policy.render import render_statement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.treatments import Treatment, register, unregister
-from ppdm_sql.treatments.base import Part, literal
+from ppdm_sql.treatments.base import ClausePart, literal
 
 COLUMNS = {
     "id": "TEXT", "age": "INTEGER", "salary": "INTEGER", "rate": "DOUBLE", "price": "DECIMAL(8, 2)",
@@ -287,7 +287,7 @@ def test_it_is_read_back_as_it_was_written():
 class Shorten(Treatment):
     word = "SHORTEN"
     example = "SHORTEN (note TO 10)"
-    length: Annotated[Fraction, Part(("TO",), "a whole number from 1 to 100", least=1, most=100, whole=True)]
+    length: Annotated[Fraction, ClausePart(("TO",), "a whole number from 1 to 100", least=1, most=100, whole=True)]
 
     def mistake(self, info):
         return None if info.kind is Kind.TEXT else "SHORTEN is for texts"
@@ -295,7 +295,7 @@ class Shorten(Treatment):
     def expression(self, value):
         return exp.Left(this=value.column.copy(), expression=literal(self.length))
 
-    def told(self):
+    def effect(self):
         return f"the first {self.length} characters"
 
 
