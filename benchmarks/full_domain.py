@@ -76,8 +76,7 @@ def _make(database: Path, options: argparse.Namespace) -> Taken:
     complete = " AND ".join(f"{name} IS NOT NULL" for name in QUASI)
     with duckdb.connect(str(database)) as con:
         con.execute(
-            "CREATE TABLE complete AS SELECT row_number() OVER () - 1 AS place, * FROM read_csv(?) "
-            f"WHERE {complete}",
+            f"CREATE TABLE complete AS SELECT row_number() OVER () - 1 AS place, * FROM read_csv(?) WHERE {complete}",
             [str(source)],
         )
         con.execute(

@@ -94,13 +94,11 @@ def _of_release(
         engine.drop_table(_ASKED, temporary=True)
         engine.drop_table(_RELEASE, temporary=True)
     proved = plan.figures.get("proved optimal") == "yes"
-    values = (tree, bayes, (rows - kept + minority) / rows, (rows - kept) / rows, plan.classes, proved)
-    return dict(zip(names, map(float, values), strict=True))
+    shares = (float(tree), float(bayes), (rows - kept + minority) / rows, (rows - kept) / rows)
+    return dict(zip(names, (*shares, float(plan.classes), float(proved)), strict=True))
 
 
-def _recode(
-    engine: Engine, task: Task, source: Source, plan: TablePlan, hierarchies: Mapping[str, Hierarchy]
-) -> None:
+def _recode(engine: Engine, task: Task, source: Source, plan: TablePlan, hierarchies: Mapping[str, Hierarchy]) -> None:
     """The test rows in the words of the release."""
     if plan.recoding is not None:
         test = replace(source, relation=TEST)
