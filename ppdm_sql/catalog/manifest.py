@@ -118,6 +118,8 @@ class PolicyRecord(JsonRecord):
     seed: int
     nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
     forms: Forms | None = None  # quasi-identifier of the source -> its form, where it is no label
+    treatments: Mapping[str, str] | None = None  # published column -> what was done to it, as the policy says
+    pseudonym: str | None = None  # the published column that says by a pseudonym whose row it is
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:
@@ -332,6 +334,7 @@ class RolesRecord(JsonRecord):
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
     growing: GrowthRecord | None = None
     cohort: str | None = None  # the published column that says in which cohort a row is
+    recoding_sha256: str | None = None  # of its document in release_recoding; None: it has none, or is older
 
     @property
     def published_quasi(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.limits import Secret, secret_of
 from ppdm_sql.planning import joint
 from ppdm_sql.planning.cohorts import COHORT, ROW
+from ppdm_sql.planning.former_values import VERSION, every_version
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.requirements import k_of_sets
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -83,7 +84,7 @@ def find_leaving(
     parts = engine.work.table(
         "cohort_parts", sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
     )
-    decided = _Decision(engine, policy, source, hierarchies, parts).run() if counts else []
+    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if counts else []
     numbers = {growth.cohorts + place: how for place, (_, how) in enumerate(decided)}
     columns = {
         COHORT: np.array([cohort for cohort, _ in decided], dtype=np.int64),
@@ -117,6 +118,7 @@ class _Decision:
     source: Source
     hierarchies: Mapping[str, Hierarchy]
     parts: Name
+    growth: GrowthRecord
 
     def run(self) -> list[tuple[int, int]]:
         """(cohort, how) of every part that leaves."""
@@ -130,7 +132,10 @@ class _Decision:
             if changes.gone == "withdraw" and GONE in there:
                 found.append((cohort, WHOLE))
                 continue
-            wanted = [how for how in there if self._is_wanted(how)]
+            if there == [GONE] and self._is_wanted(GONE):
+                found.append((cohort, GONE))  # a whole cohort is divided by nobody
+                continue
+            wanted = [how for how in there if self._is_wanted(how)] if self._may_divide else []
             for choice in ([*wanted], *([one] for one in wanted)):
                 rest = [how for how in there if how not in choice]
                 groups = [*([how] for how in choice), *([rest] if rest else [])]
@@ -138,6 +143,11 @@ class _Decision:
                     found += [(cohort, how) for how in choice]
                     break
         return found
+
+    @property
+    def _may_divide(self) -> bool:
+        """What is compared with the whole release is, in a part, compared with that of every night it was out."""
+        return not any(item.compares_with_table for item in self.policy.value_requirements)
 
     def _is_wanted(self, how: int) -> bool:
         changes = self.policy.changes
@@ -160,17 +170,21 @@ class _Decision:
 
     def _values(self) -> _PartValues:
         """The sensitive values of every part, with what is required of them."""
-        numbers = {name: ColumnInfo(name, Kind.INTEGER, "BIGINT") for name in (COHORT, HOW)}
-        source = replace(
-            self.source, relation=self.parts, columns={**self.source.columns, **numbers}, entity=None, quasi=()
-        )
-        bare = CellJob(Cells(self.parts, {}, np.zeros(0, dtype=np.int64), None), source, self.policy, self.hierarchies)
-        cells = aggregate(self.engine, source, (COHORT, HOW, *bare.sensitive))
+        numbers = {name: ColumnInfo(name, Kind.INTEGER, "BIGINT") for name in (COHORT, HOW, VERSION)}
+        values = self.source.sensitive if self.policy.value_requirements else ()
+        query = every_version(self.parts, self.growth, (COHORT, HOW), values)
+        every = self.engine.work.table("versions", query)
+        source = replace(self.source, relation=every, columns={**self.source.columns, **numbers}, entity=None, quasi=())
+        bare = CellJob(Cells(every, {}, np.zeros(0, dtype=np.int64), None), source, self.policy, self.hierarchies)
+        cells = aggregate(self.engine, source, (COHORT, HOW, VERSION, *bare.sensitive))
         secrets = tuple(secret_of(bare, cell_axis(cells, name), cells.total) for name in bare.sensitive)
         place = {int(str(value)): code for code, value in enumerate(cells[COHORT].values)}
         hows = np.array([int(str(value)) for value in cells[HOW].values], dtype=np.int64)[cells[HOW].codes]
         codes = tuple(cells[name].codes.astype(np.int64) for name in bare.sensitive)
-        return _PartValues(secrets, place, cells[COHORT].codes.astype(np.int64), hows, codes, cells.rows)
+        return _PartValues(
+            secrets, place, cells[COHORT].codes.astype(np.int64), hows, cells[VERSION].codes.astype(np.int64), codes,
+            cells.rows,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -181,12 +195,16 @@ class _PartValues:
     place: Mapping[int, int]  # cohort -> its code
     cohort: Ints
     how: Ints
+    version: Ints  # which of the times that the rows were published
     codes: tuple[Ints, ...]
     rows: Ints
 
     def meets(self, cohort: int, group: Sequence[int]) -> bool:
-        """Whether some parts of a cohort together meet what is required of the sensitive columns."""
-        here = np.flatnonzero((self.cohort == self.place[cohort]) & np.isin(self.how, group))
+        """Whether some parts of a cohort together meet what is required of the sensitive columns, in every version."""
+        inside = np.flatnonzero((self.cohort == self.place[cohort]) & np.isin(self.how, group))
+        return all(self._meet(inside[self.version[inside] == one]) for one in np.unique(self.version[inside]))
+
+    def _meet(self, here: Ints) -> bool:
         for secret, code in zip(self.secrets, self.codes, strict=True):
             width = len(secret.reference) + 1
             counts = np.bincount(code[here], weights=self.rows[here], minlength=width).astype(np.int64)

@@ -3,7 +3,8 @@
 Everything is measured on what is stored, in one transaction; if anything fails, nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
-which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.
+which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else; one that is
+out again with other values keeps the sensitive ones that it had, as long as it is out (planning/former_values.py).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ppdm_sql.planning import composition, joint, manifest, residual_risks
 from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
 from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.late_batch import Batch, plan_batch
-from ppdm_sql.planning.leaving import CHANGED, GONE, count_touched, touched_rows
+from ppdm_sql.planning.leaving import CHANGED, GONE, HOW, count_touched, touched_rows
 from ppdm_sql.planning.measure_table import sensitive_columns
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import new_release_id
@@ -71,6 +72,10 @@ def no_waiting() -> exp.Select:
     row = [aliased(exp.cast(exp.Literal.number(0), "BIGINT"), name) for name in ROW]
     since = aliased(exp.cast(exp.Literal.number(0), "INT"), SINCE)
     return exp.Select(expressions=[*row, since]).where(exp.false())
+
+
+def _emptied(name: str) -> exp.EQ:
+    return exp.EQ(this=column(name), expression=exp.Null())
 
 
 def _insert(engine: Engine, into: Name, query: exp.Query, columns: Sequence[str]) -> None:
@@ -158,24 +163,30 @@ class _Growing:
             return 0
         numbers = engine.work.load("numbers", {"ppdm_number": np.array(sorted(leaving.numbers), dtype=np.int64)})
         same = exp.EQ(this=column("ppdm_number", "n"), expression=column("ppdm_number", "l"))
-        picked = exp.Select(expressions=[column(name, "l") for name in (*ROW, "ppdm_number")])
+        picked = exp.Select(expressions=[column(name, "l") for name in (*ROW, HOW, "ppdm_number")])
         picked = picked.from_(leaving.rows.table("l")).join(numbers.table("n"), on=same)
         rows = engine.work.table("who_leaves", picked)
-        changed = [exp.EQ(this=column(name), expression=exp.Null()) for name in self.published]
-        changed.append(exp.EQ(this=column(UNTIL), expression=exp.Literal.number(self.batch.night)))
+        kept = set(self.source.sensitive) if self.policy.value_requirements else set()
+        changed = [exp.EQ(this=column(UNTIL), expression=exp.Literal.number(self.batch.night))]
         changed.append(exp.EQ(this=column(COHORT), expression=column("ppdm_number", "b")))
+        changed += [_emptied(name) for name in self.published if name not in kept]
+        self._update_rows(rows, changed, exp.Is(this=column(UNTIL, "a"), expression=exp.Null()))
+        for_good = exp.NEQ(this=column(HOW, "b"), expression=exp.Literal.number(CHANGED))
+        self._update_rows(rows, [_emptied(name) for name in self.published], for_good)
+        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(rows.table())
+        return int(engine.fetch_one(counted)[0])
+
+    def _update_rows(self, rows: Name, changed: list[exp.EQ], where: exp.Expr) -> None:
+        """Changes the rows ("a") that have the keys of these ("b")."""
         same_row = [exp.EQ(this=column(name, "a"), expression=column(name, "b")) for name in ROW]
-        is_out = exp.Is(this=column(UNTIL, "a"), expression=exp.Null())
-        engine.execute(
+        self.engine.execute(
             exp.Update(
                 this=self.rows.table("a"),
                 expressions=changed,
                 from_=exp.From(this=rows.table("b")),
-                where=exp.Where(this=exp.and_(*same_row, is_out)),
+                where=exp.Where(this=exp.and_(*same_row, where)),
             )
         )
-        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(rows.table())
-        return int(engine.fetch_one(counted)[0])
 
     def _wait(self) -> None:
         """Notes who waits from now on."""
