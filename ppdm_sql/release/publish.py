@@ -151,7 +151,7 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
-    roles = kind.complete_roles(record.roles, request)
+    roles = kind.complete_roles(engine, record.roles, request, measured)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)
