@@ -85,10 +85,10 @@ def find_leaving(
     tables = {"keyed": changes.keyed.table(), "missing": changes.missing.table()}
     touched = engine.work.table("touched", sql_statement("release/growing_touched", tables), analyze=True)
     number = int(engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(touched.table()))[0])
-    parts = engine.work.table(
-        "cohort_parts", sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
-    )
-    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if number else []
+    some = number > 0 and (policy.changes.gone, policy.changes.changed) != ("keep", "keep")
+    in_parts = sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
+    parts = engine.work.table("cohort_parts", in_parts if some else in_parts.limit(0))
+    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if some else []
     numbers = {growth.cohorts + place: how for place, (_, how) in enumerate(decided)}
     columns = {
         COHORT: np.array([cohort for cohort, _ in decided], dtype=np.int64),
@@ -121,8 +121,6 @@ class _Decision:
     def run(self) -> list[tuple[int, int]]:
         """(cohort, how) of every part that leaves."""
         changes = self.policy.changes
-        if changes.gone == "keep" and changes.changed == "keep":
-            return []
         sizes, values = self._sizes(), self._values()
         found: list[tuple[int, int]] = []
         for cohort, units in sorted(sizes.items()):

@@ -240,10 +240,11 @@ class _Growing:
             rows=self._every_row(), grown_from=self.batch.former,
         )  # fmt: skip
         classes = count_classes(engine, self.name, source.release_quasi)
+        with engine.workspace(shares=[source.relation]):  # both are compared with the same source
+            utility = self._utility(self.name, judgement.rows, classes, self._waiting()[0])
+            tonight = self._tonight()
         return _Measured(
-            judgement, sealed is not None, now_sealed, classes, content, tuple(outcomes),
-            self._utility(self.name, judgement.rows, classes, self._waiting()[0]),
-            self._tonight(),
+            judgement, sealed is not None, now_sealed, classes, content, tuple(outcomes), utility, tonight,
             null_matches_all_k(engine, self.name, source.release_quasi),
         )  # fmt: skip
 
