@@ -316,6 +316,7 @@ class RolesRecord(JsonRecord):
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
     growing: GrowthRecord | None = None
     cohort: str | None = None  # the published column that says in which cohort a row is
+    recoding_sha256: str | None = None  # of its document in release_recoding; None: it has none, or is older
 
     @property
     def published_quasi(self) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class Planner:
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
+        registry.check_table_requirements(statement)
         look_ahead(self.engine, statement)
         target = find_target(self.engine, statement, release_id)
         check_superseded(self.engine, statement)

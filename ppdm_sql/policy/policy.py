@@ -157,6 +157,11 @@ class Policy:
         return requirements_about(self.requirements, About.SIZE)
 
     @property
+    def table_requirements(self) -> tuple[Requirement, ...]:
+        """What is required of all classes together."""
+        return tuple(item for item in self.requirements if item.of_table)
+
+    @property
     def value_requirements(self) -> tuple[Requirement, ...]:
         """What is required of the sensitive values of a class."""
         return requirements_about(self.requirements, About.VALUES)

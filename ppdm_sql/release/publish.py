@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
-from ppdm_sql.catalog.recodings import keep_recoding
+from ppdm_sql.catalog.recodings import keep_recoding, recoding_text
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
-from ppdm_sql.catalog.store import now
+from ppdm_sql.catalog.store import now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning import composition, joint, manifest, people
@@ -82,10 +82,10 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     kind.show(engine, request, measured)
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
-    record = _record(engine, request, kind, measured)
-    rules = recode_rules(engine, request, measured.columns)
-    if rules is not None:
-        keep_recoding(engine, request.release_id, rules)
+    recoding = recoding_text(recode_rules(engine, request, measured.columns))
+    record = _record(engine, request, kind, measured, recoding)
+    if recoding is not None:
+        keep_recoding(engine, record, recoding)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     engine.comment_columns(target.name, target.kind, request.plan.notes)
     if readers:
@@ -130,7 +130,9 @@ def _readers(engine: Engine, request: Request) -> list[str]:
     return list(dict.fromkeys([*named, *kept]))
 
 
-def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Measured) -> ReleaseRecord:
+def _record(
+    engine: Engine, request: Request, kind: StoredRelease, measured: Measured, recoding: str | None
+) -> ReleaseRecord:
     policy = request.statement.policy
     at = now()
     content = manifest.build_manifest(
@@ -151,7 +153,8 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
-    roles = kind.complete_roles(engine, record.roles, request, measured)
+    digest = None if recoding is None else sha256_of(recoding)
+    roles = replace(kind.complete_roles(engine, record.roles, request, measured), recoding_sha256=digest)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)
