@@ -356,11 +356,6 @@ class Engine(ABC):
         if rows is not None:
             self.facts.note("rows", name, rows)
 
-    def rename_table(self, name: Name, other: Name) -> None:
-        """Gives a table another name in its schema."""
-        renamed = exp.AlterRename(this=exp.Table(this=exp.to_identifier(other.last, quoted=True)))
-        self.execute(exp.Alter(this=name.table(), kind="TABLE", actions=[renamed]))
-
     def create_view(self, name: Name, query: exp.Query, *, replace: bool = False) -> None:
         """A view that shows its columns and nothing else, as secure as the engine can make it."""
         self.execute(exp.Create(this=name.table(), kind="VIEW", expression=query, replace=replace))

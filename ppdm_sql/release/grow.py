@@ -45,7 +45,7 @@ from ppdm_sql.release.grown_rows import (
 from ppdm_sql.release.ledger_lock import publishing, still_current
 from ppdm_sql.release.publish import check_rows, refuse_breaches, roles_record
 from ppdm_sql.release.readers import note_readers
-from ppdm_sql.release.sealed import plus, sealed_record, stored_sums, unchanged, with_sealed
+from ppdm_sql.release.sealed import plus, sealed_record, still_sealed, stored_sums, with_sealed
 from ppdm_sql.release.supersede import hand_on_growth
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement as sql_statement
@@ -144,7 +144,7 @@ class _Growing:
     def store(self) -> ReleaseRecord:
         engine, batch = self.engine, self.batch
         sealed = None if batch.leaving.numbers else batch.growth.sealed
-        sealed = unchanged(engine, sealed, self.policy, self.rows, self.published)
+        sealed = still_sealed(engine, sealed, self.policy, self.rows, self.published)
         left = self._leave()
         self._wait()
         self._renew_quick_numbers()
@@ -342,7 +342,8 @@ class _Growing:
         if not only_tonight or engine.relation_kind(before) is None or ledger.edited_links(engine, {former}):
             engine.create_table(link, joint.link_query(self._every_row()))
             return
-        engine.rename_table(before, link)
+        renamed = exp.AlterRename(this=exp.Table(this=exp.to_identifier(link.last, quoted=True)))
+        engine.execute(exp.Alter(this=before.table(), kind="TABLE", actions=[renamed]))
         if self.batch.plan is not None:
             query = joint.link_query(self._every_row(self.batch.night))
             _insert(engine, link, query, query.named_selects)

@@ -36,7 +36,7 @@ def stored_sums(engine: Engine, rows: Name, published: Sequence[str], night: int
     return quick_sums(engine, engine.work.view_of_text("sealed_rows", engine.render(picked)), columns)
 
 
-def unchanged(
+def still_sealed(
     engine: Engine, sealed: SealedRecord | None, policy: Policy, rows: Name, published: Sequence[str]
 ) -> SealedRecord | None:
     """What is known of the cohorts of before; None where they have to be measured again."""

@@ -59,7 +59,7 @@ def test_cohorts_of_before_count_as_if_they_had_been_measured_again(tables, open
     for all_of_them in (False, True):
         with monkeypatch.context() as patched:
             if all_of_them:
-                patched.setattr(grow, "unchanged", lambda *_: None)
+                patched.setattr(grow, "still_sealed", lambda *_: None)
             with DuckDBEngine.open(":memory:") as engine:
                 tables(engine)
                 session = open_session(engine)
@@ -76,7 +76,7 @@ def test_edited_rows_are_measured_again(duck):
     growth = duck.release("people_open").record.roles.growing
     rows, policy = grow.growth.rows_name(growth.growth_id), duck.parse(growing())[0].policy
     published = ("age", "sex", "zip", "illness")
-    assert sealed.unchanged(duck.engine, growth.sealed, policy, rows, published) is None
+    assert sealed.still_sealed(duck.engine, growth.sealed, policy, rows, published) is None
 
 
 def test_requirements_that_look_beyond_a_cohort_are_measured_on_all(duck):
@@ -86,7 +86,7 @@ def test_requirements_that_look_beyond_a_cohort_are_measured_on_all(duck):
     known = {}
     for required in ("", ", distinct_l = 2", ", t = 0.9", ", delta = 2", ", k = 3 ON (age)"):
         policy = duck.parse(growing(required=required))[0].policy
-        found = sealed.unchanged(duck.engine, growth.sealed, policy, rows, ("age", "sex", "zip", "illness"))
+        found = sealed.still_sealed(duck.engine, growth.sealed, policy, rows, ("age", "sex", "zip", "illness"))
         known[required] = found is not None
     assert list(known.values()) == [True, True, False, False, False]
 
