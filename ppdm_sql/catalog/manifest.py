@@ -118,6 +118,8 @@ class PolicyRecord(JsonRecord):
     seed: int
     nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
     forms: Forms | None = None  # quasi-identifier of the source -> its form, where it is no label
+    treatments: Mapping[str, str] | None = None  # published column -> what was done to it, as the policy says
+    pseudonym: str | None = None  # the published column that says by a pseudonym whose row it is
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:
@@ -268,6 +270,17 @@ class Manifest(JsonRecord):
 
 
 @dataclass(frozen=True)
+class SealedRecord(JsonRecord):
+    """What the rows of a growing release that are out add up to, and what was measured of their cohorts."""
+
+    stored: tuple[int, ...]  # rows, and a sum of the engine's own hashes of what is stored of them
+    content: tuple[int, ...]  # rows, and the sums of what is published of them
+    cohorts: int
+    achieved: Mapping[str, str | None]  # requirement and column -> what the worst cohort has, exactly
+    nulls: Mapping[str, int]  # sensitive column -> rows
+
+
+@dataclass(frozen=True)
 class GrowthRecord(JsonRecord):
     """What the next night of a growing release needs to know."""
 
@@ -276,6 +289,7 @@ class GrowthRecord(JsonRecord):
     cohorts: int  # how many numbers of cohorts were used
     key: tuple[str, ...]
     recoding_sha256: str
+    sealed: SealedRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -304,6 +318,7 @@ class RolesRecord(JsonRecord):
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
     growing: GrowthRecord | None = None
     cohort: str | None = None  # the published column that says in which cohort a row is
+    recoding_sha256: str | None = None  # of its document in release_recoding; None: it has none, or is older
 
     @property
     def published_quasi(self) -> tuple[str, ...]:

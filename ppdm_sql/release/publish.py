@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
-from ppdm_sql.catalog.recodings import keep_recoding
+from ppdm_sql.catalog.recodings import keep_recoding, recoding_text
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
-from ppdm_sql.catalog.store import now
+from ppdm_sql.catalog.store import now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.planning import composition, joint, manifest, people
@@ -82,10 +82,10 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     kind.show(engine, request, measured)
     engine.create_table(ledger.link_name(request.release_id), joint.link_query())
-    record = _record(engine, request, kind, measured)
-    rules = recode_rules(engine, request, measured.columns)
-    if rules is not None:
-        keep_recoding(engine, request.release_id, rules)
+    recoding = recoding_text(recode_rules(engine, request, measured.columns))
+    record = _record(engine, request, kind, measured, recoding)
+    if recoding is not None:
+        keep_recoding(engine, record, recoding)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
     engine.comment_columns(target.name, target.kind, request.plan.notes)
     if readers:
@@ -130,7 +130,9 @@ def _readers(engine: Engine, request: Request) -> list[str]:
     return list(dict.fromkeys([*named, *kept]))
 
 
-def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Measured) -> ReleaseRecord:
+def _record(
+    engine: Engine, request: Request, kind: StoredRelease, measured: Measured, recoding: str | None
+) -> ReleaseRecord:
     policy = request.statement.policy
     at = now()
     content = manifest.build_manifest(
@@ -151,7 +153,8 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
     )
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
-    roles = kind.complete_roles(record.roles, request)
+    digest = None if recoding is None else sha256_of(recoding)
+    roles = replace(kind.complete_roles(engine, record.roles, request, measured), recoding_sha256=digest)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)
@@ -176,7 +179,7 @@ def _release_record(
         source_query=statement.query,
         policy_text=statement.text,
         storage=None,
-        key_columns=key_columns(source),
+        key_columns=tuple(map(source.outward, key_columns(source))),
         k_promised=policy.k,
         rows=measured.judgement.rows,
         classes=measured.judgement.classes,
@@ -199,7 +202,7 @@ def roles_record(
     """
     keys = people.keys_of(source, raw)
     return RolesRecord(
-        source_columns={name: info.declared for name, info in source.columns.items()},
+        source_columns={name: info.declared for name, info in source.query_columns.items()},
         identifiers=tuple(source.identifiers),
         quasi=tuple(source.quasi),
         sensitive={name: source.info(name).kind for name in source.sensitive},
@@ -207,7 +210,7 @@ def roles_record(
         levels={name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
         target=source.target,
         insensitive=tuple(source.insensitive),
-        entity=source.entity,
+        entity=None if source.entity is None else source.outward(source.entity),
         person_columns=tuple(keys.person),
         key_told={name: tuple(told) for name, told in keys.told.items()},
         key_computed=dict(keys.computed),

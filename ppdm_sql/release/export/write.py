@@ -282,7 +282,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
 
 def _recode_texts(engine: Engine, record: ReleaseRecord) -> dict[str, str]:
     """By the end of a file's name what tells other rows in the words of the release; empty where nothing can."""
-    found = find_recoding(engine, record.release_id)
+    found = find_recoding(engine, record)
     if found is None:
         return {}
     rules = RecodeRules.from_json(found)
