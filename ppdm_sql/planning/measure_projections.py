@@ -23,7 +23,7 @@ from ppdm_sql.planning.utility import utility_of
 from ppdm_sql.requirements import About, Requirement
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.combined import Combined, judge_combinations
-from ppdm_sql.verify.content import content_hash, same_content
+from ppdm_sql.verify.content import content_hash, content_sums, hash_of_sums, same_content
 from ppdm_sql.verify.projections import (
     Joined,
     StoredPart,
@@ -45,9 +45,15 @@ LIST = ("part", "table_name", "column_name", "role")
 class MeasuredProjections(Measured):
     """With what a record of the tables says; numbered: the staged rows with their groups, combinations: of these."""
 
+    whole: str
     projections: ProjectionsRecord
     numbered: Name
     combinations: Name
+
+    @property
+    def content_hash(self) -> str:
+        """Of the list and all tables."""
+        return self.whole
 
 
 def part_columns(part: Projection, target: str) -> tuple[str, ...]:
@@ -140,20 +146,23 @@ class _Measurement:
         judgement = self._together(judged, joined, combined)
         record = self._record(judged, hashes, joined, combinations)
         columns = {info.name: info.declared for info in engine.columns(self.listed)}
+        sums, names = content_sums(engine, self.listed, list(columns)), tuple(columns)
         return MeasuredProjections(
-            judgement,
-            tuple(self._joint(numbered, hashes)),
-            whole_hash(content_hash(engine, self.listed, list(columns)), hashes),
-            columns,
-            self._null_matches_all(judged),
-            utility_of(
+            judgement=judgement,
+            joint=tuple(self._joint(numbered, hashes)),
+            content_sums=sums,
+            columns=columns,
+            k_null_matches_all=self._null_matches_all(judged),
+            utility=utility_of(
                 engine, request.source, STAGE, request.hierarchies,
                 rows=request.plan.rows, published=judgement.rows, classes=judgement.classes,
             ),
-            self.listed,
-            record,
-            numbered,
-            combinations,
+            stored=self.listed,
+            published=names,
+            whole=whole_hash(hash_of_sums(names, sums), hashes),
+            projections=record,
+            numbered=numbered,
+            combinations=combinations,
         )  # fmt: skip
 
     @property

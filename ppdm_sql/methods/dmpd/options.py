@@ -65,6 +65,15 @@ def read_lists(options: DmpdOptions, source: Source) -> Lists:
         )
     if not source.quasi:
         raise PolicyError("ALGORITHM dmpd parts quasi-identifiers: name some in QUASI IDENTIFIER (...)")
+    if source.pseudonym is not None:
+        raise PolicyError(
+            f'ALGORITHM dmpd: "{source.pseudonym}" is a pseudonym, by which the rows of different parts could be put '
+            "together: make it an ENTITY or an IDENTIFIER"
+        )
+    if source.forms:
+        raise PolicyError(
+            f'ALGORITHM dmpd publishes values, not labels: leave out AS behind "{next(iter(source.forms))}"'
+        )
     features = tuple(name for name in source.published if name != target)
     known = {name: name for name in (*features, target)}
     filtered = tuple(name for one in _find_columns("filter", options.filter, known, target) for name in one)
