@@ -264,18 +264,18 @@ class PartsSearch:
         return lambda: most is not None and time.monotonic() - started >= most
 
     def _select_columns(self) -> Partition:
-        """Naive Bayes: the finest partition, columns added as long as one makes it more accurate."""
+        """Naive Bayes: the finest partition of the columns that were best, of those added one after the other."""
         kept: list[int] = []
-        best = 0.0
+        best: tuple[float, list[int]] = (-1.0, [])
         while len(kept) < len(self.items):
             left = [item for item in range(len(self.items)) if item not in kept]
             trials = {item: self.accuracy(canonical([[one] for one in (*kept, item)])) for item in left}
             item = max(left, key=lambda one: (trials[one], -one))
-            if kept and trials[item] <= best:
-                break
-            kept, best = [*kept, item], trials[item]
+            kept = [*kept, item]
+            if trials[item] > best[0]:
+                best = (trials[item], kept)
             self.progress("selecting columns", len(kept), len(self.items))
-        return self.repair(canonical([[item] for item in kept]))
+        return self.repair(canonical([[item] for item in best[1]]))
 
     def _found(self, best: Partition, generations: int, started: float, archive: Front | None = None) -> Found:
         return Found(

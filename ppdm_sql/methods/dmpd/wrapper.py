@@ -57,27 +57,26 @@ def code_rows(table: DmpdCells, names: Sequence[str], folds: int, seed: int) -> 
         rows = draw.multivariate_hypergeometric(rows, MOST_ROWS, method="marginals")
     shares = draw.multinomial(rows, [1 / folds] * folds)
     cell, fold = np.nonzero(shares)
-    codes = np.column_stack([_tree_codes(table, name)[cell] for name in names]).astype(np.int32)
+    codes = np.column_stack([tree_categories(table, name)[table.codes[name][cell]] for name in names]).astype(np.int32)
     return CodedRows(
         tuple(names), codes, table.class_codes[cell], table.classes, fold.astype(np.int64), folds, shares[cell, fold]
     )
 
 
-def _tree_codes(table: DmpdCells, name: str) -> Ints:
-    """The codes of a column; numbers with many values as intervals that tell the classes apart."""
-    codes, size = table.codes[name], table.sizes[name]
-    column = table.cells[name]
+def tree_categories(table: DmpdCells, name: str) -> Ints:
+    """The category of every code of a column: numbers with many values as intervals that tell the classes apart."""
+    size, column = table.sizes[name], table.cells[name]
+    same = np.arange(max(size, 1))
     if size <= MOST_CATEGORIES or size != column.size:
-        return codes
+        return same
     axis = cell_axis(table.cells, name)
     if axis.line is None:
-        return codes
-    counts = table.count_rows(codes * table.classes + table.class_codes, size * table.classes)
+        return same
+    counts = table.count_rows(table.codes[name] * table.classes + table.class_codes, size * table.classes)
     counts = counts.reshape(size, table.classes)[: axis.ordinary]
     cuts = np.array(cut_codes(counts, counts.sum(axis=1), 1), dtype=np.int64)
     place = np.searchsorted(cuts, np.arange(axis.ordinary), side="right")
-    rest = len(cuts) + 1 + np.arange(size - axis.ordinary)
-    return np.concatenate([place, rest])[codes]
+    return np.concatenate([place, len(cuts) + 1 + np.arange(size - axis.ordinary)])
 
 
 # -- trees ---------------------------------------------------------------------------------------------------
@@ -100,7 +99,8 @@ class _Tree:
         sums = self._node_counts(levels)
         node = self._leaves(levels, sums)
         leaf = sums[node]
-        return (leaf + 1) / (leaf.sum(axis=1, keepdims=True) + leaf.shape[1])
+        found: Reals = (leaf + 1) / (leaf.sum(axis=1, keepdims=True) + leaf.shape[1])
+        return found
 
     def _grow(self) -> list[Ints]:
         """The node of every combination after each level."""
@@ -170,7 +170,8 @@ class _Tree:
         for place in range(1, len(levels)):
             step = first[place] + levels[place]
             node = np.where(sums[step].sum(axis=1) >= _LEAST_BRANCH, step, node)
-        return node
+        found: Ints = node
+        return found
 
 
 def _entropy(counts: Reals) -> Reals:
@@ -178,7 +179,8 @@ def _entropy(counts: Reals) -> Reals:
     total = counts.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         inner = np.where(counts > 0, counts * np.log(np.where(counts > 0, counts, 1)), 0).sum(axis=-1)
-        return np.where(total > 0, total * np.log(np.where(total > 0, total, 1)), 0) - inner
+        found: Reals = np.where(total > 0, total * np.log(np.where(total > 0, total, 1)), 0) - inner
+        return found
 
 
 # -- partitions ----------------------------------------------------------------------------------------------
