@@ -28,7 +28,7 @@ from ppdm_sql.methods.dmpd.options import (
     read_lists,
 )
 from ppdm_sql.methods.dmpd.rows import folded_rows
-from ppdm_sql.methods.dmpd.search import Found, PartsSearch
+from ppdm_sql.methods.dmpd.search import FoundParts, PartsSearch
 from ppdm_sql.methods.dmpd.validity import Validity, partition_validity, refuse_invalid
 from ppdm_sql.methods.plan import Projection, Projections, ResidualRisk, TablePlan, parts_text
 from ppdm_sql.policy.words import many
@@ -77,7 +77,7 @@ def plan_dmpd(job: Job) -> TablePlan:
     return replace(plan, steps=(*plan.steps, search_step(found)), figures={**plan.figures, **figures})
 
 
-def search_parts(job: Job, options: DmpdOptions, parting: Parting, *, front: bool = False, seed: int = 0) -> Found:
+def search_parts(job: Job, options: DmpdOptions, parting: Parting, *, front: bool = False, seed: int = 0) -> FoundParts:
     """The best parts that a search finds; front: and those that no others beat in accuracy and anonymity."""
     lists = parting.lists
     search = PartsSearch(
@@ -88,7 +88,7 @@ def search_parts(job: Job, options: DmpdOptions, parting: Parting, *, front: boo
     return replace(found, parts=in_order(found.parts, lists.features))
 
 
-def search_step(found: Found) -> str:
+def search_step(found: FoundParts) -> str:
     """How the parts were found, in words."""
     return (
         f"the parts were searched for: {many(found.tried, 'partition')} in {many(found.generations, 'generation')}, "

@@ -68,7 +68,7 @@ def cross(first: Partition, second: Partition, anchor: Sequence[int], *, filters
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundParts:
     """What a search found: the parts, how accurate they are by cross-validation, and how much work it was."""
 
     parts: tuple[Columns, ...]
@@ -233,7 +233,7 @@ class PartsSearch:
     def accuracy(self, partition: Partition) -> float:
         return self.wrapper.accuracy([[self._column[name] for name in part] for part in self.parts(partition)])
 
-    def run(self, *, front: bool = False) -> Found:
+    def run(self, *, front: bool = False) -> FoundParts:
         """The best parts; front: those that no others beat in accuracy and anonymity, whatever k is."""
         if not self.items:
             raise RequirementBreached(
@@ -244,7 +244,7 @@ class PartsSearch:
             return self._found(self._select_columns(), 0, started)
         return self._evolve(started, front=front)
 
-    def _evolve(self, started: float, *, front: bool) -> Found:
+    def _evolve(self, started: float, *, front: bool) -> FoundParts:
         from ppdm_sql.methods.dmpd.genetic import evolve
 
         archive: Front = {}
@@ -277,8 +277,8 @@ class PartsSearch:
             self.progress("selecting columns", len(kept), len(self.items))
         return self.repair(canonical([[item] for item in best[1]]))
 
-    def _found(self, best: Partition, generations: int, started: float, archive: Front | None = None) -> Found:
-        return Found(
+    def _found(self, best: Partition, generations: int, started: float, archive: Front | None = None) -> FoundParts:
+        return FoundParts(
             self.parts(best), self.accuracy(best), self.anonymity(best), self.wrapper.tried, self.wrapper.trained,
             generations, time.monotonic() - started, archive or {},
         )  # fmt: skip
