@@ -21,9 +21,9 @@ def command() -> None:
 @json_option
 @pass_options
 def status(options: GlobalOptions, as_json: bool) -> int:
-    """Show which migrations are applied and whether the ledger of releases was edited; reads only.
+    """Show applied migrations and edits of the ledger.
 
-    Exit status 1 if the ledger was edited.
+    Changes nothing.  Exit status 1 if the ledger was edited.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
@@ -52,10 +52,10 @@ def status(options: GlobalOptions, as_json: bool) -> int:
 @json_option
 @pass_options
 def seal(options: GlobalOptions, reason: str, as_json: bool) -> int:
-    """Accept the catalog in its present state, after a review of what `catalog status` lists.
+    """Accept the catalog in its present state.
 
-    A new seal is added to the ledger with the reason.  It covers the present content; earlier edits
-    are not reported again.
+    Do this after a review of what `catalog status` lists.  A new seal is added to the ledger
+    with the reason.  It covers the present content; earlier edits are not reported again.
 
     \b
     $ ppdm --db clinic.duckdb catalog seal --reason "restored from the backup of 2026-03-01"

@@ -23,12 +23,13 @@ _from_option = click.option("--from", "source", required=True, metavar="TABLE_OR
 _shared_option = click.option(
     "--shared", required=True, type=_FOLDER, help="The folder with the files of the round, as everybody gets them."
 )
-_of_option = click.option("--of", "subject", type=click.Choice(["counts", "test"]), default="counts", show_default=True)
+_of_option = click.option("--of", "subject", type=click.Choice(["counts", "test"]), default="counts", show_default=True,
+                          help="Files of share counts, or of share test.")  # fmt: skip
 
 
 @click.group("key")
 def key() -> None:
-    """Keys of a site or a mixer: made once and kept."""
+    """Make the keys of a site or of a mixer."""
 
 
 @key.command("new")
@@ -36,7 +37,9 @@ def key() -> None:
 @click.option("--out", required=True, type=_FOLDER, help="The folder for both files; created if absent.")
 @json_option
 def key_new(name: str, out: Path, as_json: bool) -> int:
-    """Make a private key, which stays here, and a public one for the codebook.
+    """Make a private key, and a public one for the codebook.
+
+    The private key stays here.
 
     \b
     $ ppdm share key new north --out keys
@@ -50,21 +53,23 @@ def key_new(name: str, out: Path, as_json: bool) -> int:
 
 @click.group("codebook")
 def codebook_group() -> None:
-    """What all sites agree on: values, bins, sites, mixers, k."""
+    """Draft or check a codebook: values, bins, sites, mixers and k."""
 
 
 @codebook_group.command("draft")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @_from_option
-@click.option("--target", required=True, metavar="COLUMN")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @click.option("--round", "round_name", required=True, metavar="NAME", help="No round is held twice under one name.")
 @click.option("--site", "sites", multiple=True, required=True, type=_FILE, help="A site's NAME.public.json; repeat.")
 @click.option("--mixer", "mixers", multiple=True, type=_FILE, help="A mixer's NAME.public.json; repeat.")
-@click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True)
+@click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True,
+              help="How counts are hidden: by masks of every two sites or by two mixers; label: none opened.")  # fmt: skip
 @click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="No smaller count is printed.")
 @click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Where the bins of a number or day end.")
 @click.option("--values", multiple=True, metavar="COLUMN=VALUE|...", help="All values of a column, or all classes.")
-@click.option("--laplace", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option("--laplace", type=click.IntRange(min=0), default=1, show_default=True,
+              help="What the model adds to every count, so that none is 0.")  # fmt: skip
 @click.option("--holdout", type=click.IntRange(min=2), help="Leave one row of so many for the test of accuracy.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which rows those are.")
 @json_option
@@ -86,7 +91,9 @@ def codebook_draft(
     seed: int,
     as_json: bool,
 ) -> int:
-    """Write a codebook from the columns of one site, for all sites to read, change and agree on.
+    """Write a codebook from the columns of one site.
+
+    All sites then read it, change it and agree on it.
 
     Categories are values that at least k rows of this site have; if it has rarer ones, these
     count as "other".
@@ -120,7 +127,11 @@ def codebook_draft(
 @_codebook_argument
 @json_option
 def codebook_show(codebook: Path, as_json: bool) -> int:
-    """Check a codebook and print what every site must compare before it counts."""
+    """Check a codebook and print what the sites must compare.
+
+    \b
+    $ ppdm share codebook show round.json
+    """
     from ppdm_sql.commands import show
     from ppdm_sql.sharing.private.codebook import read_codebook
 
@@ -164,7 +175,9 @@ def _told_of(found: Codebook) -> dict[str, Any]:
 @json_option
 @pass_options
 def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, out: Path, as_json: bool) -> int:
-    """Count the rows of this site and write its file of the round, which shows nobody a count.
+    """Count the rows of this site and write its file of the round.
+
+    The file shows nobody a count.
 
     The site's ledger notes the report first; a report that the others could subtract an earlier
     one from is refused.
@@ -194,7 +207,9 @@ def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, 
 @_of_option
 @json_option
 def mix(codebook: Path, key_file: Path, inbox: Path, out: Path, subject: str, as_json: bool) -> int:
-    """Add up the halves that were sealed for this mixer; only a mixer of the codebook can.
+    """Add up the halves that were sealed for this mixer.
+
+    Only a mixer of the codebook can open them.
 
     \b
     $ ppdm share mix round.json --key keys/alpha.key.json --inbox to-alpha --out shared
@@ -220,7 +235,9 @@ def mix(codebook: Path, key_file: Path, inbox: Path, out: Path, subject: str, as
 @json_option
 @pass_options
 def agree(options: GlobalOptions, codebook: Path, key_file: Path, shared: Path, most: str, as_json: bool) -> int:
-    """Open the sum, look how much of it is this site's own, and write whether it may be published.
+    """Open the sum and write whether it may be published.
+
+    The answer depends on how much of the sum is this site's own.
 
     Exit status 1: the answer is no.
 
@@ -265,7 +282,9 @@ def _share(text: str) -> Fraction:
 def open_(
     options: GlobalOptions, codebook: Path, shared: Path, name: str, replace: bool, out: Path | None, as_json: bool
 ) -> int:
-    """Add up the files of all sites and keep the naive Bayes model of the sums.
+    """Add up the files of all sites and keep the model.
+
+    The model is naive Bayes.
 
     Every file is checked first: one that is missing, doubled, of another round, damaged or not
     signed by its site is named, and nothing is opened.  Every site must have agreed.
@@ -310,7 +329,9 @@ def open_(
 def test(
     options: GlobalOptions, codebook: Path, key_file: Path, source: str, model: str, out: Path, as_json: bool
 ) -> int:
-    """Try the opened model on this site's rows and write its file of right and wrong answers.
+    """Try the opened model on the rows of this site.
+
+    Writes the site's file of right and wrong answers.
 
     With --holdout in the codebook these are rows that were not counted.
 
@@ -336,7 +357,7 @@ def test(
 @_shared_option
 @json_option
 def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
-    """Add up the files of share test: how often the model is right, over all sites.
+    """Add up the files of share test: accuracy over all sites.
 
     \b
     $ ppdm share accuracy round.json --shared shared
