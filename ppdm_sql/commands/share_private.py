@@ -64,7 +64,7 @@ def codebook_group() -> None:
 @click.option("--site", "sites", multiple=True, required=True, type=_FILE, help="A site's NAME.public.json; repeat.")
 @click.option("--mixer", "mixers", multiple=True, type=_FILE, help="A mixer's NAME.public.json; repeat.")
 @click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True,
-              help="How counts are hidden: by masks of every two sites or by two mixers; label: none open.")  # fmt: skip
+              help="How counts are hidden: masks of every two sites, or two mixers; label: none open.")  # fmt: skip
 @click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="No smaller count is printed.")
 @click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Where the bins of a number or day end.")
 @click.option("--values", multiple=True, metavar="COLUMN=VALUE|...", help="All values of a column, or all classes.")
