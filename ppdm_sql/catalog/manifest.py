@@ -118,6 +118,8 @@ class PolicyRecord(JsonRecord):
     seed: int
     nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
     forms: Forms | None = None  # quasi-identifier of the source -> its form, where it is no label
+    treatments: Mapping[str, str] | None = None  # published column -> what was done to it, as the policy says
+    pseudonym: str | None = None  # the published column that says by a pseudonym whose row it is
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:

@@ -87,7 +87,8 @@ def _shared_origins(source: Source) -> dict[str, list[str]]:
     """The columns that leave unchanged, and the hidden ones that are made of the same columns of the tables."""
     hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
     found = {
-        name: [other for other in hidden if source.behind([name]) & source.behind([other])] for name in source.passed
+        name: [other for other in hidden if source.behind([name]) & source.behind([other])]
+        for name in source.own_values
     }
     return {name: others for name, others in found.items() if others}
 
@@ -96,7 +97,7 @@ def undeclared(engine: Engine, source: Source) -> tuple[ResidualRisk, ...]:
     """Columns that leave unchanged and identify people by their values; those of DERIVED are named there."""
     named = _shared_origins(source)
     return undeclared_columns(
-        engine, source, [name for name in source.passed if name not in source.sensitive and name not in named]
+        engine, source, [name for name in source.own_values if name not in source.sensitive and name not in named]
     )
 
 

@@ -11,6 +11,7 @@ from ppdm_sql.policy.forms import Form
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
+from ppdm_sql.treatments import Treated
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
 
@@ -144,6 +145,8 @@ class Policy:
     suppress: Fraction | None = None  # SUPPRESS AT MOST p %: the share of the rows that may be left out
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
     changes: Changes = Changes()
+    treated: tuple[Treated, ...] = ()  # columns that are published in another form, with what is done to them
+    treated_places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
     @property

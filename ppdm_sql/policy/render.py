@@ -89,6 +89,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
+    for name in dict.fromkeys(one.treatment.word for one in policy.treated):
+        listed = [one for one in policy.treated if one.treatment.word == name]
+        yield f"{name} ({', '.join(f'{_word(one.word, dialect)} {one.treatment}'.strip() for one in listed)})"
     changes = changes_text(policy.changes)
     if changes is not None:
         yield changes

@@ -116,7 +116,7 @@ def read_requirements(
             reader.skip(lambda: reader.sign(",") or at_clause() or near_clause())
         if not reader.accept_sign(","):
             if not _requirement_follows(reader):
-                return most.heeded(reader, found)
+                return most.requirements_of(reader, found)
             reader.wrong(f"a comma is missing before {reader.peek().text}")
 
 
@@ -151,7 +151,7 @@ class _MostColumns:
             reader.wrong(f"{M} is required twice, first at {reader.report.where(self.token)}", token)
         self.token, self.m = token, _read_m(reader)
 
-    def heeded(self, reader: Reader, found: list[Requirement]) -> tuple[Requirement, ...]:
+    def requirements_of(self, reader: Reader, found: list[Requirement]) -> tuple[Requirement, ...]:
         """The requirements, k being asked of every m columns where there is an m."""
         if self.token is None or self.m is None:
             return tuple(found)

@@ -51,6 +51,7 @@ from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.hierarchy import load_hierarchy
 from ppdm_sql.source.relation import Source, describe_source, match
 from ppdm_sql.source.tables import relations_read
+from ppdm_sql.source.treat import check_treatments, refuse_live_treatments
 from ppdm_sql.statements.names import Name
 
 
@@ -203,7 +204,11 @@ class Preflight:
         self._hierarchies(statement, source, values=not is_first and read.isdisjoint(self.file.filled))
 
     def _describe_source(self, statement: Publish) -> Source:
-        return describe_source(self.engine, statement.query, statement.policy, statement.place, statement.query_place)
+        found = describe_source(self.engine, statement.query, statement.policy, statement.place, statement.query_place)
+        check_treatments(found, statement.policy, statement.place)
+        if statement.live:
+            refuse_live_treatments(statement.policy, statement.place)
+        return found
 
     def _tables(self, statement: Publish) -> frozenset[str]:
         """Every relation that the query and its hierarchies name, and what lies behind the views among them."""

@@ -179,7 +179,7 @@ def _release_record(
         source_query=statement.query,
         policy_text=statement.text,
         storage=None,
-        key_columns=key_columns(source),
+        key_columns=tuple(map(source.outward, key_columns(source))),
         k_promised=policy.k,
         rows=measured.judgement.rows,
         classes=measured.judgement.classes,
@@ -202,7 +202,7 @@ def roles_record(
     """
     keys = people.keys_of(source, raw)
     return RolesRecord(
-        source_columns={name: info.declared for name, info in source.columns.items()},
+        source_columns={name: info.declared for name, info in source.query_columns.items()},
         identifiers=tuple(source.identifiers),
         quasi=tuple(source.quasi),
         sensitive={name: source.info(name).kind for name in source.sensitive},
@@ -210,7 +210,7 @@ def roles_record(
         levels={name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
         target=source.target,
         insensitive=tuple(source.insensitive),
-        entity=source.entity,
+        entity=None if source.entity is None else source.outward(source.entity),
         person_columns=tuple(keys.person),
         key_told={name: tuple(told) for name, told in keys.told.items()},
         key_computed=dict(keys.computed),
