@@ -45,6 +45,36 @@ def status(options: GlobalOptions, as_json: bool) -> int:
     return 1 if chain.problems else 0
 
 
+@command.command("grant")
+@click.argument("role")
+@click.option("--group", default="ppdm_publishers", show_default=True, help="The group role; created if absent.")
+@json_option
+@pass_options
+def grant(options: GlobalOptions, role: str, group: str, as_json: bool) -> int:
+    """Let a role of PostgreSQL publish with this catalog.
+
+    The role becomes a member of a group that may use schema ppdm.  Run it as the owner of the
+    catalog, again after each ppdm catalog migrate.  Rights on sources and on the schemas of
+    releases are yours to give.
+
+    \b
+    $ ppdm --db postgresql://dba@db/clinic catalog grant etl
+    """
+    from ppdm_sql.catalog import ledger, migrate
+    from ppdm_sql.commands import show
+
+    with options.session() as session:
+        session.engine.check_writable()
+        migrate.migrate(session.engine)
+        with ledger.lock_ledger(session.engine):
+            session.engine.share_catalog(group, role)
+    if as_json:
+        show.print_json({"role": role, "group": group})
+    else:
+        show.console.print(f"{role} may publish with this catalog, as a member of {group}", markup=False)
+    return 0
+
+
 @command.command("seal")
 @click.option(
     "--reason", required=True, help="Why the catalog is accepted in its present state; recorded for auditors."
