@@ -270,6 +270,17 @@ class Manifest(JsonRecord):
 
 
 @dataclass(frozen=True)
+class SealedRecord(JsonRecord):
+    """What the rows of a growing release that are out add up to, and what was measured of their cohorts."""
+
+    stored: tuple[int, ...]  # rows, and a sum of the engine's own hashes of what is stored of them
+    content: tuple[int, ...]  # rows, and the sums of what is published of them
+    cohorts: int
+    achieved: Mapping[str, str | None]  # requirement and column -> what the worst cohort has, exactly
+    nulls: Mapping[str, int]  # sensitive column -> rows
+
+
+@dataclass(frozen=True)
 class GrowthRecord(JsonRecord):
     """What the next night of a growing release needs to know."""
 
@@ -278,6 +289,7 @@ class GrowthRecord(JsonRecord):
     cohorts: int  # how many numbers of cohorts were used
     key: tuple[str, ...]
     recoding_sha256: str
+    sealed: SealedRecord | None = None
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _record(
     content = kind.complete_manifest(content)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     digest = None if recoding is None else sha256_of(recoding)
-    roles = replace(kind.complete_roles(record.roles, request), recoding_sha256=digest)
+    roles = replace(kind.complete_roles(engine, record.roles, request, measured), recoding_sha256=digest)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)

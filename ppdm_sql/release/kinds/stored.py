@@ -81,7 +81,7 @@ class StoredRelease(ReleaseKind):
         """The table in schema ppdm that holds the rows, where it is another one than that of the release's name."""
         return request.target.storage.last if request.target.is_stored_view else None
 
-    def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
+    def complete_roles(self, engine: Engine, roles: RolesRecord, request: Request, measured: Measured) -> RolesRecord:
         """What the catalog keeps of releases of this kind alone."""
         return roles
 

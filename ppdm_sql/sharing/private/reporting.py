@@ -16,6 +16,7 @@ from ppdm_sql.sharing.private.accuracy import confusion_vector
 from ppdm_sql.sharing.private.codebook import LABEL, Codebook, own_site
 from ppdm_sql.sharing.private.folder import write_answer, write_vector
 from ppdm_sql.sharing.private.keys import PrivateKeys
+from ppdm_sql.sharing.private.label import check_label_codebook
 from ppdm_sql.sharing.private.ledger import last_report, note_report
 from ppdm_sql.sharing.private.message import TESTS
 from ppdm_sql.sharing.private.opening import dominated, open_round
@@ -33,7 +34,7 @@ def report_counts(engine: Engine, relation: Name, codebook: Codebook, keys: Priv
     """The ledger knows of the report before anybody else can."""
     own_site(codebook, keys.name, keys.public)
     if codebook.mode == LABEL:
-        raise PolicyError("mode label opens no counts: write shares for its servers with share shares")
+        check_label_codebook(codebook)
     vector = count_vector(engine, relation, codebook)
     note_report(engine, codebook, keys.name, vector)
     files = write_vector(vector, codebook, keys, out)
