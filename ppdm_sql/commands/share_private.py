@@ -385,7 +385,9 @@ def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
 @click.option("--out", required=True, type=_FOLDER, help="The folder the other servers read it from.")
 @json_option
 def tls(codebook: Path, key_file: Path, out: Path, as_json: bool) -> int:
-    """Write the certificate by which the other servers of mode label know this one.
+    """Write the certificate of this server.
+
+    The other servers of mode label know it by this.
 
     \b
     $ ppdm share tls round.json --key keys/alpha.key.json --out shared
@@ -425,7 +427,9 @@ def serve_label(
     wait: float,
     as_json: bool,
 ) -> int:
-    """Tell the classes of rows together with two other servers, and open nothing else.
+    """Predict classes of rows together with two other servers.
+
+    Nothing else is opened.
 
     Needs the extra mpc.  Each server is started with the same call, its own key and its own inbox.
 
