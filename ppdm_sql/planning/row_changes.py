@@ -108,5 +108,5 @@ def _refuse_keys(engine: Engine, found: RowChanges, name: Name) -> None:
         told = f"{many(without, 'row')} without a key" if without else f"{many(repeated, 'row')} that share a key"
         raise PolicyError(
             f"{name}: the source has {told} ({', '.join(found.unseen.key)}), so published rows cannot be recognized; "
-            "nothing was changed"
+            "nothing was changed.  Correct the source, or exclude these rows in the SELECT"
         )
