@@ -15,6 +15,8 @@ from ppdm_sql.commands.options import (
     pass_options,
     settings_option,
 )
+from ppdm_sql.commands.share_codebook import codebook_group
+from ppdm_sql.commands.share_itemsets import ITEMSET_COMMANDS
 from ppdm_sql.commands.share_private import COMMANDS
 from ppdm_sql.policy.words import many
 
@@ -32,7 +34,7 @@ def command() -> None:
     """
 
 
-for one in COMMANDS:
+for one in (codebook_group, *COMMANDS, *ITEMSET_COMMANDS):
     command.add_command(one)
 
 

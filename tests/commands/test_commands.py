@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
 
-import click
 import duckdb
 import pytest
 
-from ppdm_sql.commands import cli
 from ppdm_sql.session import Session
 
 DB = ("--db", "clinic.duckdb")
@@ -167,38 +163,6 @@ def test_catalog_status_and_migrate(ppdm, clinic):
     assert "applied" in ppdm(*DB, "catalog", "migrate").out
     assert "not yet" not in ppdm(*DB, "catalog", "status").out
     assert ppdm(*DB, "catalog", "migrate").out == "the catalog is up to date\n"
-
-
-def every_command(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """The groups and the commands, with the words that call them."""
-    yield names, group
-    for name in group.list_commands(click.Context(group)):
-        command = group.get_command(click.Context(group), name)
-        if isinstance(command, click.Group):
-            yield from every_command(command, (*names, name))
-        elif command is not None:
-            yield (*names, name), command
-
-
-COMMANDS = dict(every_command(cli))
-
-
-def test_every_command_has_an_example_and_every_option_a_help_text():
-    assert {("run",), ("model", "train"), ("share", "codebook", "draft"), ("catalog", "seal")} <= set(COMMANDS)
-    for names, command in COMMANDS.items():
-        example = re.search(rf"\$ ppdm\b.*\b{' '.join(names)}\b", command.help or "")
-        assert example is not None or isinstance(command, click.Group), names
-        silent = [one.name for one in command.params if isinstance(one, click.Option) and not one.help]
-        assert silent == [], names
-
-
-def test_the_list_of_commands_cuts_no_sentence(ppdm):
-    """A description that is too long for its line would end in three dots."""
-    for names in (names for names, command in COMMANDS.items() if isinstance(command, click.Group)):
-        done = ppdm(*names, "--help")
-        listed = done.out.partition("Commands:")[2]
-        assert (done.code, bool(listed)) == (0, True)
-        assert "..." not in listed, names
 
 
 def test_help_and_import_load_nothing_heavy():
