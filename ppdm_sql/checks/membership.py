@@ -70,5 +70,5 @@ def _groups(asked: PopulationRequirement, work: Measurement) -> list[_Group]:
         "source": values(work.relation, list(work.quasi)).subquery("source"),
         "population": values(name, [there[one] for one in columns if one is not None]).subquery("population"),
     }
-    rows = engine.fetch(statement("checks/population_classes", relations, {"quasi": names}))
+    rows = engine.fetch(statement("release/population_classes", relations, {"quasi": names}))
     return [(int(size), int(people), int(classes)) for size, people, classes in rows]

@@ -192,7 +192,7 @@ STANDING = {
 
 def test_every_check_is_tried_as_it_stands():
     files = {path.stem for path in (resources.folder("sql") / "checks").glob("*.sql")}
-    assert files == {*STANDING, "undersized_classes_by_entity", "population_classes"}
+    assert files == {*STANDING, "undersized_classes_by_entity"}
 
 
 @pytest.mark.parametrize("null_is_value", [0, 1])
