@@ -274,12 +274,16 @@ TEN_QUERIES = {
 }
 
 
+FULL_DOMAIN = ("mondrian", "incognito", "hilbert", "tds", "tdr", "koptimize")
+
+
+@pytest.mark.parametrize("methods", [METHODS, pytest.param(FULL_DOMAIN, marks=pytest.mark.wide)], ids=" ".join)
 @pytest.mark.parametrize("form", [*TEN_QUERIES])
-def test_ten_queries_run_on_the_release_of_every_method(duck, form):
+def test_ten_queries_run_on_the_release_of_every_method(duck, form, methods):
     """The columns have the same names and types whatever the method, in the release and in every answer."""
     duck.engine._connection.execute(resources.sql_text("analyst/read"))
     shapes, answers = [], []
-    for method in METHODS:
+    for method in methods:
         duck.publish(policy(method, form))
         described = []
         for query in TEN_QUERIES[form]:
@@ -297,12 +301,18 @@ HIERARCHIES = {"age": "INTERVALS (5, 10, 20)", "year": "INTERVALS (3)", "light":
                "seen": "INTERVALS (30, 360)"}  # fmt: skip
 
 
+ALONG = ("mondrian", "kadet", "incognito", "tds")
+
+
+@pytest.mark.parametrize(
+    "methods", [ALONG, pytest.param(("mondrian", "tdr", "hilbert", "koptimize"), marks=pytest.mark.wide)], ids=" ".join
+)
 @pytest.mark.parametrize("form", [*TEN_QUERIES])
-def test_the_same_queries_run_where_every_number_has_a_hierarchy(duck, form):
+def test_the_same_queries_run_where_every_number_has_a_hierarchy(duck, form, methods):
     """With the methods that recode along hierarchies."""
     duck.engine._connection.execute(resources.sql_text("analyst/read"))
     shapes = []
-    for method in ("mondrian", "kadet", "incognito", "tds"):
+    for method in methods:
         head, quasi, tail = policy(method, form).partition("QUASI IDENTIFIER (")
         for name, steps in HIERARCHIES.items():
             tail = tail.replace(f"{name}{form}", f"{name} HIERARCHY {steps}{form}", 1)
