@@ -39,16 +39,16 @@ def said_in(text: str) -> list[str]:
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:
     """The string constants of a module that have more than one word, without docstrings that are no help text."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if path.parent.name != "commands"
         and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
         if isinstance(text, str) and " " in text.strip() and text not in FIGURES:
             yield node.lineno, text

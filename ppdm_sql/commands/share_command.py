@@ -15,6 +15,7 @@ from ppdm_sql.commands.options import (
     pass_options,
     settings_option,
 )
+from ppdm_sql.commands.share_private import COMMANDS
 from ppdm_sql.policy.words import many
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
@@ -29,6 +30,10 @@ def command() -> None:
     $ ppdm --db miner.duckdb --create share collect shared/*.json --into pooled
     $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted
     """
+
+
+for one in COMMANDS:
+    command.add_command(one)
 
 
 @command.command("publish")

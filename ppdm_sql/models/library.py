@@ -65,6 +65,11 @@ class Model:
                 "trained on synthetic rows: it can reveal no more than the published models they were generated from, "
                 "and has no guarantees but theirs"
             )
+        if self.record.opened_counts is not None:
+            return (
+                f"made from the opened counts of {self.record.opened_counts}: smaller counts are in pools; its "
+                "manifest, which share open --out writes, says what is not promised"
+            )
         if self.record.is_raw:
             return "this is a raw model: it can name values that a single row has; it is NOT anonymized"
         if self.record.rare is None:
@@ -187,6 +192,16 @@ def import_model(engine: Engine, text: str | bytes, name: str | None = None, *, 
         raise PolicyError("the file does not name its model: give it a name with --name")
     _make_ready(engine, wanted, replace=replace)
     return _save(engine, kind, kind.record(wanted, found), found.learned, replace=replace)
+
+
+def keep_opened(engine: Engine, name: str, learned: NaiveBayes, told: str, *, k: int, replace: bool = False) -> Model:
+    """Keeps a model that was made from counts which several sites opened together; told: of which round."""
+    kind = kind_of_inducer("naive_bayes")
+    _make_ready(engine, name, replace=replace)
+    chosen = Chosen("naive_bayes", {"laplace": learned.laplace, "laplace_prior": learned.laplace_prior, "rare": k})
+    found = LearnedModel(learned, sum(learned.priors), 0)
+    record = kind.record(name, found, chosen, f"{models.OF_OPENED_COUNTS}{told}")
+    return _save(engine, kind, record, learned, replace=replace)
 
 
 def _make_ready(engine: Engine, name: str, *, replace: bool) -> None:

@@ -20,6 +20,7 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings
+from ppdm_sql.planning.residual_risks import LEAST_K
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.export.certificate import certificate
 from ppdm_sql.release.export.open_file import RELEASE, open_export
@@ -27,7 +28,9 @@ from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
 from ppdm_sql.requirements import About, Requirement, text_is_about
+from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.pseudonyms import lonely_persons
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
 
@@ -40,6 +43,7 @@ def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     found += () if problems else _recorded_loss(record.manifest)
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
+    problems += pseudonym_problems(engine, record.name, record.manifest.policy, record.k_promised)
     outcome = Verified(
         shown_name(record),
         found,
@@ -72,6 +76,17 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     if record.content_hash != record.manifest.content_hash:
         problems.append("its manifest and its record disagree")
     return problems
+
+
+def pseudonym_problems(engine: Engine, relation: Name, policy: PolicyRecord, k: int | None) -> list[str]:
+    """Whether k holds over all rows of a person, whom pseudonyms put together."""
+    column = policy.pseudonym
+    if column is None or not {column, *policy.quasi_identifiers} <= {info.name for info in engine.columns(relation)}:
+        return []
+    persons, rows = lonely_persons(engine, relation, quasi=policy.quasi_identifiers, pseudonym=column, k=k or LEAST_K)
+    if not persons:
+        return []
+    return [f"{persons} persons (in {rows} rows) share the classes of all their rows with fewer than k - 1 others"]
 
 
 def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
@@ -172,6 +187,7 @@ def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> li
 
 def reverify_file(path: str | Path) -> Verified:
     """Re-measures an exported file against its manifest."""
+    from ppdm_sql.release.export.parts import reverify_parts_file
     from ppdm_sql.release.export.write import file_sha256, manifest_path
 
     file = Path(path).resolve()
@@ -180,7 +196,9 @@ def reverify_file(path: str | Path) -> Verified:
     assert export is not None  # read_manifest refuses a manifest without it
     if export.is_model:
         return _reverify_model_file(file, content)
-    problems = _changed_companions(file, export)
+    if content.projections is not None:
+        return reverify_parts_file(file, content)
+    problems = changed_companions(file, export)
     if file_sha256(file) != export.sha256:
         problems.append("the file differs from what was exported")
     try:
@@ -215,13 +233,13 @@ def _reverify_model_file(file: Path, content: Manifest) -> Verified:
         found = read_shared(file).findings
     except PpdmError as error:
         return Verified(file.name, (), (str(error),), 0, 0, measured="not measured")
-    problems = tuple(_changed_companions(file, content.export))
+    problems = tuple(changed_companions(file, content.export))
     return Verified(
         file.name, found, problems, content.rows, content.classes, measured="measured when it was published"
     )
 
 
-def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
+def changed_companions(file: Path, export: ExportRecord) -> list[str]:
     """The files handed over with this one that are there and are not those of the export."""
     from ppdm_sql.release.export.write import COMPANIONS, file_sha256
 

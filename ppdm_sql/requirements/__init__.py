@@ -22,11 +22,13 @@ from ppdm_sql.requirements.diversity import (
     SimpleDiversity,
 )
 from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
-from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of, k_of_sets
+from ppdm_sql.requirements.size import EveryAnonymity, KAnonymity, SetAnonymity, k_of, k_of_sets
+from ppdm_sql.requirements.table_risk import AverageRisk, UniqueShare
 
 __all__ = [
     "About",
     "AlphaShare",
+    "AverageRisk",
     "BetaLikeness",
     "Closeness",
     "ConfidenceLimit",
@@ -34,6 +36,7 @@ __all__ = [
     "DistinctDiversity",
     "EnhancedLikeness",
     "EntropyDiversity",
+    "EveryAnonymity",
     "Figure",
     "HookTable",
     "KAnonymity",
@@ -41,6 +44,7 @@ __all__ = [
     "Requirement",
     "SetAnonymity",
     "SimpleDiversity",
+    "UniqueShare",
     "decimal",
     "k_of",
     "k_of_sets",
@@ -65,5 +69,7 @@ for built_in in (
     BetaLikeness,
     EnhancedLikeness,
     DeltaDisclosure,
+    AverageRisk,
+    UniqueShare,
 ):
     register(built_in)

@@ -73,6 +73,31 @@ class OptionalWord:
     what: str
     choices: tuple[str, ...]
 
+    def text(self, value: str) -> str:
+        return value
+
+
+@dataclass(frozen=True)
+class OptionalShare:
+    """A percentage behind a word of its own, as in FRACTION 10 %, or none; kept as a share."""
+
+    word: str
+
+    @property
+    def legal_text(self) -> str:
+        """The sentence that a refusal starts with.
+
+        >>> OptionalShare("FRACTION").legal_text
+        'FRACTION is a percentage above 0 % and up to 100 %, as in FRACTION 10 %'
+        """
+        return f"{self.word} is a percentage above 0 % and up to 100 %, as in {self.word} 10 %"
+
+    def holds(self, value: Fraction) -> bool:
+        return 0 < value <= 100
+
+    def text(self, value: Fraction) -> str:
+        return f"{self.word} {decimal(value * 100)} %"
+
 
 DeclaredNumber = WholeNumber | ExactNumber | Percentage
 

@@ -8,7 +8,7 @@ requirement instead of trusting a minimum.  A relation without rows satisfies no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -112,7 +112,8 @@ def measuring_statements(
 ) -> list[tuple[Requirement, str | None, exp.Query, Mapping[str, Any]]]:
     """The statements judge() runs, with their parameters: for a certificate that others run.
 
-    A distance along a hierarchy is left out: its statement needs a table that only the publisher has.
+    A distance along a hierarchy is left out: its statement needs a table that only the publisher has.  So is an
+    estimate, which no statement makes.
     """
     stored = Stored.look_up(engine, relation, [*quasi, *(column.name for column in sensitive)])
     measures = [
@@ -120,8 +121,9 @@ def measuring_statements(
     ]
     return [
         (item.requirement, item.column, item.source.fill(item.text), item.params)
-        for item in measures
-        if item.hierarchy is None
+        for measure in measures
+        for item in (measure, *measure.others)
+        if item.hierarchy is None and item.together is None
     ]
 
 
@@ -149,12 +151,28 @@ def _measures(
 
 
 def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Finding:
+    """What a measure found, with all that were to be measured for the same requirement."""
+    found = [_one_finding(engine, one, rows, classes) for one in (measure, *measure.others)]
+    if len(found) == 1:
+        return found[0]
+    figures = [one.achieved for one in found if one.achieved is not None]
+    return replace(
+        found[0],
+        holds=all(one.holds for one in found),
+        achieved=measure.worst(figures) if figures else None,
+        breaching_classes=sum(one.breaching_classes for one in found),
+        breaching_rows=sum(one.breaching_rows for one in found),
+    )
+
+
+def _one_finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Finding:
     if rows == 0:
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
     counted = sum(t.classes for t in tallies) if measure.of_all_columns else classes
     if (sum(t.rows for t in tallies), counted) != (rows, classes):
         raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
+    tallies = list(measure.together(tallies)) if measure.together is not None else tallies
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)
     return Finding(

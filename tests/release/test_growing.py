@@ -142,6 +142,48 @@ def test_changed_rows_are_published_again_as_one_part_of_their_cohort(duck):
     assert duck.verify("people_open").holds
 
 
+def stored(session, *columns: str) -> list[tuple]:
+    """Columns of the private table of rows."""
+    growth = session.release("people_open").record.roles.growing
+    table = f"ppdm.ppdm_release_{growth.growth_id}"
+    return session.engine.pass_through(f"SELECT {', '.join(columns)} FROM {table}", 10_000).rows
+
+
+@pytest.mark.duckdb
+def test_changed_rows_are_not_divided_by_what_they_were(duck):
+    """Twelve rows of one cohort: six that had the flu are young now and six that had a cold are old."""
+    duck.publish(growing("CHANGES (changed = again, gone = together)", required=", distinct_l = 2"))
+    arrive(duck, range(900, 906))
+    arrive(duck, range(906, 912), illness="cold")
+    duck.run("REFRESH people_open")
+    duck.execute("""UPDATE people SET age = CASE WHEN id < 906 THEN 18 ELSE 88 END,
+        illness = CASE WHEN id % 2 = 0 THEN 'gout' ELSE 'none' END WHERE id >= 900""")
+    grown = duck.run("REFRESH people_open").record.manifest.growing
+    assert (grown.left_rows, grown.new_rows) == (12, 12)
+    now = stored(duck, "ppdm_cohort", "ppdm_since", "illness")
+    assert len({cohort for cohort, since, _ in now if since == 2}) == 1
+    assert sorted(illness for _, since, illness in now if since == 1) == ["cold"] * 6 + ["flu"] * 6
+    duck.execute("DELETE FROM people WHERE id BETWEEN 900 AND 905")  # they have gout and none, but all had the flu
+    assert duck.run("REFRESH people_open").record.manifest.growing.left_rows == 0
+    duck.execute("DELETE FROM people WHERE id >= 900")
+    assert duck.run("REFRESH people_open").record.manifest.growing.left_rows == 12
+    assert [illness for _, since, illness in stored(duck, "ppdm_cohort", "ppdm_since", "illness") if since] == [
+        None
+    ] * 24
+
+
+@pytest.mark.duckdb
+def test_parts_do_not_leave_where_classes_are_compared_with_the_whole_release(duck):
+    duck.execute("UPDATE people SET illness = 'flu' WHERE illness IS NULL")
+    duck.publish(growing("CHANGES (changed = again, gone = together)", required=", t = 0.9"))
+    arrive(duck, range(900, 912))
+    duck.run("REFRESH people_open")
+    duck.execute("DELETE FROM people WHERE id BETWEEN 900 AND 905; UPDATE people SET age = 18 WHERE id > 905")
+    assert duck.run("REFRESH people_open").record.manifest.growing.left_rows == 0
+    duck.execute("DELETE FROM people WHERE id >= 900")
+    assert duck.run("REFRESH people_open").record.manifest.growing.left_rows == 12
+
+
 @pytest.mark.wide
 @pytest.mark.duckdb
 def test_people_with_rows_in_several_cohorts_are_counted_or_held_back(duck):

@@ -70,9 +70,11 @@ class PostgresEngine(PostgresCatalog):
                 engine._set(name, value)
             engine._pin()
             engine.read_only = read_only or not engine._quietly("catalog/writable_postgres")[0][0]
-        except psycopg.Error as cause:
+        except BaseException as cause:
             connection.close()
-            raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
+            if isinstance(cause, psycopg.Error):
+                raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
+            raise
         return engine
 
     # -- settings ----------------------------------------------------------------------------------
