@@ -72,10 +72,8 @@ def test_labels_of_other_rows_are_true_of_them(session):
         for reader, value, label in zip(readers, (age, pay), (labels["age"], labels["pay"]), strict=True):
             extent = reader.read(label)
             ticks = None if value is None else round(value * 100)
-            assert (
-                label == "*"
-                or ((extent.low is None or extent.low <= ticks)
-                and (extent.stop is None or ticks < extent.stop))
+            assert label == "*" or (
+                (extent.low is None or extent.low <= ticks) and (extent.stop is None or ticks < extent.stop)
             )
         for value, label in ((ward, labels["ward"]), (sex, labels["sex"])):
             words = [label] if label is None else label.strip("{}").split(", ")
