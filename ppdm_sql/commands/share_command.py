@@ -15,6 +15,7 @@ from ppdm_sql.commands.options import (
     pass_options,
     settings_option,
 )
+from ppdm_sql.commands.share_itemsets import ITEMSET_COMMANDS
 from ppdm_sql.commands.share_private import COMMANDS
 from ppdm_sql.policy.words import many
 
@@ -32,7 +33,7 @@ def command() -> None:
     """
 
 
-for one in COMMANDS:
+for one in (*COMMANDS, *ITEMSET_COMMANDS):
     command.add_command(one)
 
 

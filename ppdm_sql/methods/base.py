@@ -188,14 +188,15 @@ class Method:
     runs_live: bool = False  # its recoding can be done at query time
     in_advice: bool = True  # advise tries it; False: its search can take minutes
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
+    plan_projections: Callable[[Job], TablePlan] | None = None  # of a table whose columns are parted into several
     prepare: Callable[[Job], Prepared] | None = None  # before them
     plan_model: Callable[[Job], ModelPlan] | None = None
     # What a declaration cannot say: options that depend on each other or on columns, which may not be known yet.
     check_options: Callable[[Policy, Source | None], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.makes_table != (self.plan_cells is not None):
-            raise ValueError(f"{self.name} needs plan_cells exactly if it makes a table")
+        if self.makes_table != (self.plan_cells is not None or self.plan_projections is not None):
+            raise ValueError(f"{self.name} needs plan_cells or plan_projections exactly if it makes a table")
         if bool(self.makes & MODEL) != (self.plan_model is not None):
             raise ValueError(f"{self.name} needs plan_model exactly if it makes a model")
 
@@ -216,7 +217,14 @@ class Method:
             )
         return found
 
+    @property
+    def parts_columns(self) -> bool:
+        """Whether it publishes several tables that share the class alone."""
+        return self.plan_projections is not None
+
     def _table(self, job: Job) -> TablePlan:
+        if self.plan_projections is not None:
+            return self.plan_projections(job)
         assert self.plan_cells is not None
         engine, source = job.engine, job.source
         prepared = Prepared() if self.prepare is None else self.prepare(job)

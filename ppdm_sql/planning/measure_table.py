@@ -19,7 +19,7 @@ from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name
-from ppdm_sql.verify.content import content_hash, same_content
+from ppdm_sql.verify.content import Sums, content_sums, hash_of_sums, same_content
 from ppdm_sql.verify.pseudonyms import lonely_persons
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
 from ppdm_sql.verify.same_model import tree_differences
@@ -32,11 +32,16 @@ class Measured:
 
     judgement: Judgement
     joint: tuple[joint.JointOutcome, ...]
-    content_hash: str
+    content_sums: Sums
     columns: Mapping[str, str]
     k_null_matches_all: int | None
     utility: Utility
     stored: Name
+    published: tuple[str, ...]
+
+    @property
+    def content_hash(self) -> str:
+        return hash_of_sums(self.published, self.content_sums)
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -61,7 +66,8 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
     published = request.plan.published
-    content = content_hash(engine, stored, published)
+    sums = content_sums(engine, stored, published)
+    content = hash_of_sums(published, sums)
     _check_pseudonyms(engine, request, stored)
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, stored)
@@ -75,7 +81,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         tuple(
             composition.judge_jointly(engine, policy, source, name=request.name, former=request.former, content=content)
         ),
-        content,
+        sums,
         columns,
         null_matches_all_k(engine, stored, source.release_quasi, judgement.patterns),
         utility_of(
@@ -88,6 +94,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
             classes=judgement.classes,
         ),
         stored,
+        published,
     )
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp, parse_one
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, UnknownColumn
+from ppdm_sql.errors import EngineError, Mistake, OptionError, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import Private
@@ -25,6 +25,7 @@ from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
 from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.planning.target import find_former, find_target
+from ppdm_sql.policy.options import place_option
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import PopulationRequirement
@@ -126,9 +127,14 @@ class Planner:
 
     @contextmanager
     def explained_values(self, statement: Publish) -> Iterator[None]:
-        """A cast that fails names its expression and column, wherever in the work its rows are read."""
+        """A cast that fails names its expression and column, wherever in the work its rows are read.
+
+        What only the columns show to be wrong with an option gets the option's place.
+        """
         try:
             yield
+        except OptionError as error:
+            raise place_option(error, statement.policy.option_places, statement.place) from error
         except EngineError as error:
             tree = parse_one(statement.query, dialect=self.engine.dialect)
             start = statement.query_place or statement.place

@@ -25,6 +25,19 @@ class Place:
     file: str | None = None
 
 
+class PlacedWord(str):
+    """A word in the value of an option: its text, where it stands, and whether it was written in quotes."""
+
+    place: Place | None = None
+    quoted: bool = False
+
+    @classmethod
+    def at(cls, text: str, place: Place, *, quoted: bool = False) -> PlacedWord:
+        made = cls(text)
+        made.place, made.quoted = place, quoted
+        return made
+
+
 @dataclass(frozen=True)
 class HierarchyFile:
     """HIERARCHY 'file.csv' [ELSE '*']: ARX-style, one line per leaf, value;level1;...;*."""
@@ -209,6 +222,21 @@ class PseudoData:
 
 
 @dataclass(frozen=True)
+class ShareCounts:
+    """CREATE MODEL name AS query WITH SHARING (...): counts for a round of several sites."""
+
+    name: tuple[Word, ...]
+    query: str
+    policy: Policy  # its roles alone: attributes are INSENSITIVE in it
+    codebook: str
+    key: str
+    out: str
+    text: str
+    place: Place
+    query_place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Refresh:
     name: tuple[Word, ...]
     place: Place
@@ -242,8 +270,8 @@ class DropRelease:
 class Explain:
     """EXPLAIN <one of ours>; an EXPLAIN of ordinary SQL passes through."""
 
-    statement: Publish | PseudoData | Refresh | Verify | Export | DropRelease
+    statement: Publish | PseudoData | ShareCounts | Refresh | Verify | Export | DropRelease
     place: Place
 
 
-Statement = PassThrough | Publish | PseudoData | Refresh | Verify | Export | DropRelease | Explain
+Statement = PassThrough | Publish | PseudoData | ShareCounts | Refresh | Verify | Export | DropRelease | Explain

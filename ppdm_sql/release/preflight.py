@@ -37,6 +37,7 @@ from ppdm_sql.policy.policy import (
     PseudoData,
     Publish,
     Refresh,
+    ShareCounts,
     Statement,
     Verify,
 )
@@ -46,6 +47,7 @@ from ppdm_sql.release.export import write as export
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.pseudo import released_model
+from ppdm_sql.sharing.private.statement import check_sharing
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.hierarchy import load_hierarchy
@@ -132,6 +134,8 @@ class Preflight:
                 self._publish(statement, is_first=is_first)
             case PseudoData():
                 self._pseudo(statement)
+            case ShareCounts():
+                self._share(statement)
             case Export():
                 self._export(statement)
             case Refresh():
@@ -277,6 +281,13 @@ class Preflight:
         if not statement.replace:
             told = f'{where} publishes "{earlier.name}" already: choose another name, or CREATE OR REPLACE'
             raise PolicyError(at(statement.place, told))
+
+    def _share(self, statement: ShareCounts) -> None:
+        """The codebook, the key and the columns; where it is written to only if something is written."""
+        tree = parse_one(statement.query, dialect=self.engine.dialect)
+        read = frozenset(table.name.casefold() for table in tree.find_all(exp.Table))
+        out = self.out or Path(statement.out)
+        check_sharing(self.engine, statement, out, describes=not self.file.changes(read))
 
     def _pseudo(self, statement: PseudoData) -> None:
         try:

@@ -23,8 +23,8 @@ from ppdm_sql.catalog.releases import Check, ReleaseRecord
 from ppdm_sql.catalog.store import now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.planning import composition, joint, manifest, people
-from ppdm_sql.planning.measure_table import Measured, leaf_levels, measure_stored
+from ppdm_sql.planning import composition, manifest, people
+from ppdm_sql.planning.measure_table import Measured, leaf_levels
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_target
@@ -75,19 +75,20 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     clear_name(engine, target)
     progress("writing", 0, None)
     stored = kind.store(engine, request)
-    measured = measure_stored(engine, request, stored, progress)
+    measured = kind.measure(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement, request.source)
     refuse_loss(str(target.name), measured.utility.to_record(policy.loss_limits))
     composition.refuse_joint(str(target.name), policy, measured.joint)
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     kind.show(engine, request, measured)
-    engine.create_table(ledger.link_name(request.release_id), joint.link_query())
+    engine.create_table(ledger.link_name(request.release_id), kind.link_query(measured))
     recoding = recoding_text(recode_rules(engine, request, measured.columns))
     record = _record(engine, request, kind, measured, recoding)
     if recoding is not None:
         keep_recoding(engine, record, recoding)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
-    engine.comment_columns(target.name, target.kind, request.plan.notes)
+    shown = {name: text for name, text in request.plan.notes.items() if name in measured.columns}
+    engine.comment_columns(target.name, target.kind, shown)
     if readers:
         engine.grant_select(target.name, readers)
     kind.let_read(engine, request, readers)
@@ -151,10 +152,10 @@ def _record(
         joint=[outcome.to_record() for outcome in measured.joint],
         utility=measured.utility.to_record(policy.loss_limits),
     )
-    content = kind.complete_manifest(content)
+    content = kind.complete_manifest(content, measured)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
     digest = None if recoding is None else sha256_of(recoding)
-    roles = replace(kind.complete_roles(record.roles, request), recoding_sha256=digest)
+    roles = replace(kind.complete_roles(engine, record.roles, request, measured), recoding_sha256=digest)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)

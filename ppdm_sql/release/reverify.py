@@ -192,6 +192,7 @@ def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> li
 
 def reverify_file(path: str | Path) -> Verified:
     """Re-measures an exported file against its manifest."""
+    from ppdm_sql.release.export.parts import reverify_parts_file
     from ppdm_sql.release.export.write import file_sha256, manifest_path
 
     file = Path(path).resolve()
@@ -200,7 +201,9 @@ def reverify_file(path: str | Path) -> Verified:
     assert export is not None  # read_manifest refuses a manifest without it
     if export.is_model:
         return _reverify_model_file(file, content)
-    problems = _changed_companions(file, export)
+    if content.projections is not None:
+        return reverify_parts_file(file, content)
+    problems = changed_companions(file, export)
     if file_sha256(file) != export.sha256:
         problems.append("the file differs from what was exported")
     try:
@@ -238,13 +241,13 @@ def _reverify_model_file(file: Path, content: Manifest) -> Verified:
         found = read_shared(file).findings
     except PpdmError as error:
         return Verified(file.name, (), (str(error),), 0, 0, measured="not measured")
-    problems = tuple(_changed_companions(file, content.export))
+    problems = tuple(changed_companions(file, content.export))
     return Verified(
         file.name, found, problems, content.rows, content.classes, measured="measured when it was published"
     )
 
 
-def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
+def changed_companions(file: Path, export: ExportRecord) -> list[str]:
     """The files handed over with this one that are there and are not those of the export."""
     from ppdm_sql.release.export.write import COMPANIONS, file_sha256
 
