@@ -26,6 +26,7 @@ from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.dmpd.method import Parting, open_parting, search_parts
 from ppdm_sql.methods.dmpd.options import C45, NAIVE_BAYES, DmpdOptions
 from ppdm_sql.methods.dmpd.wrapper import CodedRows, code_rows, held_out_accuracy, tree_categories
+from ppdm_sql.policy.options import from_text, read_options
 from ppdm_sql.policy.policy import Policy, Roles
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import Source, resolve
@@ -87,7 +88,7 @@ def tables(folder: Path, progress: Progress, *, quick: bool) -> list[PaperTable]
     """Tables 1 and 2; quick: two repeats and a small search on the small tables."""
     sets = SETS[1:] if quick else SETS
     options = _options(20, 10) if quick else _options(30, 30)
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for number, one in enumerate(sets):
         progress(f"{one.name}: five times two halves", number, len(sets))
         rows += accuracy_rows(folder, one, options, repeats=2 if quick else REPEATS)
@@ -185,7 +186,7 @@ def _parting(
     options: Mapping[str, int], k: int,
 ) -> tuple[Parting, DmpdOptions, Job]:  # fmt: skip
     source = _source(engine, _TRAIN, one, names, quasi)
-    chosen = DmpdOptions(inducer=learner, **options)
+    chosen = read_options(DmpdOptions, from_text({"inducer": learner, **options}), "ALGORITHM dmpd")
     policy = Policy("dmpd", (KAnonymity(k),), Roles(), seed=1)
     job = Job(engine, source, policy, {}, progress=silent)
     return open_parting(job, chosen), chosen, job
