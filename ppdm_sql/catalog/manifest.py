@@ -217,6 +217,33 @@ class GrownRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class PartRecord(JsonRecord):
+    """One of the tables of a release whose columns were parted."""
+
+    table: str
+    columns: Columns  # the class among them
+    quasi_identifiers: tuple[str, ...]
+    classes: int
+    smallest: int | None  # the least of its groups, in what k counts; None: it has no quasi-identifier
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class ProjectionsRecord(JsonRecord):
+    """Tables that share the class alone, and what joining them on the class gives."""
+
+    parts: tuple[PartRecord, ...]
+    target: str
+    rejoin: str  # exact, class, all or none
+    written: str  # the option parts that gives them again
+    filtered: tuple[str, ...]  # columns that are in no table
+    combinations: int  # of groups that somebody has, or that the join has (rejoin = all)
+    joined_smallest: int | None
+    certain_rows: int  # rows whose combination leaves one class
+    combinations_hash: str | None  # of the table of combinations in the database
+
+
+@dataclass(frozen=True)
 class Manifest(JsonRecord):
     """Everything a recipient may know about a release."""
 
@@ -242,6 +269,7 @@ class Manifest(JsonRecord):
     export: ExportRecord | None = None
     utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
     growing: GrownRecord | None = None
+    projections: ProjectionsRecord | None = None
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:

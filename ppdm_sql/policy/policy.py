@@ -25,6 +25,19 @@ class Place:
     file: str | None = None
 
 
+class PlacedWord(str):
+    """A word in the value of an option: its text, where it stands, and whether it was written in quotes."""
+
+    place: Place | None = None
+    quoted: bool = False
+
+    @classmethod
+    def at(cls, text: str, place: Place, *, quoted: bool = False) -> PlacedWord:
+        made = cls(text)
+        made.place, made.quoted = place, quoted
+        return made
+
+
 @dataclass(frozen=True)
 class HierarchyFile:
     """HIERARCHY 'file.csv' [ELSE '*']: ARX-style, one line per leaf, value;level1;...;*."""

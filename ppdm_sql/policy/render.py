@@ -21,6 +21,7 @@ from ppdm_sql.policy.policy import (
     Inducer,
     IntervalLadder,
     OptionValue,
+    PlacedWord,
     Policy,
     PrefixLadder,
     Publish,
@@ -172,6 +173,8 @@ def _value(value: OptionValue, dialect: str) -> str:
         return decimal(value)
     if isinstance(value, tuple):
         return f"({', '.join(_value(one, dialect) for one in value)})"
+    if isinstance(value, PlacedWord) and value.quoted:
+        return _word(Word(str(value), quoted=True), dialect)
     return value if _PLAIN.fullmatch(value) and value.lower() not in _VALUES else _text(value, dialect)
 
 

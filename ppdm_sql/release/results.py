@@ -320,7 +320,7 @@ class Planned:
                 if isinstance(measured, Measured)
                 else None
             ),
-            columns=request.plan.published if isinstance(request, Request) else (),
+            columns=tuple(measured.columns) if isinstance(measured, Measured) else (),
             suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
             choices=request.plan.choices if isinstance(request, Request) else (),
             notes=tuple(

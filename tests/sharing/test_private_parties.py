@@ -230,6 +230,7 @@ def test_what_is_wrong_on_the_way_is_named_and_nothing_is_opened(parties):
     mine.write_bytes((parties["north"].home / "replayed" / mine.name).read_bytes())
     assert f"{mine.name} is of another round than r1" in reader.share(*call, status=2)
     mine.write_bytes(whole)
+    (parties["north"].home / "round.json").write_text(json.dumps(book))
 
     mix_all(parties)
     deliver(parties)

@@ -86,7 +86,7 @@ class GrowingRelease(StoredRelease):
         here = grow.first_growth(engine, request, measured, kept)
         return replace(roles, growing=here, cohort=request.source.cohort)
 
-    def complete_manifest(self, content: Manifest) -> Manifest:
+    def complete_manifest(self, content: Manifest, measured: Measured) -> Manifest:
         loss = None if content.utility is None else content.utility.loss
         shown = "cohort" if "cohort" in content.policy.quasi_identifiers else None
         first = GrownRecord(
