@@ -141,7 +141,7 @@ def draw_front(name: str, advice: PartsAdvice) -> str:
     levels = [max(level, 1) for level, _, _ in advice.points] or [1]
     shares = [value for one in advice.surfaces for value in (one.best, one.median, one.worst) if value is not None]
     low, high = min(shares, default=0.0), max(shares, default=1.0)
-    low, high = low - 0.05 * (high - low or 1), high + 0.05 * (high - low or 1)
+    low, high = max(low - 0.05 * (high - low or 1), 0.0), min(high + 0.05 * (high - low or 1), 1.0)
     last = max(log10(max(levels)), 0.1)
 
     def x(level: float) -> float:
