@@ -75,7 +75,11 @@ class Planner:
         if statement.growing:
             plan = with_cohorts(plan, statement, source)
         plan = with_treatments(with_forms(plan, source, hierarchies), source)
-        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        own = (
+            *residual_risks.derived_columns(source),
+            *residual_risks.undeclared(self.engine, source),
+            *residual_risks.limits_of_role(self.engine, source),
+        )
         plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
@@ -97,6 +101,7 @@ class Planner:
         own = (
             *residual_risks.derived_columns(source),
             *residual_risks.rare_classes(self.engine, statement.policy, source),
+            *residual_risks.limits_of_role(self.engine, source),
         )
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
