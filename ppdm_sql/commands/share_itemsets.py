@@ -42,7 +42,9 @@ def itemsets(
     level: int,
     as_json: bool,
 ) -> int:
-    """Count in how many rows of this site each candidate of a level is, and write the file.
+    """Count candidates of a level in the rows of this site.
+
+    Writes the file of the site: in how many rows each candidate is.
 
     The candidates follow from what the level before opened.
 
@@ -76,12 +78,12 @@ def itemsets(
 @click.option("--inbox", required=True, type=FOLDER, help="The folder with the files sealed for this mixer.")
 @shared_option
 @_support_option
-@click.option("--level", required=True, type=click.IntRange(min=1))
+@click.option("--level", required=True, type=click.IntRange(min=1), help="How many items the sets have.")
 @json_option
 def mix_itemsets(
     codebook: Path, key_file: Path, inbox: Path, shared: Path, support: str, level: int, as_json: bool
 ) -> int:
-    """Add up the halves of a level that were sealed for this mixer.
+    """Add up the halves of a level for this mixer.
 
     \b
     $ ppdm share mix-itemsets round.json --key keys/alpha.key.json --inbox inbox --shared shared
@@ -113,7 +115,9 @@ def mix_itemsets(
 @click.option("--confidence", default="0.6", show_default=True, metavar="SHARE", help="The least of a rule.")
 @json_option
 def rules(codebook: Path, shared: Path, support: str, levels: int, confidence: str, as_json: bool) -> int:
-    """Open the levels that all sites have counted: the frequent sets, and the rules that follow.
+    """Open all levels: frequent sets, and the rules that follow.
+
+    Every site must have counted them.
 
     A set below the support or below k is not printed, and none from which a number below k follows.
 

@@ -32,13 +32,16 @@ from ppdm_sql.requirements import (
     EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
+    PopulationRequirement,
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
     decimal,
 )
 from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.population import open_population
 from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Word
 from ppdm_sql.watching import Progress, silent
 
 Declared = TypeVar("Declared")
@@ -122,6 +125,7 @@ class CellJob(Asked):
     hierarchies: Mapping[str, Hierarchy]
     progress: Progress = silent
     models: tuple[Model | None, ...] = ()  # per entry of PRESERVE the stored model it names, where it names one
+    populations: Mapping[tuple[Word, ...], Cells] = field(default_factory=dict)  # that requirements name
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,16 @@ class Prepared:
     columns: tuple[str, ...] = ()  # that rows are counted by, besides those of every table method
     people: bool = False  # whether it has to know who is in which cell
     models: tuple[Model | None, ...] = ()
+
+
+def populations_of(job: Job) -> dict[tuple[Word, ...], Cells]:
+    """The people of every population that a requirement names, by their quasi-identifiers."""
+    engine, found = job.engine, {}
+    for item in job.policy.requirements:
+        if isinstance(item, PopulationRequirement):
+            people = open_population(engine, job.source, item)
+            found[item.population] = aggregate(engine, people, job.source.quasi)
+    return found
 
 
 def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
@@ -217,7 +231,8 @@ class Method:
         job.progress("counting combinations", 0, None)
         names = tuple(dict.fromkeys([*job.cell_columns, *prepared.columns]))
         cells = aggregate(engine, source, names, people=prepared.people)
-        cell_job = CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models)
+        people = populations_of(job)
+        cell_job = CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models, people)
         found = self._cell_plan(cell_job)
         job.progress("placing rows", 0, None)
         return placed_rows(job, cells, found)

@@ -10,6 +10,7 @@ from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.populations import labelled_populations
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
 from ppdm_sql.planning.utility import Utility, utility_of
@@ -54,7 +55,14 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     source, policy = request.source, request.statement.policy
     progress("verifying", 0, None)
     sensitive = sensitive_columns(source, request.hierarchies)
-    judgement = judge(engine, stored, quasi=source.release_quasi, sensitive=sensitive, requirements=policy.requirements)
+    judgement = judge(
+        engine,
+        stored,
+        quasi=source.release_quasi,
+        sensitive=sensitive,
+        requirements=policy.requirements,
+        populations=labelled_populations(engine, request),
+    )
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
     published = request.plan.published

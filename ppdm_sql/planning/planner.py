@@ -28,11 +28,13 @@ from ppdm_sql.planning.target import find_former, find_target
 from ppdm_sql.policy.options import place_option
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import PopulationRequirement
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.outside import refuse_live
+from ppdm_sql.source.population import open_population
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.source.tables import named_relations
 from ppdm_sql.source.treat import Secrets, check_treatments, refuse_live_treatments, secrets_of, treat
@@ -73,7 +75,11 @@ class Planner:
         if statement.growing:
             plan = with_cohorts(plan, statement, source)
         plan = with_treatments(with_forms(plan, source, hierarchies), source)
-        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        own = (
+            *residual_risks.derived_columns(source),
+            *residual_risks.undeclared(self.engine, source),
+            *residual_risks.limits_of_role(self.engine, source),
+        )
         plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
@@ -95,6 +101,7 @@ class Planner:
         own = (
             *residual_risks.derived_columns(source),
             *residual_risks.rare_classes(self.engine, statement.policy, source),
+            *residual_risks.limits_of_role(self.engine, source),
         )
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
@@ -151,7 +158,7 @@ class Planner:
             (source.hierarchies or {})[name],
             column=name,
             kind=source.info(name).kind,
-            values=self._distinct(source, name),
+            values=list(dict.fromkeys([*self._distinct(source, name), *self._people(statement, source, name)])),
             engine=self.engine,
             folder=folder_of(statement),
             show_values=self.show_values,
@@ -178,6 +185,12 @@ class Planner:
     def _distinct(self, source: Source, name: str) -> list[Any]:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
         return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
+
+    def _people(self, statement: Publish, source: Source, name: str) -> list[Any]:
+        """The values of the populations that are named: their people are labelled along the hierarchy, too."""
+        asked = [item for item in statement.policy.requirements if isinstance(item, PopulationRequirement)]
+        people = [open_population(self.engine, source, item) for item in asked if name in source.quasi]
+        return [value for one in people for value in self._distinct(one, name)]
 
     def salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""

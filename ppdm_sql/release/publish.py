@@ -33,7 +33,7 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import supersede
 from ppdm_sql.release.export.recode_rules import recode_rules
-from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
+from ppdm_sql.release.ledger_lock import explained_race, publishing, refuse_vanished
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.source.drift import check_drift
@@ -61,7 +61,8 @@ def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Pro
 
 def _with_target_of_now(engine: Engine, request: Request) -> Request:
     """Another session may have published, replaced or dropped this name since the request was made."""
-    target = find_target(engine, request.statement, request.release_id)
+    with explained_race(request.target.name):
+        target = find_target(engine, request.statement, request.release_id)
     refuse_vanished(request.target.former, target.former)
     check_drift(target.former, request.source)
     return replace(request, target=target)

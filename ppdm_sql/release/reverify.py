@@ -40,7 +40,7 @@ def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     problems = content_problems(engine, record)
     judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
-    found += () if problems else _recorded_loss(record.manifest)
+    found += () if problems else (*_recorded_membership(record.manifest), *_recorded_loss(record.manifest))
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
     problems += pseudonym_problems(engine, record.name, record.manifest.policy, record.k_promised)
@@ -91,7 +91,7 @@ def pseudonym_problems(engine: Engine, relation: Name, policy: PolicyRecord, k: 
 
 def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
-    asked = _requirements(record.requirements, record.manifest)
+    asked = [item for item in _requirements(record.requirements, record.manifest) if item.about is not About.MEMBERSHIP]
     stored = {info.name for info in engine.columns(record.name)}
     if not {*roles.published_quasi, *roles.sensitive} <= stored:
         return Judgement(0, 0, ())
@@ -125,6 +125,11 @@ def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged:
     return tuple(
         published[item.requirement] if text_is_about(item.requirement, About.SIZE) else item for item in measured
     )
+
+
+def _recorded_membership(content: Manifest) -> tuple[FindingRecord, ...]:
+    """What was measured in a population stands while the rows do: only the publisher can label its people."""
+    return tuple(one for one in content.findings if text_is_about(one.requirement, About.MEMBERSHIP))
 
 
 def _recorded_loss(content: Manifest) -> tuple[FindingRecord, ...]:
@@ -181,8 +186,8 @@ def _requirements(texts: Sequence[str], content: Manifest) -> Sequence[Requireme
 
 
 def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> list[Requirement]:
-    """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
-    return [item for item in asked if not item.follows_hierarchy or levels]
+    """Leaves out what only the publisher can measure: along a hierarchy that is not published, or in a population."""
+    return [item for item in asked if item.about is not About.MEMBERSHIP and (not item.follows_hierarchy or levels)]
 
 
 def reverify_file(path: str | Path) -> Verified:
@@ -215,7 +220,10 @@ def reverify_file(path: str | Path) -> Verified:
         problems.append("the findings in the manifest do not match its policy")
     return Verified(
         file.name,
-        (*finding_records(judged.findings), *(() if problems else _recorded_loss(content))),
+        (
+            *finding_records(judged.findings),
+            *(() if problems else (*_recorded_membership(content), *_recorded_loss(content))),
+        ),
         tuple(problems),
         judged.rows,
         judged.classes,
