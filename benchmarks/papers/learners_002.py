@@ -66,9 +66,7 @@ class Survey:
 
     def roles(self) -> Roles:
         quasi = tuple(map(Word, self.attributes))
-        return Roles(
-            quasi=quasi, sensitive=(Word(self.sensitive),), target=Word(self.target), identifiers=(Word(ROW),)
-        )
+        return Roles(quasi=quasi, sensitive=(Word(self.sensitive),), target=Word(self.target), identifiers=(Word(ROW),))
 
 
 STANDS_IN = Survey(
@@ -106,7 +104,7 @@ def by_leaves(engine: Engine, survey: Survey, sizes: Sequence[int], progress: Pr
         ("leaves", "learned from", "K", "L", "same tree", *survey.words),
         tuple(rows),
         (
-            f"{_FOLDS} folds of the relation that is learned from; the paper: ten. The tree has so many leaves at most.",
+            f"{_FOLDS} folds of what is learned from; the paper: ten. The tree has at most so many leaves.",
             "K: smallest class. L: size of a class over its most frequent sensitive value, the least.",
             "InfoGain: mondrian with so many classes at most (max_parts), no K asked.",
             *(

@@ -157,8 +157,8 @@ def releases_table(figures: Figures, used: Sequence[str]) -> PaperTable:
             "simple_l; by CM: Incognito's recoding with the least classification metric. No row is left out; "
             f"{_NODES} recodings are tested. Text "
             "columns have our own hierarchies.",
-            f"OPTI: K-Optimize, 12 cuts per column, any number of rows may be left out, {_BRANCHES} branches or {_SECONDS} seconds; "
-            "proved: how often that was enough to prove the optimum.",
+            "OPTI: K-Optimize, 12 cuts per column, any number of rows may be left out, at most "
+            f"{_BRANCHES} branches or {_SECONDS} seconds; proved: how often that was enough to prove the optimum.",
             "CM of a table: rows that are left out or not of the commonest class of their own, as a share.",
             "The paper: ATP and LDM far above OPTI, OPTI above LDD (on Nursery for (c, l), ATP leads OPTI by about "
             "20 % and LDD by 40 %); LDD fails for simple_l above 7 on Adult.",
