@@ -17,12 +17,12 @@ ROOT = PACKAGE.parent
 # The way of the data.  A module imports only from its own folder or from earlier ones.
 GROUND = ("errors", "resources", "json_reader", "watching", "statements", "engines", "catalog")
 ORDER = (
-    "requirements", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
+    "requirements", "treatments", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
     "verify", "planning", "release", "evaluate", "report", "table_questions", "model_calls", "session", "dbt", "demo", "commands",
 )  # fmt: skip
 # Tables that stay: releases, what a model says of a table's rows, pseudo-rows of several sources, the demonstration.
 WRITERS = ("engines", "release", "models", "sharing", "demo")
-JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "requirements", "policy", "verify"}
+JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "requirements", "treatments", "policy", "verify"}
 
 SQL_TEXT = re.compile(
     r"\b(SELECT\s.*\sFROM|INSERT\s+INTO|UPDATE\s+\S+\s+SET|DELETE\s+FROM|GROUP\s+BY|ORDER\s+BY"

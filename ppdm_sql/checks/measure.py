@@ -21,6 +21,7 @@ from ppdm_sql.checks.diversity import (
 )
 from ppdm_sql.checks.likeness import check_beta, check_delta, check_enhanced_beta
 from ppdm_sql.checks.measurement import Measurement, Sensitive
+from ppdm_sql.checks.membership import check_k_map, check_presence
 from ppdm_sql.checks.outcome import Outcome, merged_outcome
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Bucket, histogram, k_outcome, table_outcome
@@ -36,12 +37,14 @@ from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DeltaDisclosure,
+    DeltaPresence,
     DistinctDiversity,
     EnhancedLikeness,
     EntropyDiversity,
     EveryAnonymity,
     HookTable,
     KAnonymity,
+    MapAnonymity,
     RecursiveDiversity,
     Requirement,
     SetAnonymity,
@@ -195,6 +198,14 @@ def _check_unique(requirement: UniqueShare, work: Measurement, item: Sensitive |
     return table_outcome(requirement, work.sizes(), achieved, requirement.limit, alone=True)
 
 
+def _check_k_map(requirement: MapAnonymity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_k_map(requirement, work)
+
+
+def _check_presence(requirement: DeltaPresence, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_presence(requirement, work)
+
+
 def _check_distinct(requirement: DistinctDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
     return distinct_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
 
@@ -236,6 +247,8 @@ CHECKS.add(SetAnonymity, _check_set)
 CHECKS.add(EveryAnonymity, _check_every)
 CHECKS.add(AverageRisk, _check_average)
 CHECKS.add(UniqueShare, _check_unique)
+CHECKS.add(MapAnonymity, _check_k_map)
+CHECKS.add(DeltaPresence, _check_presence)
 CHECKS.add(DistinctDiversity, _check_distinct)
 CHECKS.add(SimpleDiversity, _check_simple)
 CHECKS.add(ConfidenceLimit, _check_confidence)

@@ -15,7 +15,7 @@ import numpy as np
 from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.checks.population import population_risk
 from ppdm_sql.checks.size import Sizes
-from ppdm_sql.requirements import AverageRisk, EveryAnonymity, HookTable, UniqueShare
+from ppdm_sql.requirements import AverageRisk, DeltaPresence, EveryAnonymity, HookTable, MapAnonymity, UniqueShare
 from ppdm_sql.requirements.table_risk import rounded_estimate
 from ppdm_sql.source.lines import Flags
 
@@ -26,6 +26,8 @@ class TableClasses:
 
     units: Integers
     labels: Mapping[str, Integers]
+    people: Integers | None = None  # per class how many people of a population have its labels
+    others: int = 0  # labels of that population which no class has
 
     @property
     def sizes(self) -> Sizes:
@@ -97,6 +99,22 @@ def kept_by_every(asked: EveryAnonymity, table: TableClasses) -> Flags:
         kept[np.flatnonzero(kept)[failing]] = False
 
 
+def _mapped_by_enough(asked: MapAnonymity, table: TableClasses) -> bool:
+    return table.people is not None and bool((table.people >= asked.k).all())
+
+
+def _present_in_part(asked: DeltaPresence, table: TableClasses) -> bool:
+    if table.people is None or (table.others and asked.least > 0):
+        return False
+    least, most = asked.least, asked.most
+    return all(
+        people * least.numerator <= units * least.denominator and units * most.denominator <= people * most.numerator
+        for units, people in zip(table.units.tolist(), table.people.tolist(), strict=True)
+    )
+
+
+TABLE_TESTS.add(MapAnonymity, _mapped_by_enough)
+TABLE_TESTS.add(DeltaPresence, _present_in_part)
 TABLE_TESTS.add(AverageRisk, _average_low_enough)
 TABLE_TESTS.add(UniqueShare, _few_unique)
 TABLE_TESTS.add(EveryAnonymity, _every_set_large_enough)

@@ -1,42 +1,42 @@
-"""ppdm share key, codebook, counts, mix, agree, open, test, accuracy: counts of several sites without one site's."""
+"""ppdm share key, counts, mix, agree, open, test, accuracy: counts of several sites without one site's."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ppdm_sql.commands.options import GlobalOptions, json_option, named_settings, pass_options
+from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 from ppdm_sql.policy.words import many
 
-if TYPE_CHECKING:
-    from ppdm_sql.sharing.private.codebook import Codebook
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
-
-_codebook_argument = click.argument("codebook", type=_FILE)
-_key_option = click.option("--key", "key_file", required=True, type=_FILE, help="Your private key: NAME.key.json.")
-_from_option = click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows of this site.")
-_shared_option = click.option(
-    "--shared", required=True, type=_FOLDER, help="The folder with the files of the round, as everybody gets them."
+codebook_argument = click.argument("codebook", type=FILE)
+key_option = click.option("--key", "key_file", required=True, type=FILE, help="Your private key: NAME.key.json.")
+from_option = click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows of this site.")
+shared_option = click.option(
+    "--shared", required=True, type=FOLDER, help="The folder with the files of the round, as everybody gets them."
 )
-_of_option = click.option("--of", "subject", type=click.Choice(["counts", "test"]), default="counts", show_default=True)
+_of_option = click.option("--of", "subject", type=click.Choice(["counts", "test"]), default="counts", show_default=True,
+                          help="Files of share counts, or of share test.")  # fmt: skip
 
 
 @click.group("key")
 def key() -> None:
-    """Keys of a site or a mixer: made once and kept."""
+    """Make the keys of a site or of a mixer."""
 
 
 @key.command("new")
 @click.argument("name")
-@click.option("--out", required=True, type=_FOLDER, help="The folder for both files; created if absent.")
+@click.option("--out", required=True, type=FOLDER, help="The folder for both files; created if absent.")
 @json_option
 def key_new(name: str, out: Path, as_json: bool) -> int:
-    """Make a private key, which stays here, and a public one for the codebook.
+    """Make a private key, and a public one for the codebook.
+
+    The private key stays here.
 
     \b
     $ ppdm share key new north --out keys
@@ -44,127 +44,24 @@ def key_new(name: str, out: Path, as_json: bool) -> int:
     from ppdm_sql.sharing.private.keys import new_keys, write_keys
 
     private, public = write_keys(new_keys(name), out)
-    _say(as_json, {"private": str(private), "public": str(public)}, f"wrote {private} (keep it here) and {public}")
+    say(as_json, {"private": str(private), "public": str(public)}, f"wrote {private} (keep it here) and {public}")
     return 0
-
-
-@click.group("codebook")
-def codebook_group() -> None:
-    """What all sites agree on: values, bins, sites, mixers, k."""
-
-
-@codebook_group.command("draft")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@_from_option
-@click.option("--target", required=True, metavar="COLUMN")
-@click.option("--round", "round_name", required=True, metavar="NAME", help="No round is held twice under one name.")
-@click.option("--site", "sites", multiple=True, required=True, type=_FILE, help="A site's NAME.public.json; repeat.")
-@click.option("--mixer", "mixers", multiple=True, type=_FILE, help="A mixer's NAME.public.json; repeat.")
-@click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True)
-@click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="No smaller count is printed.")
-@click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Where the bins of a number or day end.")
-@click.option("--values", multiple=True, metavar="COLUMN=VALUE|...", help="All values of a column, or all classes.")
-@click.option("--laplace", type=click.IntRange(min=0), default=1, show_default=True)
-@click.option("--holdout", type=click.IntRange(min=2), help="Leave one row of so many for the test of accuracy.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which rows those are.")
-@json_option
-@pass_options
-def codebook_draft(
-    options: GlobalOptions,
-    file: Path,
-    source: str,
-    target: str,
-    round_name: str,
-    sites: tuple[Path, ...],
-    mixers: tuple[Path, ...],
-    mode: str,
-    k: int,
-    bins: tuple[str, ...],
-    values: tuple[str, ...],
-    laplace: int,
-    holdout: int | None,
-    seed: int,
-    as_json: bool,
-) -> int:
-    """Write a codebook from the columns of one site, for all sites to read, change and agree on.
-
-    Categories are values that at least k rows of this site have; if it has rarer ones, these
-    count as "other".
-
-    \b
-    $ ppdm --db north.duckdb share codebook draft round.json --from patients --target ill --round 2026-11
-        --bins age=20,40,60 --site north.public.json --site south.public.json --site west.public.json
-    """
-    from ppdm_sql.errors import PolicyError
-    from ppdm_sql.sharing.private.codebook import Holdout
-    from ppdm_sql.sharing.private.draft import draft_codebook
-    from ppdm_sql.sharing.private.files import write_whole
-    from ppdm_sql.sharing.private.keys import read_public
-    from ppdm_sql.source.given import relation_of
-
-    if file.exists():
-        raise PolicyError(f"{file.name} already exists: a codebook that was agreed on is never overwritten")
-    with options.session(writes=False) as session, session.engine.workspace():
-        found = draft_codebook(
-            session.engine, relation_of(session.engine, source), target, round_name, mode=mode, k=k,
-            sites=[read_public(path) for path in sites], mixers=[read_public(path) for path in mixers],
-            bins=named_settings(bins), values=named_settings(values), laplace=laplace,
-            holdout=None if holdout is None else Holdout(holdout, seed),
-        )  # fmt: skip
-    write_whole(file, found.to_text().encode())
-    _say(as_json, _told_of(found), f"wrote {file}: read it, change it, and compare its sha256 at every site")
-    return 0
-
-
-@codebook_group.command("show")
-@_codebook_argument
-@json_option
-def codebook_show(codebook: Path, as_json: bool) -> int:
-    """Check a codebook and print what every site must compare before it counts."""
-    from ppdm_sql.commands import show
-    from ppdm_sql.sharing.private.codebook import read_codebook
-
-    found = read_codebook(codebook)
-    told = _told_of(found)
-    lines = [
-        f"round {found.round}, mode {found.mode}, k = {found.k}: {many(len(found.sites), 'site')}, "
-        f"{many(found.length, 'number')} each",
-        f"  target {found.target.name}: {many(len(found.classes), 'class', 'classes')}",
-        *(f"  {one.attribute.name}: {_width(one.width, ordered=one.attribute.ordered)}" for one in found.attributes),
-        f"  sites: {', '.join(found.site_names)}",
-        *([f"  mixers: {', '.join(mixer.name for mixer in found.mixers)}"] if found.mixers else []),
-        f"  sha256 {found.sha256}",
-    ]
-    if as_json:
-        show.print_json(told)
-    else:
-        show.console.print("\n".join(lines), markup=False, soft_wrap=True, highlight=False)
-    return 0
-
-
-def _width(width: int, *, ordered: bool) -> str:
-    return many(width, "bin") if ordered else many(width, "value")
-
-
-def _told_of(found: Codebook) -> dict[str, Any]:
-    return {
-        "round": found.round, "mode": found.mode, "k": found.k, "numbers": found.length,
-        "sites": list(found.site_names), "mixers": [mixer.name for mixer in found.mixers], "sha256": found.sha256,
-    }  # fmt: skip
 
 
 # -- a round -----------------------------------------------------------------------------------------------
 
 
 @click.command("counts")
-@_codebook_argument
-@_key_option
-@_from_option
-@click.option("--out", required=True, type=_FOLDER, help="The folder to write to; created if absent.")
+@codebook_argument
+@key_option
+@from_option
+@click.option("--out", required=True, type=FOLDER, help="The folder to write to; created if absent.")
 @json_option
 @pass_options
 def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, out: Path, as_json: bool) -> int:
-    """Count the rows of this site and write its file of the round, which shows nobody a count.
+    """Count the rows of this site and write its file of the round.
+
+    The file shows nobody a count.
 
     The site's ledger notes the report first; a report that the others could subtract an earlier
     one from is refused.
@@ -182,19 +79,21 @@ def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, 
         report = report_counts(session.engine, relation_of(session.engine, source), agreed, keys, out)
     told = {"site": keys.name, "rows": report.rows, "files": [str(path) for path in report.files]}
     names = ", ".join(path.name for path in report.files)
-    _say(as_json, told, f"{keys.name} counted {many(report.rows, 'row')}: wrote {names}")
+    say(as_json, told, f"{keys.name} counted {many(report.rows, 'row')}: wrote {names}")
     return 0
 
 
 @click.command("mix")
-@_codebook_argument
-@_key_option
-@click.option("--inbox", required=True, type=_FOLDER, help="The folder with the files sealed for this mixer.")
-@click.option("--out", required=True, type=_FOLDER, help="The folder for the sum; created if absent.")
+@codebook_argument
+@key_option
+@click.option("--inbox", required=True, type=FOLDER, help="The folder with the files sealed for this mixer.")
+@click.option("--out", required=True, type=FOLDER, help="The folder for the sum; created if absent.")
 @_of_option
 @json_option
 def mix(codebook: Path, key_file: Path, inbox: Path, out: Path, subject: str, as_json: bool) -> int:
-    """Add up the halves that were sealed for this mixer; only a mixer of the codebook can.
+    """Add up the halves that were sealed for this mixer.
+
+    Only a mixer of the codebook can open them.
 
     \b
     $ ppdm share mix round.json --key keys/alpha.key.json --inbox to-alpha --out shared
@@ -207,20 +106,22 @@ def mix(codebook: Path, key_file: Path, inbox: Path, out: Path, subject: str, as
     length = agreed.length if subject == "counts" else len(agreed.classes) ** 2
     path = add_halves(agreed, keys, inbox, out, length, subject)
     told = {"mixer": keys.name, "sites": len(agreed.sites), "file": str(path)}
-    _say(as_json, told, f"{keys.name} added up {many(len(agreed.sites), 'half', 'halves')}: wrote {path.name}")
+    say(as_json, told, f"{keys.name} added up {many(len(agreed.sites), 'half', 'halves')}: wrote {path.name}")
     return 0
 
 
 @click.command("agree")
-@_codebook_argument
-@_key_option
-@_shared_option
+@codebook_argument
+@key_option
+@shared_option
 @click.option("--most", default="0.9", show_default=True, metavar="SHARE",
               help="Refuse if more than this share of a printed count is this site's own.")  # fmt: skip
 @json_option
 @pass_options
 def agree(options: GlobalOptions, codebook: Path, key_file: Path, shared: Path, most: str, as_json: bool) -> int:
-    """Open the sum, look how much of it is this site's own, and write whether it may be published.
+    """Open the sum and write whether it may be published.
+
+    The answer depends on how much of the sum is this site's own.
 
     Exit status 1: the answer is no.
 
@@ -233,29 +134,30 @@ def agree(options: GlobalOptions, codebook: Path, key_file: Path, shared: Path, 
 
     agreed, keys = read_codebook(codebook), read_private(key_file)
     with options.session(writes=False) as session:
-        found = answer(session.engine, agreed, keys, shared, _share(most))
+        found = answer(session.engine, agreed, keys, shared, part_of_one(most, "--most"))
     told = {"site": keys.name, "agrees": not found, "columns": found}
     if found:
         listed = ", ".join(f'{many(cells, "count")} of "{name}"' for name, cells in found.items())
-        _say(as_json, told, f"{keys.name} does not agree: more than {most} of {listed} are its own rows")
+        say(as_json, told, f"{keys.name} does not agree: more than {most} of {listed} are its own rows")
         return 1
-    _say(as_json, told, f"{keys.name} agrees: no printed count has more than {most} of its own rows")
+    say(as_json, told, f"{keys.name} agrees: no printed count has more than {most} of its own rows")
     return 0
 
 
-def _share(text: str) -> Fraction:
+def part_of_one(text: str, option: str) -> Fraction:
+    """A share above 0 and at most 1, exact."""
     try:
         found = Fraction(text)
     except (ValueError, ZeroDivisionError):
         found = Fraction(0)
     if not 0 < found <= 1:
-        raise click.UsageError("--most must be a share above 0 and at most 1, such as 0.9")
+        raise click.UsageError(f"{option} must be a share above 0 and at most 1, such as 0.9 or 1/10")
     return found
 
 
 @click.command("open")
-@_codebook_argument
-@_shared_option
+@codebook_argument
+@shared_option
 @click.option("--as", "name", required=True, metavar="MODEL", help="The model's name in the catalog.")
 @click.option("--replace", is_flag=True, help="Replace the model of that name.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path),
@@ -265,7 +167,9 @@ def _share(text: str) -> Fraction:
 def open_(
     options: GlobalOptions, codebook: Path, shared: Path, name: str, replace: bool, out: Path | None, as_json: bool
 ) -> int:
-    """Add up the files of all sites and keep the naive Bayes model of the sums.
+    """Add up the files of all sites and keep the model.
+
+    The model is naive Bayes.
 
     Every file is checked first: one that is missing, doubled, of another round, damaged or not
     signed by its site is named, and nothing is opened.  Every site must have agreed.
@@ -292,7 +196,7 @@ def open_(
     lines = [f"opened {name}: {size}, {many(model.record.rows, 'row')} of {many(len(agreed.sites), 'site')}"]
     lines.append(f"  counts below {agreed.k} are in {many(len(opened.pools), 'pool')}")
     lines += [f"  wrote {path}" for path in files]
-    _say(as_json, told, "\n".join(lines))
+    say(as_json, told, "\n".join(lines))
     return 0
 
 
@@ -300,17 +204,19 @@ def open_(
 
 
 @click.command("test")
-@_codebook_argument
-@_key_option
-@_from_option
+@codebook_argument
+@key_option
+@from_option
 @click.option("--model", required=True, help="The opened model, in this site's catalog.")
-@click.option("--out", required=True, type=_FOLDER, help="The folder to write to.")
+@click.option("--out", required=True, type=FOLDER, help="The folder to write to.")
 @json_option
 @pass_options
 def test(
     options: GlobalOptions, codebook: Path, key_file: Path, source: str, model: str, out: Path, as_json: bool
 ) -> int:
-    """Try the opened model on this site's rows and write its file of right and wrong answers.
+    """Try the opened model on the rows of this site.
+
+    Writes the site's file of right and wrong answers.
 
     With --holdout in the codebook these are rows that were not counted.
 
@@ -327,16 +233,16 @@ def test(
         report = report_test(session.engine, relation_of(session.engine, source), agreed, keys, model, out)
     told = {"site": keys.name, "rows": report.rows, "files": [str(path) for path in report.files]}
     names = ", ".join(path.name for path in report.files)
-    _say(as_json, told, f"{keys.name} tried {many(report.rows, 'row')}: wrote {names}")
+    say(as_json, told, f"{keys.name} tried {many(report.rows, 'row')}: wrote {names}")
     return 0
 
 
 @click.command("accuracy")
-@_codebook_argument
-@_shared_option
+@codebook_argument
+@shared_option
 @json_option
 def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
-    """Add up the files of share test: how often the model is right, over all sites.
+    """Add up the files of share test: accuracy over all sites.
 
     \b
     $ ppdm share accuracy round.json --shared shared
@@ -351,11 +257,92 @@ def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
     share = f"{float(found.least):.2%}"
     if found.least != found.most:
         share = f"between {share} and {float(found.most):.2%}, because small counts are in pools"
-    _say(as_json, told, f"right: {share} of {many(found.rows, 'row')}")
+    say(as_json, told, f"right: {share} of {many(found.rows, 'row')}")
     return 0
 
 
-def _say(as_json: bool, told: dict[str, Any], text: str) -> None:
+# -- only the class ----------------------------------------------------------------------------------------
+
+
+@click.command("tls")
+@codebook_argument
+@key_option
+@click.option("--out", required=True, type=FOLDER, help="The folder the other servers read it from.")
+@json_option
+def tls(codebook: Path, key_file: Path, out: Path, as_json: bool) -> int:
+    """Write the certificate of this server.
+
+    The other servers of mode label know it by this.
+
+    \b
+    $ ppdm share tls round.json --key keys/alpha.key.json --out shared
+    """
+    from ppdm_sql.sharing.private.codebook import read_codebook
+    from ppdm_sql.sharing.private.keys import read_private
+    from ppdm_sql.sharing.private.tls import write_certificate
+
+    path = write_certificate(read_codebook(codebook), read_private(key_file), out)
+    say(as_json, {"file": str(path)}, f"wrote {path}")
+    return 0
+
+
+@click.command("serve-label")
+@codebook_argument
+@key_option
+@click.option("--inbox", required=True, type=FOLDER, help="The folder with the files sealed for this server.")
+@click.option("--tls", "certificates", required=True, type=FOLDER, help="The folder with the three certificates.")
+@click.option("--at", "addresses", multiple=True, required=True, metavar="HOST:PORT",
+              help="Where each server listens, in the order of the codebook; three times.")  # fmt: skip
+@click.option("--queries", required=True, type=FILE, help="A JSON list of rows; the same at all three servers.")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where the classes go.")
+@click.option("--most-rows", type=click.IntRange(min=1), default=1_000_000, show_default=True,
+              help="How many rows all sites have at most; more are refused.")  # fmt: skip
+@click.option("--wait", type=click.FloatRange(min=1), default=600, show_default=True, metavar="SECONDS",
+              help="How long to wait for the other servers.")  # fmt: skip
+@json_option
+def serve_label(
+    codebook: Path,
+    key_file: Path,
+    inbox: Path,
+    certificates: Path,
+    addresses: tuple[str, ...],
+    queries: Path,
+    out: Path,
+    most_rows: int,
+    wait: float,
+    as_json: bool,
+) -> int:
+    """Predict classes of rows together with two other servers.
+
+    Nothing else is opened.
+
+    Needs the extra mpc.  Each server is started with the same call, its own key and its own inbox.
+
+    \b
+    $ ppdm share serve-label round.json --key keys/alpha.key.json --inbox inbox --tls shared
+        --at alpha:7001 --at beta:7001 --at gamma:7001 --queries rows.json --out classes.json
+    """
+    import json
+
+    from ppdm_sql.sharing.private.codebook import read_codebook
+    from ppdm_sql.sharing.private.files import write_whole
+    from ppdm_sql.sharing.private.folder import sum_of_shares
+    from ppdm_sql.sharing.private.keys import read_private
+    from ppdm_sql.sharing.private.label import ServerSetting, check_label_codebook, read_queries, serve
+
+    agreed, keys = read_codebook(codebook), read_private(key_file)
+    check_label_codebook(agreed)
+    asked = read_queries(queries, agreed)
+    share = sum_of_shares(agreed, keys, inbox, agreed.length)
+    target, setting = out.resolve(), ServerSetting(addresses, certificates.resolve(), wait)
+    classes = serve(agreed, keys, share, asked, setting, most_rows)
+    told = [value if isinstance(value, bool | int | str) else str(value) for value in classes]
+    write_whole(target, (json.dumps(told, ensure_ascii=False) + "\n").encode())
+    say(as_json, {"rows": len(told), "file": str(target)}, f"{keys.name}: {many(len(told), 'class', 'classes')}: {out}")
+    return 0
+
+
+def say(as_json: bool, told: dict[str, Any], text: str) -> None:
     from ppdm_sql.commands import show
 
     if as_json:
@@ -364,4 +351,4 @@ def _say(as_json: bool, told: dict[str, Any], text: str) -> None:
         show.console.print(text, markup=False, soft_wrap=True, highlight=False)
 
 
-COMMANDS = (key, codebook_group, counts, mix, agree, open_, test, accuracy)
+COMMANDS = (key, counts, mix, agree, open_, test, accuracy, tls, serve_label)

@@ -86,7 +86,8 @@ def _check_columns(statement: Publish, method: Method) -> None:
     policy = statement.policy
     check_table_requirements(statement)
     if policy.suppress and not method.leaves_rows_out:
-        message = f"ALGORITHM {method.name} leaves no row out: leave out SUPPRESS AT MOST, or use mondrian or incognito"
+        others = ", ".join(name for name in table_methods() if method_named(name).leaves_rows_out)
+        message = f"ALGORITHM {method.name} leaves no row out: remove SUPPRESS AT MOST, or use one of {others}"
         raise PolicyError(Mistake(message, statement.place.line, statement.place.column), file=statement.place.file)
     for word in policy.roles.tunings if not method.takes_tunings else ():
         place = policy.roles.places.get(word, statement.place)

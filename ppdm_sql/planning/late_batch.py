@@ -1,7 +1,7 @@
 """One night of a growing release, before anything is written: which rows are new, changed or gone, and what becomes
 of them.
 
-    keyed      the rows of the source by their keys
+    unseen     the rows of the source that are not out in this form, by their keys (row_changes.py)
     fresh      those that were never out
     touched    rows that are out and that the source no longer has in that form
     leaving    those of them that can leave: a part of a cohort that meets the requirements, and leaves one that does
@@ -22,7 +22,7 @@ from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import PolicyError, RequirementBreached, SchemaDrifted
+from ppdm_sql.errors import RequirementBreached, SchemaDrifted
 from ppdm_sql.methods.base import CellJob, Job, placed_rows
 from ppdm_sql.methods.late_rows import LatePlan, LateRows, place_late_rows
 from ppdm_sql.methods.plan import PERSON, CellPlan, TablePlan
@@ -30,11 +30,12 @@ from ppdm_sql.methods.recoding import Recoding, RecodingTree, read_recoding
 from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.limits import Demands, Secret, secret_of
 from ppdm_sql.planning import joint
-from ppdm_sql.planning.cohorts import key_column, keyed_rows, numbered
+from ppdm_sql.planning.cohorts import key_column, numbered
 from ppdm_sql.planning.form_plan import with_forms
 from ppdm_sql.planning.former_values import FormerVersions
 from ppdm_sql.planning.leaving import LeavingParts, find_leaving
 from ppdm_sql.planning.planner import Planner, as_drift
+from ppdm_sql.planning.row_changes import RowChanges, find_changes
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import k_of_sets
@@ -58,7 +59,7 @@ class Batch:
     growth: GrowthRecord
     source: Source
     hierarchies: dict[str, Hierarchy]
-    keyed: Name  # the rows of the source by their keys
+    changes: RowChanges
     fresh: Name  # the keys of rows that were never out, with the night on which each was first seen
     leaving: LeavingParts
     plan: TablePlan | None
@@ -121,45 +122,31 @@ class _Night:
         recoding = read_recoding(read_kept_recoding(self.engine, self.growth))
         hierarchies = self.planner.hierarchies(self.statement, self.source)
         _refuse_changed_hierarchies(self.former, recoding, hierarchies)
-        keyed = self._keyed()
-        grown = rows_name(self.growth.growth_id)
-        tables = {"keyed": keyed.table(), "grown": grown.table()}
-        waiting = {"waiting": waiting_name(self.growth.growth_id).table()}
+        changes = find_changes(self.engine, self.source, self.growth, self.planner.salt(), self.former.name)
+        waiting = waiting_name(self.growth.growth_id).table()
+        tables = {"keyed": changes.keyed.table(), "known": changes.known.table(), "waiting": waiting}
         night = self.growth.night + 1
-        fresh = self.engine.work.table(
-            "fresh", sql_statement("release/growing_new", tables | waiting), night=night, analyze=True
-        )
-        leaving = find_leaving(self.engine, self.statement.policy, self.source, hierarchies, keyed, self.growth)
+        fresh = self.engine.work.table("fresh", sql_statement("release/growing_new", tables), night=night, analyze=True)
+        leaving = find_leaving(self.engine, self.statement.policy, self.source, hierarchies, changes, self.growth)
         former = self._former(leaving)
-        late, count = self._late(keyed, fresh, leaving, former)
+        late, count = self._late(changes, fresh, leaving, former)
         batch = Batch(
-            self.statement, self.former, self.growth, self.source, hierarchies, keyed, fresh, leaving, None, 0
+            self.statement, self.former, self.growth, self.source, hierarchies, changes, fresh, leaving, None, 0
         )
         if not count:
             return batch
         return self._placed(batch, late, recoding, former)
-
-    def _keyed(self) -> Name:
-        salt = self.planner.salt()
-        keyed = self.engine.work.table("keyed", keyed_rows(self.engine, self.source, salt), analyze=True)
-        found = sql_statement("release/growing_repeated_keys", {"keyed": keyed.table()})
-        _, without, repeated = map(int, self.engine.fetch_one(found))
-        if without or repeated:
-            told = f"{many(without, 'row')} without a key" if without else f"{many(repeated, 'row')} that share a key"
-            raise PolicyError(
-                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so published rows "
-                "cannot be recognized; nothing was changed"
-            )
-        return keyed
 
     def _former(self, leaving: LeavingParts) -> FormerVersions:
         if not leaving.again or not self.statement.policy.value_requirements:
             return FormerVersions.none()
         return FormerVersions.find(self.engine, leaving.rows, self.growth, self.source.sensitive)
 
-    def _late(self, keyed: Name, fresh: Name, leaving: LeavingParts, former: FormerVersions) -> tuple[Source, int]:
+    def _late(
+        self, changes: RowChanges, fresh: Name, leaving: LeavingParts, former: FormerVersions
+    ) -> tuple[Source, int]:
         """The rows that could be published tonight, as a source; and how many they are."""
-        tables = {"keyed": keyed.table(), "fresh": fresh.table(), "leaving": leaving.rows.table()}
+        tables = {"keyed": changes.keyed.table(), "fresh": fresh.table(), "leaving": leaving.rows.table()}
         picked = sql_statement("release/growing_picked", tables)
         same = [
             exp.EQ(this=column(name, "r"), expression=column(key_column(place), "p"))
@@ -171,7 +158,7 @@ class _Night:
         query = exp.Select(
             expressions=[*(column(name, "r") for name in names), aliased(person, PERSON), aliased(history, HISTORY)]
         )
-        query = query.from_(self.source.relation.table("r")).join(picked.subquery("p"), on=exp.and_(*same))
+        query = query.from_(changes.unseen.relation.table("r")).join(picked.subquery("p"), on=exp.and_(*same))
         late = self.engine.work.table("late", former.joined_to(query), analyze=True)
         if self.statement.policy.changes.returning == "wait" and self.source.entity is not None:
             tables = {"late": late.table(), "grown": rows_name(self.growth.growth_id).table()}

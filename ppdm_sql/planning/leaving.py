@@ -24,6 +24,7 @@ from ppdm_sql.methods.shared.limits import Secret, secret_of
 from ppdm_sql.planning import joint
 from ppdm_sql.planning.cohorts import COHORT, ROW
 from ppdm_sql.planning.former_values import VERSION, every_version
+from ppdm_sql.planning.row_changes import RowChanges
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.requirements import k_of_sets
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -43,6 +44,8 @@ class LeavingParts:
     rows: Name
     numbers: Mapping[int, int]  # number of a part -> how it leaves
     first: int  # the first number that can be given
+    touched: Name  # the rows that would leave, if all of them could
+    touched_rows: int
 
     @property
     def parts(self) -> int:
@@ -74,17 +77,18 @@ def find_leaving(
     policy: Policy,
     source: Source,
     hierarchies: Mapping[str, Hierarchy],
-    keyed: Name,
+    changes: RowChanges,
     growth: GrowthRecord,
 ) -> LeavingParts:
     """Compares the rows that are out with the source, and decides who can leave."""
     grown = rows_name(growth.growth_id).table()
-    touched = engine.work.table("touched", touched_rows(keyed, growth), analyze=True)
-    counts = count_touched(engine, touched.table())
-    parts = engine.work.table(
-        "cohort_parts", sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
-    )
-    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if counts else []
+    tables = {"keyed": changes.keyed.table(), "missing": changes.missing.table()}
+    touched = engine.work.table("touched", sql_statement("release/growing_touched", tables), analyze=True)
+    number = int(engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(touched.table()))[0])
+    some = number > 0 and (policy.changes.gone, policy.changes.changed) != ("keep", "keep")
+    in_parts = sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
+    parts = engine.work.table("cohort_parts", in_parts if some else in_parts.limit(0))
+    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if some else []
     numbers = {growth.cohorts + place: how for place, (_, how) in enumerate(decided)}
     columns = {
         COHORT: np.array([cohort for cohort, _ in decided], dtype=np.int64),
@@ -94,19 +98,13 @@ def find_leaving(
     loaded = engine.work.load("decided", columns)
     tables = {"parts": parts.table(), "decided": loaded.table()}
     rows = engine.work.table("leaving", sql_statement("release/growing_leaving", tables))
-    return LeavingParts(rows, numbers, growth.cohorts)
+    return LeavingParts(rows, numbers, growth.cohorts, touched, number)
 
 
-def touched_rows(keyed: Name, growth: GrowthRecord) -> exp.Query:
-    """The rows that are out and that the source no longer has in that form."""
-    tables = {"keyed": keyed.table(), "grown": rows_name(growth.growth_id).table()}
-    return sql_statement("release/growing_touched", tables)
-
-
-def count_touched(engine: Engine, touched: exp.Expr) -> dict[int, int]:
-    """How many of them are gone, and how many changed."""
-    counted = exp.Select(expressions=[column(HOW), exp.Count(this=exp.Star())]).from_(touched)
-    return {int(how): int(rows) for how, rows in engine.fetch(counted.group_by(column(HOW)))}
+def count_still_touched(engine: Engine, leaving: LeavingParts, growth: GrowthRecord) -> dict[int, int]:
+    """How many of the rows that stayed are gone from the source, and how many changed there."""
+    tables = {"touched": leaving.touched.table(), "grown": rows_name(growth.growth_id).table()}
+    return {int(how): int(rows) for how, rows in engine.fetch(sql_statement("release/growing_still_touched", tables))}
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,6 @@ class _Decision:
     def run(self) -> list[tuple[int, int]]:
         """(cohort, how) of every part that leaves."""
         changes = self.policy.changes
-        if changes.gone == "keep" and changes.changed == "keep":
-            return []
         sizes, values = self._sizes(), self._values()
         found: list[tuple[int, int]] = []
         for cohort, units in sorted(sizes.items()):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_word
+from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.values import read_number, read_whole
 from ppdm_sql.policy.words import FOREIGN_REQUIREMENTS, did_you_mean, nearest, printable
@@ -19,7 +19,15 @@ from ppdm_sql.requirements import (
     requirement_words,
 )
 from ppdm_sql.requirements.base import shape_of
-from ppdm_sql.requirements.declared import DeclaredNumber, ExactNumber, OptionalShare, OptionalWord, WholeNumber
+from ppdm_sql.requirements.declared import (
+    DeclaredNumber,
+    ExactNumber,
+    OptionalShare,
+    OptionalWord,
+    RelationName,
+    Share,
+    WholeNumber,
+)
 from ppdm_sql.requirements.loss import EXAMPLE as LOSS_EXAMPLE
 from ppdm_sql.requirements.loss import WORD as LOSS
 from ppdm_sql.requirements.loss import LossLimit
@@ -31,7 +39,7 @@ MOST_M = 100
 
 def read_value_of(reader: Reader, wanted: type[Requirement]) -> Requirement:
     """What stands behind `word =`: the numbers that the requirement declares, several in brackets, then its words."""
-    word, shape = wanted.word, shape_of(wanted)
+    word, shape, token = wanted.word, shape_of(wanted), reader.peek()
     values: dict[str, object] = {}
     if len(shape.numbers) == 1:
         ((name, number),) = shape.numbers.items()
@@ -39,11 +47,17 @@ def read_value_of(reader: Reader, wanted: type[Requirement]) -> Requirement:
     else:
         values |= _read_several(reader, wanted)
     for name, choice in shape.words.items():
-        if isinstance(choice, OptionalShare):
+        if isinstance(choice, RelationName):
+            reader.expect_word(choice.word, f"behind {word}, as in {wanted.example}")
+            values[name] = read_name(reader, "the table of the population")
+        elif isinstance(choice, OptionalShare):
             values[name] = _read_optional_share(reader, choice)
         else:
             values[name] = _read_optional_word(reader, choice)
-    return wanted(**values)
+    found = wanted(**values)
+    if found.mistake is not None:
+        reader.fail(f"{found.mistake}, as in {wanted.example}", token)
+    return found
 
 
 def _read_several(reader: Reader, wanted: type[Requirement]) -> dict[str, object]:
@@ -66,7 +80,7 @@ def _read_declared(reader: Reader, number: DeclaredNumber, name: str) -> int | F
     if isinstance(number, WholeNumber):
         return read_whole(reader, allowed, number.least, number.most)
     value = read_number(reader, allowed, number.holds)
-    if isinstance(number, ExactNumber):
+    if isinstance(number, ExactNumber | Share):
         return value
     if not reader.accept_sign("%"):  # 0.85 and 85 must not be taken for each other
         reader.fail(f"% is missing: {allowed}")
@@ -116,7 +130,7 @@ def read_requirements(
             reader.skip(lambda: reader.sign(",") or at_clause() or near_clause())
         if not reader.accept_sign(","):
             if not _requirement_follows(reader):
-                return most.heeded(reader, found)
+                return most.requirements_of(reader, found)
             reader.wrong(f"a comma is missing before {reader.peek().text}")
 
 
@@ -151,7 +165,7 @@ class _MostColumns:
             reader.wrong(f"{M} is required twice, first at {reader.report.where(self.token)}", token)
         self.token, self.m = token, _read_m(reader)
 
-    def heeded(self, reader: Reader, found: list[Requirement]) -> tuple[Requirement, ...]:
+    def requirements_of(self, reader: Reader, found: list[Requirement]) -> tuple[Requirement, ...]:
         """The requirements, k being asked of every m columns where there is an m."""
         if self.token is None or self.m is None:
             return tuple(found)

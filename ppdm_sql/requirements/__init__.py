@@ -22,6 +22,7 @@ from ppdm_sql.requirements.diversity import (
     SimpleDiversity,
 )
 from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
+from ppdm_sql.requirements.membership import DeltaPresence, MapAnonymity, PopulationRequirement
 from ppdm_sql.requirements.size import EveryAnonymity, KAnonymity, SetAnonymity, k_of, k_of_sets
 from ppdm_sql.requirements.table_risk import AverageRisk, UniqueShare
 
@@ -33,6 +34,7 @@ __all__ = [
     "Closeness",
     "ConfidenceLimit",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DistinctDiversity",
     "EnhancedLikeness",
     "EntropyDiversity",
@@ -40,6 +42,8 @@ __all__ = [
     "Figure",
     "HookTable",
     "KAnonymity",
+    "MapAnonymity",
+    "PopulationRequirement",
     "RecursiveDiversity",
     "Requirement",
     "SetAnonymity",
@@ -71,5 +75,7 @@ for built_in in (
     DeltaDisclosure,
     AverageRisk,
     UniqueShare,
+    MapAnonymity,
+    DeltaPresence,
 ):
     register(built_in)

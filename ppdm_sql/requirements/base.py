@@ -35,11 +35,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
 
 from ppdm_sql.engines.base import ColumnInfo
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.requirements.declared import DeclaredNumber, OptionalShare, OptionalWord, decimal
+from ppdm_sql.requirements.declared import DeclaredNumber, DeclaredWord, decimal
 
 Figure = Fraction | float | None
 _DIGITS = 4  # behind the point, in texts
@@ -85,6 +85,11 @@ class Requirement(ABC):
         return True
 
     @property
+    def mistake(self) -> str | None:
+        """Why its numbers do not go together; None where they do."""
+        return None
+
+    @property
     def enough_k(self) -> int | None:
         """A size of every class that is enough for it, where it is of_table; None where no size is."""
         return None
@@ -114,7 +119,7 @@ class Requirement(ABC):
         texts = [number.text(getattr(self, name)) for name, number in shape.numbers.items()]
         value = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
         given = {name: getattr(self, name) for name in shape.words if getattr(self, name) is not None}
-        words = [shape.words[name].text(value) for name, value in given.items()]
+        words = [cast(Any, shape.words[name]).text(value) for name, value in given.items()]
         return " ".join([f"{self.word} = {value}", *words])
 
 
@@ -123,7 +128,7 @@ class Shape:
     """The declared fields of a requirement in order: its numbers, and the words behind them."""
 
     numbers: Mapping[str, DeclaredNumber]
-    words: Mapping[str, OptionalWord | OptionalShare]
+    words: Mapping[str, DeclaredWord]
 
 
 _SHAPES: dict[type[Requirement], Shape] = {}
@@ -138,8 +143,8 @@ def shape_of(requirement_class: type[Requirement]) -> Shape:
         if len(declared) != len(names):
             raise TypeError(f"{requirement_class.__name__}: every field of a requirement is a declared number or word")
         _SHAPES[requirement_class] = Shape(
-            {name: one for name, one in declared.items() if not isinstance(one, OptionalWord | OptionalShare)},
-            {name: one for name, one in declared.items() if isinstance(one, OptionalWord | OptionalShare)},
+            {name: one for name, one in declared.items() if not isinstance(one, DeclaredWord)},
+            {name: one for name, one in declared.items() if isinstance(one, DeclaredWord)},
         )
     return _SHAPES[requirement_class]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,11 +10,10 @@ from typing import Annotated
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements.base import About, Requirement
-from ppdm_sql.requirements.declared import WholeNumber
+from ppdm_sql.requirements.declared import WholeNumber, word_text
 from ppdm_sql.statements.names import Word, is_same_word
 
 MOST_SETS = 5_000  # of quasi-identifiers, each measured by a GROUP BY
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class SetAnonymity(Requirement):
         >>> print(SetAnonymity(4, (Word("age"), Word("zip code"))))
         k = 4 ON (age, "zip code")
         """
-        return f"k = {self.k} ON ({', '.join(map(_written, self.on))})"
+        return f"k = {self.k} ON ({', '.join(map(word_text, self.on))})"
 
 
 @dataclass(frozen=True)
@@ -131,12 +129,6 @@ class EveryAnonymity(Requirement):
 
     def __str__(self) -> str:
         return f"k = {self.k} ON EVERY {self.m}"
-
-
-def _written(word: Word) -> str:
-    if not word.quoted and _PLAIN.fullmatch(word.text):
-        return word.text
-    return '"' + word.text.replace('"', '""') + '"'
 
 
 def k_of(requirements: Iterable[Requirement]) -> int | None:

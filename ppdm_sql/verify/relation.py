@@ -17,7 +17,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Rows
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.requirements import About, Requirement
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import Name, Word
 from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.nulls import MOST_COLUMNS, Pattern, class_patterns, null_matches_all_k
 from ppdm_sql.verify.paths import stored_path
@@ -77,15 +77,19 @@ def judge(
     sensitive: Sequence[SensitiveColumn],
     requirements: Sequence[Requirement],
     entity: str | None = None,
+    populations: Mapping[tuple[Word, ...], Name] | None = None,
 ) -> Judgement:
     """Measures every requirement on the relation as it is stored; changes nothing.
 
+    populations: per table that a requirement names, its people under the labels of the release.
     With an entity k counts distinct entities; the other requirements count rows.
     """
     needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
     stored = Stored.look_up(engine, relation, needed)
     measures = [
-        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
+        measure
+        for requirement in requirements
+        for measure in _measures(stored, quasi, sensitive, requirement, entity, populations or {})
     ]
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
     patterns = _patterns(engine, stored, quasi, judged)
@@ -117,7 +121,9 @@ def measuring_statements(
     """
     stored = Stored.look_up(engine, relation, [*quasi, *(column.name for column in sensitive)])
     measures = [
-        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, None)
+        measure
+        for requirement in requirements
+        for measure in _measures(stored, quasi, sensitive, requirement, None, {})
     ]
     return [
         (item.requirement, item.column, item.source.fill(item.text), item.params)
@@ -136,10 +142,11 @@ def _measures(
     sensitive: Sequence[SensitiveColumn],
     requirement: Requirement,
     entity: str | None,
+    populations: Mapping[tuple[Word, ...], Name],
 ) -> Iterator[Measure]:
     verification = VERIFICATIONS.of(requirement)
     if requirement.about is not About.VALUES:
-        yield verification(requirement, Subject(stored, quasi, entity=entity))
+        yield verification(requirement, Subject(stored, quasi, entity=entity, populations=populations))
         return
     if not sensitive:  # nothing to measure would be nothing to break
         raise PolicyError(f"{requirement} needs a SENSITIVE column, and there is none")
@@ -188,7 +195,7 @@ def _one_finding(engine: Engine, measure: Measure, rows: int, classes: int) -> F
 
 def _run(engine: Engine, measure: Measure) -> Rows:
     if measure.hierarchy is None:
-        return engine.fetch(measure.source.fill(measure.text), **measure.params)
+        return engine.fetch(measure.source.fill(measure.text, measure.relations), **measure.params)
     with stored_path(engine, measure.hierarchy, measure.params["levels"]) as stored:
         path = {"path": stored.table()}
         strangers = int(engine.fetch_one(measure.source.statement("unplaced_values", path))[0])

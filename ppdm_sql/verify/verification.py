@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from sqlglot import exp
+
 from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
@@ -24,24 +26,30 @@ from ppdm_sql.requirements import (
     Closeness,
     ConfidenceLimit,
     DeltaDisclosure,
+    DeltaPresence,
     DistinctDiversity,
     EnhancedLikeness,
     EntropyDiversity,
     EveryAnonymity,
     HookTable,
     KAnonymity,
+    MapAnonymity,
+    PopulationRequirement,
     RecursiveDiversity,
     Requirement,
     SetAnonymity,
     SimpleDiversity,
     UniqueShare,
 )
+from ppdm_sql.statements.names import Name, Word
+from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.entropy import entropy_at_least
 from ppdm_sql.verify.estimates import unique_share
 from ppdm_sql.verify.exponential import greatest_below_exponential, is_below_logarithm
 from ppdm_sql.verify.paths import Levels, height
 from ppdm_sql.verify.printed import Printed, Stored
 
+PEOPLE = "ppdm_people"
 DISTANCES = ("equal", "ordered", "hierarchical")
 Figure = Fraction | float | None
 
@@ -67,6 +75,7 @@ class Subject:
     quasi: Sequence[str]
     column: SensitiveColumn | None = None
     entity: str | None = None
+    populations: Mapping[tuple[Word, ...], Name] = field(default_factory=dict)  # labels and ppdm_people
 
     @property
     def sensitive(self) -> SensitiveColumn:
@@ -125,6 +134,7 @@ class Measure:
     of_all_columns: bool = True  # False: its classes are those over some of the quasi-identifiers
     achieved: Callable[[Figure, bool], Figure] = exact_figure
     together: Callable[[Sequence[Tally]], Sequence[Tally]] | None = None  # decides by all rows what none says alone
+    relations: Mapping[str, exp.Expr] = field(default_factory=dict)  # that take the place of other stand-ins
     others: tuple[Measure, ...] = ()  # of the same requirement, over other columns: all of them are to hold
 
     @property
@@ -220,6 +230,36 @@ def _unique_share(asked: UniqueShare, subject: Subject) -> Measure:
         return [one._replace(figure=share, breach=alone and int(one.figure or 0) <= 1) for one in tallies]
 
     return replace(_table_measure(asked, subject, "class_counts", {}), together=decide)
+
+
+# -- a population ----------------------------------------------------------------------------------------
+
+
+def _population_measure(
+    asked: PopulationRequirement,
+    subject: Subject,
+    name: str,
+    worst: Callable[[Iterable[Fraction | float]], Fraction | float],
+    params: Mapping[str, Any],
+) -> Measure:
+    """The labelled people of a population are a relation with the columns of the release and ppdm_people."""
+    where, quasi = subject.populations.get(asked.population), subject.quasi
+    if where is None:
+        raise PolicyError(f"{asked} is measured when a release is published: only then its population has labels")
+    people = Stored.look_up(subject.stored.engine, where, [*quasi, PEOPLE])
+    printed = Printed(subject.stored.texts(quasi), subject.stored.source(quasi).quasi)
+    relations = {"population": people.texts(quasi, ppdm_people=named_column(PEOPLE))}
+    return Measure(asked, None, statement_text(name), printed, worst, params, relations=relations, together=list)
+
+
+def _k_map(asked: MapAnonymity, subject: Subject) -> Measure:
+    return _population_measure(asked, subject, "k_map", min, {"k": asked.k})
+
+
+def _presence(asked: DeltaPresence, subject: Subject) -> Measure:
+    bounds = {"least": asked.least, "most": asked.most}
+    params = {f"{name}_{part}": number for name, bound in bounds.items() for part, number in _ratio(bound).items()}
+    return replace(_population_measure(asked, subject, "presence", max, params), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
@@ -354,6 +394,8 @@ VERIFICATIONS.add(SetAnonymity, _set_size)
 VERIFICATIONS.add(EveryAnonymity, _every_size)
 VERIFICATIONS.add(AverageRisk, _average_risk)
 VERIFICATIONS.add(UniqueShare, _unique_share)
+VERIFICATIONS.add(MapAnonymity, _k_map)
+VERIFICATIONS.add(DeltaPresence, _presence)
 VERIFICATIONS.add(DistinctDiversity, _distinct_diversity)
 VERIFICATIONS.add(SimpleDiversity, _simple_diversity)
 VERIFICATIONS.add(ConfidenceLimit, _confidence)

@@ -168,7 +168,7 @@ def test_the_files_are_listed_and_hashed_and_vanish_with_a_release_that_has_none
     assert not told.holds
     assert any("recode.sql differs" in one for one in told.problems)
     duck.publish(
-        policy("tpp", "sex, job")
+        policy("tpp (numbers = shifted)", "sex, job")
         .replace("id, age, light, seen, sex", "id, sex")
         .replace("(undeclared)", "(undeclared, boundaries)")
     )

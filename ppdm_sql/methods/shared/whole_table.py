@@ -14,11 +14,12 @@ import numpy as np
 from ppdm_sql.cells.cells import Cells, Ints
 from ppdm_sql.cells.parts import Parts
 from ppdm_sql.checks.table_tests import TABLE_TESTS, TableClasses
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.base import CellJob
 from ppdm_sql.methods.plan import CellPlan
+from ppdm_sql.methods.shared.population_labels import people_by_label
 from ppdm_sql.policy.policy import Policy
-from ppdm_sql.requirements import KAnonymity, Requirement
+from ppdm_sql.requirements import KAnonymity, PopulationRequirement, Requirement
 
 
 def plan_with_least_k(plan: Callable[[CellJob], CellPlan], job: CellJob) -> CellPlan:
@@ -26,30 +27,66 @@ def plan_with_least_k(plan: Callable[[CellJob], CellPlan], job: CellJob) -> Cell
     asked = job.policy.table_requirements
     if not asked:
         return plan(job)
-    least, most = job.k, max(job.k, *(_enough(item) for item in asked))
+    if any(item.enough_k is None for item in asked):
+        return _plan_by_doubling(plan, job, asked, job.k)
+    least, most = job.k, max(job.k, *(item.enough_k or 1 for item in asked))
     found = {most: plan(_with_k(job, most))}
-    _refuse_broken(asked, job.cells, found[most], most)
+    if _broken(asked, job, found[most]):  # mondrian can publish rows of equal values in several classes
+        return _plan_by_doubling(plan, job, asked, 2 * most)
     while least < most:
         middle = (least + most) // 2
         tried = plan(_with_k(job, middle))
-        if meets(asked, classes_of(job.cells, tried)):
+        if not _broken(asked, job, tried):
             most = middle
             found[middle] = tried
         else:
             least = middle + 1
+    return _with_step(found[most], asked, most)
+
+
+def _with_step(plan: CellPlan, asked: Sequence[Requirement], k: int) -> CellPlan:
     told = ", ".join(map(str, asked))
-    step = f"plan with the least k for which {told} holds: {f'k = {most}' if most > 1 else 'none is needed'}"
-    return replace(found[most], steps=(*found[most].steps, step))
+    step = f"plan with the least k for which {told} holds: {f'k = {k}' if k > 1 else 'none is needed'}"
+    return replace(plan, steps=(*plan.steps, step))
 
 
-def meets(asked: Sequence[Requirement], table: TableClasses) -> bool:
-    """Whether these classes meet what is required of all of them together."""
-    return all(TABLE_TESTS.of(item)(item, table) for item in asked)
+def _plan_by_doubling(
+    plan: Callable[[CellJob], CellPlan], job: CellJob, asked: Sequence[Requirement], k: int
+) -> CellPlan:
+    """The same where no k is enough: coarser classes are nearer to the whole table, whose figure may meet it."""
+    k = min(k, job.cells.units)
+    while True:
+        found = plan(_with_k(job, k))
+        broken = _broken(asked, job, found)
+        if not broken:
+            return _with_step(found, asked, k)
+        if k >= job.cells.units:
+            raise RequirementBreached(
+                f"{', '.join(map(str, broken))} cannot be met: not even by the whole table as one class; allow a wider "
+                "share, or name another population"
+            )
+        k = min(2 * k, job.cells.units)
 
 
 def classes_of(cells: Cells, plan: CellPlan) -> TableClasses:
     """The classes of a plan: what k counts in each, and what each prints."""
     return TableClasses(units_of(cells, plan.parts), {name: _codes(texts) for name, texts in plan.labels.items()})
+
+
+def _broken(asked: Sequence[Requirement], job: CellJob, plan: CellPlan) -> list[Requirement]:
+    """What the classes of a plan do not meet together."""
+    table = classes_of(job.cells, plan)
+    return [item for item in asked if not TABLE_TESTS.of(item)(item, _with_people(item, table, job, plan))]
+
+
+def _with_people(item: Requirement, table: TableClasses, job: CellJob, plan: CellPlan) -> TableClasses:
+    if not isinstance(item, PopulationRequirement):
+        return table
+    names, cells = tuple(job.source.quasi), job.populations[item.population]
+    held = people_by_label(item, plan.later_rows, cells, job.hierarchies, names, job.owner).counts()
+    keys = list(zip(*(plan.labels[name] for name in names), strict=True))
+    people = np.array([held.get(key, 0) for key in keys], dtype=np.int64)
+    return replace(table, people=people, others=len(held.keys() - set(keys)))
 
 
 def units_of(cells: Cells, parts: Parts) -> Ints:
@@ -70,12 +107,6 @@ def _codes(texts: Sequence[str | None]) -> Ints:
     return np.array([places[text] for text in texts], dtype=np.int64)
 
 
-def _enough(item: Requirement) -> int:
-    if item.enough_k is None:
-        raise PolicyError(f"{item} follows from no k: use ALGORITHM incognito, which looks for recodings that meet it")
-    return item.enough_k
-
-
 def _with_k(job: CellJob, k: int) -> CellJob:
     return replace(job, policy=_policy_with_k(job.policy, k))
 
@@ -83,9 +114,3 @@ def _with_k(job: CellJob, k: int) -> CellJob:
 def _policy_with_k(policy: Policy, k: int) -> Policy:
     others = [item for item in policy.requirements if not item.of_table and not isinstance(item, KAnonymity)]
     return replace(policy, requirements=(*([KAnonymity(k)] if k > 1 else []), *others))
-
-
-def _refuse_broken(asked: Sequence[Requirement], cells: Cells, plan: CellPlan, k: int) -> None:
-    broken = [str(item) for item in asked if not TABLE_TESTS.of(item)(item, classes_of(cells, plan))]
-    if broken:
-        raise PolicyError(f"{', '.join(broken)} is not met with k = {k}, either: ask for less, or for a larger k")

@@ -49,8 +49,6 @@ def write_vector(
 ) -> list[Path]:
     """What a site hands over: one file for everybody, or one sealed file for each mixer."""
     own_site(codebook, keys.name, keys.public)
-    if codebook.mode == LABEL:
-        raise PolicyError("this round opens no counts: its sites write shares with share shares")
     if codebook.mode == MASKS:
         hidden = masks.add_masks(vector, codebook, keys, subject)
         path = folder / f"{keys.name}.{subject}.masked.ppdm"
@@ -58,7 +56,7 @@ def write_vector(
         return [path]
     pair = draw(16).hex()
     written = []
-    for mixer, half in zip(codebook.mixers, mixers.split(vector, draw), strict=True):
+    for mixer, half in zip(codebook.mixers, mixers.split(vector, draw, len(codebook.mixers)), strict=True):
         path = folder / f"{keys.name}.{subject}.for-{mixer.name}.age"
         message = Message(HALF, subject, keys.name, mixer.name, half, {"pair": pair})
         write_whole(path, mixers.seal(encode(message, codebook, keys), mixer))
@@ -73,6 +71,25 @@ def mix(codebook: Codebook, keys: PrivateKeys, inbox: Path, out: Path, length: i
     """Adds up the halves that were sealed for this mixer: of every site exactly one."""
     if codebook.mode != MIXERS:
         raise PolicyError(f"mode {codebook.mode} has no mixers that add up files")
+    share = sum_of_shares(codebook, keys, inbox, length, subject)
+    path = out / f"{keys.name}.{subject}.sum.ppdm"
+    total = Message(SUM, subject, keys.name, "everybody", share.numbers, share.pairs)
+    write_whole(path, encode(total, codebook, keys))
+    return path
+
+
+@dataclass(frozen=True)
+class ServerShare:
+    """What one mixer or server has of the totals, and of which splitting every site's part is."""
+
+    numbers: Vector
+    pairs: dict[str, str]
+
+
+def sum_of_shares(
+    codebook: Codebook, keys: PrivateKeys, inbox: Path, length: int, subject: str = COUNTS
+) -> ServerShare:
+    """What was sealed for this party, added up: of every site exactly one file."""
     own_mixer(codebook, keys.name, keys.public)
     expected = Expected(HALF, subject, length, receiver=keys.name)
     opened = []
@@ -82,9 +99,7 @@ def mix(codebook: Codebook, keys: PrivateKeys, inbox: Path, out: Path, length: i
     halves = one_of_each(opened, codebook.site_names)
     total = masks.add_up([half.numbers for half in halves.values()], length)
     pairs = {name: half.parts.get("pair", "") for name, half in halves.items()}
-    path = out / f"{keys.name}.{subject}.sum.ppdm"
-    write_whole(path, encode(Message(SUM, subject, keys.name, "everybody", total, pairs), codebook, keys))
-    return path
+    return ServerShare(total, pairs)
 
 
 # -- whoever opens -----------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ def note_report(engine: Engine, codebook: Codebook, site: str, vector: Vector, s
     entry = _entry_of(codebook, site, vector, subject)
     with engine.transaction():
         for earlier in share_rounds(engine):
-            if earlier.subject == subject and _refuse_difference(codebook, earlier, entry):
+            if _refuse_difference(codebook, earlier, entry):
                 return
         add_round(engine, entry, codebook.mode)
 
@@ -56,28 +56,32 @@ def _entry_of(codebook: Codebook, site: str, vector: Vector, subject: str) -> Sh
 
 def _refuse_difference(codebook: Codebook, earlier: ShareRound, now: ShareRound) -> bool:
     """True where the same was reported in this round before: its file is written once more."""
-    if earlier.codebook == now.codebook:
+    if (earlier.codebook, earlier.subject) == (now.codebook, now.subject):
         if earlier.numbers == now.numbers:
             return True
         raise RequirementBreached(
             f"{now.site} has reported other counts in round {now.round}: a second file would show the difference; "
             "agree on a new round"
         )
+    if earlier.codebook == now.codebook:
+        return False
     if earlier.round == now.round:
         raise RequirementBreached(
             f"{now.site} has reported in a round {now.round} with another codebook: give this one another name"
         )
-    common = [name for name in now.attributes if name and name in earlier.attributes]
-    if not common:
-        return False
-    _refuse_few_sites(earlier, now)
-    changed = _changed_rows(codebook, earlier, now)
-    if 0 < changed < max(earlier.k, now.k):
-        raise RequirementBreached(
-            f"since round {earlier.round} fewer than k = {max(earlier.k, now.k)} rows of {now.site} changed: the "
-            "difference of the two totals could show their values; wait until more change, or report the same rows"
-        )
+    if any(name and name in earlier.attributes for name in now.attributes):
+        _refuse_few_sites(earlier, now)
+        _refuse_few_rows(codebook, earlier, now)
     return False
+
+
+def _refuse_few_rows(codebook: Codebook, earlier: ShareRound, now: ShareRound) -> None:
+    k = max(earlier.k, now.k)
+    if earlier.subject == now.subject and 0 < _changed_rows(codebook, earlier, now) < k:
+        raise RequirementBreached(
+            f"since round {earlier.round} fewer than k = {k} rows of {now.site} changed: the difference of the two "
+            "totals could show their values; wait until more change, or report the same rows"
+        )
 
 
 def _refuse_few_sites(earlier: ShareRound, now: ShareRound) -> None:
@@ -91,9 +95,12 @@ def _refuse_few_sites(earlier: ShareRound, now: ShareRound) -> None:
 
 def _changed_rows(codebook: Codebook, earlier: ShareRound, now: ShareRound) -> int:
     """How many rows came or went at least, as the numbers that both rounds have show it."""
-    if earlier.shape == now.shape:
-        return _most_changed(codebook, np.array(earlier.numbers), np.array(now.numbers))
-    return abs(earlier.rows - now.rows)
+    before, after = np.array(earlier.numbers), np.array(now.numbers)
+    if earlier.shape != now.shape or len(before) != len(after):
+        return abs(earlier.rows - now.rows)
+    if now.subject == COUNTS:
+        return _most_changed(codebook, before, after)
+    return int(np.abs(after - before).max(initial=0))
 
 
 def _most_changed(codebook: Codebook, before: np.ndarray, after: np.ndarray) -> int:

@@ -20,15 +20,15 @@ from ppdm_sql.sharing.private.vector import Vector
 Draw = Callable[[int], bytes]  # so many random bytes; a test may know them
 
 
-def split(vector: Vector, draw: Draw = os.urandom) -> tuple[Vector, Vector]:
-    """Two halves whose sum is the vector.
+def split(vector: Vector, draw: Draw = os.urandom, parts: int = 2) -> list[Vector]:
+    """Random numbers whose sum is the vector.
 
     >>> first, second = split(np.array([5, 0], dtype=np.uint64))
     >>> (first + second).tolist()
     [5, 0]
     """
-    drawn = np.frombuffer(draw(8 * len(vector)), dtype="<u8").astype(np.uint64)
-    return drawn, vector - drawn
+    drawn = [np.frombuffer(draw(8 * len(vector)), dtype="<u8").astype(np.uint64) for _ in range(parts - 1)]
+    return [*drawn, sum((-one for one in drawn), start=vector)]
 
 
 def seal(content: bytes, receiver: PublicKeys) -> bytes:

@@ -15,7 +15,9 @@ from ppdm_sql.models import library
 from ppdm_sql.sharing.private.accuracy import confusion_vector
 from ppdm_sql.sharing.private.codebook import LABEL, Codebook, own_site
 from ppdm_sql.sharing.private.folder import write_answer, write_vector
+from ppdm_sql.sharing.private.itemsets import Threshold, candidates_of, subject_of, support_vector
 from ppdm_sql.sharing.private.keys import PrivateKeys
+from ppdm_sql.sharing.private.label import check_label_codebook
 from ppdm_sql.sharing.private.ledger import last_report, note_report
 from ppdm_sql.sharing.private.message import TESTS
 from ppdm_sql.sharing.private.opening import dominated, open_round
@@ -33,7 +35,7 @@ def report_counts(engine: Engine, relation: Name, codebook: Codebook, keys: Priv
     """The ledger knows of the report before anybody else can."""
     own_site(codebook, keys.name, keys.public)
     if codebook.mode == LABEL:
-        raise PolicyError("mode label opens no counts: write shares for its servers with share shares")
+        check_label_codebook(codebook)
     vector = count_vector(engine, relation, codebook)
     note_report(engine, codebook, keys.name, vector)
     files = write_vector(vector, codebook, keys, out)
@@ -51,6 +53,24 @@ def report_test(
     vector = confusion_vector(engine, relation, codebook, learned)
     note_report(engine, codebook, keys.name, vector, TESTS)
     return SiteReport(int(vector.sum()), write_vector(vector, codebook, keys, out, TESTS))
+
+
+def report_supports(
+    engine: Engine,
+    relation: Name,
+    codebook: Codebook,
+    keys: PrivateKeys,
+    shared: Path,
+    threshold: Threshold,
+    level: int,
+) -> SiteReport:
+    """A level of itemsets: the candidates follow from the files of the levels before."""
+    own_site(codebook, keys.name, keys.public)
+    candidates = candidates_of(codebook, shared, threshold, level)
+    vector = support_vector(engine, relation, codebook, candidates)
+    subject = subject_of(candidates, level, threshold)
+    note_report(engine, codebook, keys.name, vector, subject)
+    return SiteReport(int(vector[0]), write_vector(vector, codebook, keys, shared, subject))
 
 
 def answer(engine: Engine, codebook: Codebook, keys: PrivateKeys, folder: Path, most: Fraction) -> dict[str, int]:

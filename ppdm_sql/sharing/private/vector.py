@@ -7,7 +7,8 @@ allows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,8 +123,8 @@ def _coded_query(place: int, one: AgreedAttribute, codebook: Codebook, counted: 
             ifs=[known], default=exp.Coalesce(this=column("ppdm_w0", "k"), expressions=[number(len(codes))])
         )
     else:
-        code = _code_case(one, value)
-    picked = [aliased(number(place), _ATTRIBUTE), aliased(_class_case(codebook), CLASS), aliased(code, _CODE)]
+        code = code_expression(one, value)
+    picked = [aliased(number(place), _ATTRIBUTE), aliased(class_case(codebook), CLASS), aliased(code, _CODE)]
     inner = query.select(*picked, column(ROWS, "c"), copy=False)
     keys = [column(name, "n") for name in (_ATTRIBUTE, CLASS, _CODE)]
     total = exp.cast(exp.Sum(this=column(ROWS, "n")), "BIGINT")
@@ -131,14 +132,14 @@ def _coded_query(place: int, one: AgreedAttribute, codebook: Codebook, counted: 
     return outer.group_by(*(key.copy() for key in keys), copy=False)
 
 
-def _code_case(one: AgreedAttribute, value: exp.Expr) -> exp.Expr:
+def code_expression(one: AgreedAttribute, value: exp.Expr) -> exp.Expr:
     codes = [number(code) for code in range(one.domain.size + 1)]
     if isinstance(one.domain, CategoricalDomain):
         return categories_case(one.attribute, one.domain, value, codes)
     return bins_case(one.attribute, one.domain, value, codes)
 
 
-def _class_case(codebook: Codebook) -> exp.Expr:
+def class_case(codebook: Codebook) -> exp.Expr:
     value = column(CLASS, "c")
     missing = exp.If(this=exp.Is(this=value.copy(), expression=exp.Null()), true=number(_NO_CLASS))
     named = [
@@ -172,17 +173,24 @@ def _refuse_unlisted(codebook: Codebook, found: Sequence[Sequence[int]]) -> None
     unknown = sum(rows for place, label, _, rows in found if place == 0 and label == _UNKNOWN_CLASS)
     told = [_unlisted(codebook.target.name, unknown, "class")] if unknown else []
     for place, one in enumerate(codebook.attributes):
-        mine = [(code, rows) for at, label, code, rows in found if at == place and label >= 0]
-        missing = sum(rows for code, rows in mine if code == one.domain.size)
-        unlisted = sum(rows for code, rows in mine if one.width <= code < one.domain.size)
-        if unlisted:
-            told.append(_unlisted(one.attribute.name, unlisted, "value"))
-        if missing and not one.nulls:
-            told.append(
-                f'column "{one.attribute.name}" is NULL in {missing:,} rows, and the codebook says that it never is'
-            )
+        mine: Counter[int] = Counter()
+        for at, label, code, rows in found:
+            if at == place and label >= 0:
+                mine[code] += rows
+        told += _told_of_attribute(one, mine)
     if told:
         raise PolicyError(*told)
+
+
+def _told_of_attribute(one: AgreedAttribute, rows: Mapping[int, int]) -> list[str]:
+    """rows: code -> how many have it."""
+    name = one.attribute.name
+    unlisted = sum(number for code, number in rows.items() if one.width <= code < one.domain.size)
+    missing = rows.get(one.domain.size, 0)
+    told = [_unlisted(name, unlisted, "value")] if unlisted else []
+    if missing and not one.nulls:
+        told.append(f'column "{name}" is NULL in {missing:,} rows, and the codebook says that it never is')
+    return told
 
 
 def _unlisted(name: str, rows: int, what: str) -> str:
@@ -190,3 +198,18 @@ def _unlisted(name: str, rows: int, what: str) -> str:
         f'column "{name}" has a {what} that the codebook does not list in {rows:,} rows: leave them out in the SELECT, '
         "or agree on a new codebook"
     )
+
+
+def unlisted_rows(engine: Engine, coded: Name, codebook: Codebook) -> None:
+    """Refuses a table of coded rows (ppdm_0, ppdm_1, ..., the class last) that has what the codebook does not list."""
+    told = []
+    for place in range(len(codebook.attributes) + 1):
+        key = column(f"ppdm_{place}", "c")
+        query = exp.Select(expressions=[key, exp.Count(this=exp.Star())]).from_(coded.table("c"), copy=False)
+        found = {int(code): int(rows) for code, rows in engine.fetch(query.group_by(key.copy(), copy=False))}
+        if place < len(codebook.attributes):
+            told += _told_of_attribute(codebook.attributes[place], found)
+        elif _UNKNOWN_CLASS in found:
+            told.append(_unlisted(codebook.target.name, found[_UNKNOWN_CLASS], "class"))
+    if told:
+        raise PolicyError(*told)
