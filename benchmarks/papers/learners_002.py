@@ -1,6 +1,6 @@
 """What learners keep of a table that preserves a tree: figures 5 to 16 of Fu, Chen, Koru, Gangopadhyay, as tables.
 
-By number of leaves n: the rows as they are, the release of TPP that keeps the tree with n leaves, and as a rival
+By number of leaves n: the original rows, the release of TPP that keeps the tree with n leaves, and as a rival
 Mondrian by information gain (least squares for a number) stopped at n classes, as the specification of the paper's
 InfoGain has it.  Learners are tested by folds of the same relation, as in the paper.  Cancer is not public: Rotterdam
 breast cancer stands in, whose survival in days is the response.
@@ -91,7 +91,7 @@ def by_leaves(engine: Engine, survey: Survey, sizes: Sequence[int], progress: Pr
     rows = []
     for leaves in sizes:
         progress(f"{survey.name}: {leaves} leaves", leaves, sizes[-1] + 1)
-        for word, plan_of in (("rows as they are", None), ("TPP", _preserved), ("InfoGain", _divided)):
+        for word, plan_of in (("original rows", None), ("TPP", _preserved), ("InfoGain", _divided)):
             k, least, same, relation = "", "", "", _ROWS
             if plan_of is not None:
                 plan = plan_of(engine, survey, leaves)

@@ -184,7 +184,7 @@ def test_quick_tables_of_adult(paper):
         assert {row[7] for row in table.rows} == {"yes"}
         learned, both, times, stand_in = others
         assert [row[:2] for row in learned.rows] == [
-            (leaves, way) for leaves in "23" for way in ("rows as they are", "TPP", "InfoGain")
+            (leaves, way) for leaves in "23" for way in ("original rows", "TPP", "InfoGain")
         ]
         assert {row[4] for row in (*learned.rows, *stand_in.rows) if row[1] == "TPP"} == {"yes"}
         assert all(40 < float(row[5]) < 100 for row in learned.rows)
