@@ -17,8 +17,8 @@ from itertools import takewhile
 
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import CELL, same_cell
-from ppdm_sql.cells.cells import Cells
+from ppdm_sql.cells.aggregate import CELL, KEYED, same_cell, with_keyed
+from ppdm_sql.cells.cells import KEY, Cells
 from ppdm_sql.cells.parts import DIVIDED, DROPPED, ENTITY, PART, Parts, Shares
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.source.encode import canonical
@@ -175,12 +175,14 @@ class _Rows:
         if parts.bag is not None:
             columns[_BAG] = parts.bag[kept]
         arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
-        loaded = self.engine.work.lend("parts", arrays, analyze=True)
+        keys = {KEY: pa.array(self.cells.keys[kept], pa.int64())}
+        loaded = self.engine.work.lend("parts", arrays | keys, analyze=True)
         values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
         picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
         picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
-        query = exp.Select(expressions=picked).from_(self.cells.table.table("c"))
-        return query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
+        query = exp.Select(expressions=picked).from_(KEYED.table("c"))
+        query = query.join(loaded.table("n"), on=exp.EQ(this=column(KEY, "n"), expression=column(KEY, "c")))
+        return with_keyed(self.engine, query, self.cells)
 
     def _with_keys(self, value: exp.Expr) -> exp.Expr:
         """The expression over a row; what follows from the values of its cell is worked out once per cell."""

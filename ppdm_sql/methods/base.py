@@ -207,7 +207,7 @@ class Method:
         prepared = Prepared() if self.prepare is None else self.prepare(job)
         job.progress("counting combinations", 0, None)
         names = tuple(dict.fromkeys([*job.cell_columns, *prepared.columns]))
-        cells = aggregate(engine, source, names, people=prepared.people)
+        cells = aggregate(engine, source, names, people=prepared.people, enough=max(job.k, 2))
         found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models))
         job.progress("placing rows", 0, None)
         return placed_rows(job, cells, found)
