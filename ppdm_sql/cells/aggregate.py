@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,10 @@ class _Values:
     def size(self) -> int:
         return len(self.values) + self.has_null
 
+    @property
+    def null_code(self) -> int | None:
+        return len(self.values) if self.has_null else None
+
 
 @dataclass
 class _Aggregation:
@@ -137,7 +141,7 @@ class _Aggregation:
             codes |= {self.names[number]: one for number, one in coded.items()}
             tables.append((values, here))
         columns = {name: _column(one, codes[name]) for name, one in found.items()}
-        cells = Cells(table, columns, rows, None, keyed=keyed, keys=keys)
+        cells = Cells(table, columns, rows, None, keyed=keyed, keys=keys, codes=tables[0][0] if packs else None)
         return cells if self.source.entity is None else self._with_persons(cells, tables)
 
     def _places(self) -> range:
@@ -204,12 +208,11 @@ class _Aggregation:
     ) -> tuple[Ints, Ints, dict[int, Codes]]:
         """Key, rows and codes of every cell, in the order of the cells."""
         packs = _packs(_sizes(found))
-        numbers = [
-            mixed_radix([(_code_of(number, found[number]), found[number].size) for number in pack]) for pack in packs
-        ]
+        coded = _coded(found)
+        numbers = [_packed_codes({number: coded[number] for number in pack}) for pack in packs]
         picked: list[exp.Expr] = [] if packed else [column(KEY, "c")]
         picked += [column(ROWS, "c"), *(aliased(one, f"ppdm_k{place}") for place, one in enumerate(numbers))]
-        query = _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, found)
+        query = _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, coded)
         read = self.engine.arrays(query)
         keys = np.asarray(read["ppdm_k0" if packed else KEY]).astype(np.int64)
         order = np.argsort(keys)
@@ -325,21 +328,52 @@ def _by_number(table: Name, places: Sequence[int]) -> exp.Select:
 
 def _by_codes(table: Name, values: Name, found: Mapping[int, _Values]) -> exp.Select:
     """The values of cells, and their codes as one number: its order is that of the values, NULL last."""
-    picked = [aliased(_packed_codes(found), KEY), *(column(_value(number), "c") for number in found)]
-    return _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, found)
+    coded = _coded(found)
+    picked = [aliased(_packed_codes(coded), KEY), *(column(_value(number), "c") for number in found)]
+    return _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, coded)
 
 
-def _packed_codes(found: Mapping[int, _Values]) -> exp.Expr:
-    return mixed_radix([(_code_of(number, one), one.size) for number, one in found.items()])
+def join_codes(engine: Engine, source: Source, cells: Cells, query: exp.Select) -> tuple[exp.Select, exp.Expr]:
+    """A query over rows of the source "r" with the codes of their values, and the key of a row's cell."""
+    assert cells.codes is not None
+    coded = {
+        number: _Coded(canonical(engine, one.column, "r"), one.size, one.null_code)
+        for number, one in enumerate(cells.columns.values())
+    }
+    return _join_values(query, cells.codes, coded), _packed_codes(coded)
 
 
-def _join_values(query: exp.Select, values: Name, found: Mapping[int, _Values]) -> exp.Select:
-    """Cells with the code of every value.  NULL meets no value, and gets its code elsewhere (_code_of).
+class _Coded(NamedTuple):
+    """A value that gets a code."""
 
-    A join that keeps every cell is planned for that many.
+    value: exp.Expr
+    size: int
+    null_code: int | None
+
+
+def _coded(found: Mapping[int, _Values]) -> dict[int, _Coded]:
+    return {number: _Coded(column(_value(number), "c"), one.size, one.null_code) for number, one in found.items()}
+
+
+def _packed_codes(coded: Mapping[int, _Coded]) -> exp.Expr:
+    return mixed_radix([(_code_of(number, one), one.size) for number, one in coded.items()])
+
+
+def _code_of(number: int, one: _Coded) -> exp.Expr:
+    code = column(CODE, f"l{number}")
+    if one.null_code is None:
+        return code
+    is_null = exp.Is(this=one.value.copy(), expression=exp.Null())
+    return exp.Case(ifs=[exp.If(this=is_null, true=_number(one.null_code))], default=code)
+
+
+def _join_values(query: exp.Select, values: Name, coded: Mapping[int, _Coded]) -> exp.Select:
+    """Cells or rows with the code of every value.  NULL meets no value, and gets its code above.
+
+    A join that keeps every row is planned for that many.
     """
-    for number in found:
-        same = exp.EQ(this=column(_value(number), f"l{number}"), expression=column(_value(number), "c"))
+    for number, one in coded.items():
+        same = exp.EQ(this=column(_value(number), f"l{number}"), expression=one.value.copy())
         here = exp.EQ(this=column(SET, f"l{number}"), expression=_number(number))
         query = query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT")
     return query
@@ -353,14 +387,6 @@ def _sizes(found: Mapping[int, _Values]) -> dict[int, int]:
     return {number: one.size for number, one in found.items()}
 
 
-def _code_of(number: int, one: _Values) -> exp.Expr:
-    code = column(CODE, f"l{number}")
-    if not one.has_null:
-        return code
-    is_null = exp.Is(this=column(_value(number), "c"), expression=exp.Null())
-    return exp.Case(ifs=[exp.If(this=is_null, true=_number(len(one.values)))], default=code)
-
-
 def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:
     known = [row for row in read if row[place] is not None]
     rows = np.array([row[1] for row in known], dtype=np.int64)
@@ -368,8 +394,7 @@ def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:
 
 
 def _column(one: _Values, codes: Codes) -> CellColumn:
-    null_code = len(one.values) if one.has_null else None
-    return CellColumn(one.info, codes, one.size, null_code, one.values, one.rows, one.rows)
+    return CellColumn(one.info, codes, one.size, one.null_code, one.values, one.rows, one.rows)
 
 
 def _packs(sizes: Mapping[int, int]) -> list[list[int]]:

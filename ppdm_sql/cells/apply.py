@@ -17,7 +17,7 @@ from itertools import takewhile
 
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import CELL, KEYED, same_cell, with_keyed
+from ppdm_sql.cells.aggregate import CELL, KEYED, join_codes, same_cell, with_keyed
 from ppdm_sql.cells.cells import KEY, Cells
 from ppdm_sql.cells.parts import DIVIDED, DROPPED, ENTITY, PART, Parts, Shares
 from ppdm_sql.engines.base import Engine, Kind
@@ -115,7 +115,18 @@ class _Rows:
         picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
         picked += [aliased(value, name) for name, value in self.private.items()]
         query = exp.Select(expressions=picked).from_(self.source.relation.table("r"))
+        if not self._meets_cells:
+            query, key = join_codes(self.engine, self.source, self.cells, query)
+            return query.join(self._load_parts().table("p"), on=exp.EQ(this=column(KEY, "p"), expression=key))
         return query.join(self._place(), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+
+    @property
+    def _meets_cells(self) -> bool:
+        """Whether a row finds its cell by its values: where cells are few, and what follows from them is shared.
+
+        Otherwise the codes of a row are looked up, and cells do not have to be at hand.
+        """
+        return self.cells.codes is None or 2 * len(self.cells) < self.cells.total
 
     def _published(self) -> dict[str, exp.Expr]:
         """What leaves as it is; as plain text where its type would list values that do not leave."""
@@ -167,6 +178,17 @@ class _Rows:
 
     def _placed_cells(self) -> exp.Select:
         """The cells that are published, with their parts and what private columns need of their values."""
+        values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
+        told = [CELL, PART, *([_BAG] if self.parts.bag is not None else [])]
+        picked: list[exp.Expr] = [*(column(name, "n") for name in told), *values]
+        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
+        query = exp.Select(expressions=picked).from_(KEYED.table("c"))
+        loaded = self._load_parts()
+        query = query.join(loaded.table("n"), on=exp.EQ(this=column(KEY, "n"), expression=column(KEY, "c")))
+        return with_keyed(self.engine, query, self.cells)
+
+    def _load_parts(self) -> Name:
+        """The parts of cells that are published."""
         import pyarrow as pa
 
         parts = self.parts
@@ -176,19 +198,13 @@ class _Rows:
             columns[_BAG] = parts.bag[kept]
         arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
         keys = {KEY: pa.array(self.cells.keys[kept], pa.int64())}
-        loaded = self.engine.work.lend("parts", arrays | keys, analyze=True)
-        values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
-        picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
-        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
-        query = exp.Select(expressions=picked).from_(KEYED.table("c"))
-        query = query.join(loaded.table("n"), on=exp.EQ(this=column(KEY, "n"), expression=column(KEY, "c")))
-        return with_keyed(self.engine, query, self.cells)
+        return self.engine.work.lend("parts", arrays | keys, analyze=True)
 
     def _with_keys(self, value: exp.Expr) -> exp.Expr:
         """The expression over a row; what follows from the values of its cell is worked out once per cell."""
         if isinstance(value, exp.Column) or not value.find(exp.Column):
             return value.copy()
-        if self._is_of_cells(value):
+        if self._meets_cells and self._is_of_cells(value):
             name = self._keys.setdefault(value, f"ppdm_h{len(self._keys)}")
             return column(name, "p")
         made = self._with_one_end(value) if isinstance(value, exp.Concat) else value.copy()
@@ -201,7 +217,7 @@ class _Rows:
         """The texts at the end that are the same for all rows of a cell, put together once for them."""
         pieces = text.expressions
         end = len(list(takewhile(self._is_of_cells, reversed(pieces))))
-        if end < 2:
+        if end < 2 or not self._meets_cells:
             return text.copy()
         made = text.copy()
         last = exp.Concat(expressions=made.expressions[-end:], safe=True, coalesce=True)

@@ -73,6 +73,7 @@ class Cells:
     people: People | None = None  # where the policy names persons and the method asked for them
     keyed: exp.Select = field(default_factory=exp.Select)  # (ppdm_key, ppdm_v0, ppdm_v1, ...), in that engine
     keys: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # per cell what it is known by there
+    codes: Name | None = None  # the values of all columns with their codes, where a key is made of these
 
     def __repr__(self) -> str:
         return f"Cells({len(self)} of {self.total} rows)"
