@@ -368,14 +368,14 @@ def _code_of(number: int, one: _Coded) -> exp.Expr:
 
 
 def _join_values(query: exp.Select, values: Name, coded: Mapping[int, _Coded]) -> exp.Select:
-    """Cells or rows with the code of every value.  NULL meets no value, and gets its code above.
+    """The query, of cells or rows, with the code of every value.  NULL meets no value, and gets its code above.
 
     A join that keeps every row is planned for that many.
     """
     for number, one in coded.items():
         same = exp.EQ(this=column(_value(number), f"l{number}"), expression=one.value.copy())
         here = exp.EQ(this=column(SET, f"l{number}"), expression=_number(number))
-        query = query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT")
+        query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT", copy=False)
     return query
 
 
