@@ -25,7 +25,7 @@ def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> e
     """
     pieces: list[exp.Expr] = [exp.Literal.string(f"{salt}|")]
     for value in values:
-        pieces += _printed(engine, exp.cast(value.copy(), "TEXT"))
+        pieces += _printed(engine, _as_text(value.copy()))
     if engine.concatenates:
         return exp.Concat(expressions=pieces, safe=True, coalesce=True)
     # What comes last is put together first: so an engine can be given the text of the last values once for many rows.
@@ -34,14 +34,18 @@ def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> e
 
 def _printed(engine: Engine, printed: exp.Expr) -> list[exp.Expr]:
     """A value behind its length, or what stands for NULL."""
-    length, nothing = exp.cast(exp.Length(this=printed.copy()), "TEXT"), exp.Literal.string("-")
+    length, nothing = _as_text(exp.Length(this=printed.copy())), exp.Literal.string("-")
     head = exp.DPipe(this=length, expression=exp.Literal.string(":"))
     if engine.concatenates:
         return [exp.Coalesce(this=head, expressions=[nothing]), printed]
     return [exp.Coalesce(this=exp.DPipe(this=head, expression=printed), expressions=[nothing])]
 
 
+def _as_text(value: exp.Expr) -> exp.Expr:
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.TEXT))  # exp.cast() reads the word TEXT each time
+
+
 def hash_numbers(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> tuple[exp.Expr, exp.Expr]:
     """Two 60-bit numbers of a row: the same on every engine, for the same printed values and salt."""
     text = row_text(engine, values, salt=salt)
-    return engine.hash_number(text.copy(), 0), engine.hash_number(text.copy(), 1)
+    return engine.hash_number(text.copy(), 0), engine.hash_number(text, 1)
