@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOCK_PAUSE = 0.01  # seconds
+_MEMORY = "50%"  # of the machine's, where no limit is given
 
 
 class DuckDBEngine(Engine):
@@ -110,7 +111,7 @@ class DuckDBEngine(Engine):
             "autoinstall_known_extensions": False,
             "lock_configuration": True,
         }
-        limits = {"memory_limit": memory_limit, "threads": threads}
+        limits = {"memory_limit": memory_limit or _MEMORY, "threads": threads}
         settings = {name: limit for name, limit in limits.items() if limit is not None} | settings
         for name, value in settings.items():
             setting = exp.SetItem(this=exp.EQ(this=exp.Var(this=name), expression=exp.convert(value)))

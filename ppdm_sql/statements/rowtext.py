@@ -42,7 +42,8 @@ def _printed(engine: Engine, printed: exp.Expr) -> list[exp.Expr]:
 
 
 def _as_text(value: exp.Expr) -> exp.Expr:
-    return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.TEXT))  # exp.cast() reads the word TEXT each time
+    # exp.cast() parses the word TEXT every time.
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.TEXT))
 
 
 def hash_numbers(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> tuple[exp.Expr, exp.Expr]:
