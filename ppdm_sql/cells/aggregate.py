@@ -118,7 +118,7 @@ class _Aggregation:
     def run(self) -> Cells:
         packs = 0 < len(self.names) <= TOGETHER
         table = self.engine.work.table(
-            "cells", self._grouped() if packs else _in_order(self._grouped(), self._places())
+            "cells", self._count_cells() if packs else _in_order(self._count_cells(), self._places())
         )
         self._check_number(table)
         keyed = _by_number(table, self._places())
@@ -153,7 +153,7 @@ class _Aggregation:
 
     # -- the cells ---------------------------------------------------------------------------------
 
-    def _grouped(self) -> exp.Select:
+    def _count_cells(self) -> exp.Select:
         values = [canonical(self.engine, self.source.info(name), "r") for name in self.names]
         picked = [aliased(value, _value(number)) for number, value in enumerate(values)]
         counted = aliased(exp.Count(this=exp.Star()), ROWS)
@@ -208,7 +208,7 @@ class _Aggregation:
     ) -> tuple[Ints, Ints, dict[int, Codes]]:
         """Key, rows and codes of every cell, in the order of the cells."""
         packs = _packs(_sizes(found))
-        coded = _coded(found)
+        coded = _values_to_code(found)
         numbers = [_packed_codes({number: coded[number] for number in pack}) for pack in packs]
         picked: list[exp.Expr] = [] if packed else [column(KEY, "c")]
         picked += [column(ROWS, "c"), *(aliased(one, f"ppdm_k{place}") for place, one in enumerate(numbers))]
@@ -233,7 +233,7 @@ class _Aggregation:
             weights = self._weights(people, cells)
             held: dict[str, Ints] = {}
             for values, found in tables:
-                held |= self._held(people, cells, values, found, weights)
+                held |= self._holders(people, cells, values, found, weights)
             columns = {name: replace(one, held=held.get(name, one.held)) for name, one in cells.columns.items()}
             pairs = self._pairs(people, cells) if self.with_people else None
         return replace(cells, columns=columns, weights=weights, people=pairs)
@@ -269,7 +269,7 @@ class _Aggregation:
         read = self.engine.arrays(exp.Select(expressions=[column(KEY), number]).from_(people.table()))
         return People(_places_of(cells, read[KEY]), read[PERSON].astype(np.int64))
 
-    def _held(
+    def _holders(
         self, people: Name, cells: Cells, values: Name, found: Mapping[int, _Values], weights: Ints
     ) -> dict[str, Ints]:
         """Per quasi-identifier and code but NULL's, how many persons hold the value, as exactly as is asked.
@@ -328,7 +328,7 @@ def _by_number(table: Name, places: Sequence[int]) -> exp.Select:
 
 def _by_codes(table: Name, values: Name, found: Mapping[int, _Values]) -> exp.Select:
     """The values of cells, and their codes as one number: its order is that of the values, NULL last."""
-    coded = _coded(found)
+    coded = _values_to_code(found)
     picked = [aliased(_packed_codes(coded), KEY), *(column(_value(number), "c") for number in found)]
     return _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, coded)
 
@@ -351,7 +351,7 @@ class _Coded(NamedTuple):
     null_code: int | None
 
 
-def _coded(found: Mapping[int, _Values]) -> dict[int, _Coded]:
+def _values_to_code(found: Mapping[int, _Values]) -> dict[int, _Coded]:
     return {number: _Coded(column(_value(number), "c"), one.size, one.null_code) for number, one in found.items()}
 
 

@@ -87,14 +87,14 @@ class _Rows:
         """
         named = [*self._published(), *self.private]
         joined = self._rows([column(name, "p") for name in (PART, _BAG, CELL)])
-        whole = _picked([PART, *named], "j").where(exp.GTE(this=column(PART, "j"), expression=exp.Literal.number(0)))
+        whole = _pick([PART, *named], "j").where(exp.GTE(this=column(PART, "j"), expression=exp.Literal.number(0)))
         every = exp.Union(this=whole, expression=self._moved(named), distinct=False).subquery("z")
         query = exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
         return query.with_(_JOINED, as_=joined)
 
     def _moved(self, named: Sequence[str]) -> exp.Select:
         """The rows of divided cells, each with the part of its place."""
-        inner = _picked([_BAG, CELL, *named], "j")
+        inner = _pick([_BAG, CELL, *named], "j")
         inner = inner.where(exp.EQ(this=column(PART, "j"), expression=exp.convert(DIVIDED)))
         if self._has_weights:
             inner = self._weighted(inner, named)
@@ -237,7 +237,7 @@ class _Rows:
         return moved
 
 
-def _picked(names: Sequence[str], alias: str) -> exp.Select:
+def _pick(names: Sequence[str], alias: str) -> exp.Select:
     """Columns of the rows that were joined to their cells."""
     return exp.Select(expressions=[column(name, alias) for name in names]).from_(Name(_JOINED).table(alias))
 

@@ -25,14 +25,14 @@ def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> e
     """
     pieces: list[exp.Expr] = [exp.Literal.string(f"{salt}|")]
     for value in values:
-        pieces += _printed(engine, _as_text(value.copy()))
+        pieces += _pieces_of(engine, _as_text(value.copy()))
     if engine.concatenates:
         return exp.Concat(expressions=pieces, safe=True, coalesce=True)
     # What comes last is put together first: so an engine can be given the text of the last values once for many rows.
     return reduce(lambda text, piece: exp.DPipe(this=piece, expression=text), reversed(pieces))
 
 
-def _printed(engine: Engine, printed: exp.Expr) -> list[exp.Expr]:
+def _pieces_of(engine: Engine, printed: exp.Expr) -> list[exp.Expr]:
     """A value behind its length, or what stands for NULL."""
     length, nothing = _as_text(exp.Length(this=printed.copy())), exp.Literal.string("-")
     head = exp.DPipe(this=length, expression=exp.Literal.string(":"))
