@@ -72,7 +72,7 @@ def with_keyed(engine: Engine, query: exp.Select, cells: Cells) -> exp.Select:
 
     The keys are looked up before anything is joined to the cells: once per cell and not once per row.
     """
-    return query.with_(KEYED.last, as_=cells.keyed, materialized=engine.materializes)
+    return query.with_(KEYED.last, as_=cells.keyed, materialized=engine.materializes or None)
 
 
 def _same(engine: Engine, source: Source, named: Sequence[tuple[str, bool]], alias: str, cell_alias: str) -> exp.Expr:
