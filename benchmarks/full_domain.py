@@ -76,12 +76,16 @@ def _make(database: Path, options: argparse.Namespace) -> Taken:
     complete = " AND ".join(f"{name} IS NOT NULL" for name in QUASI)
     with duckdb.connect(str(database)) as con:
         con.execute(
-            "CREATE TABLE adult AS WITH complete AS (SELECT row_number() OVER () - 1 AS place, * FROM read_csv(?) "
-            f"WHERE {complete}) SELECT c.* EXCLUDE (place) REPLACE (least(greatest(age + "
-            "(random() * 2 * ? - ?)::INTEGER, 17), 90) AS age) FROM range(?) AS n (number) JOIN complete AS c ON "
-            "c.place = hash(n.number) % (SELECT count(*) FROM complete)",
-            [str(source), options.noise, options.noise, options.rows],
+            f"CREATE TABLE complete AS SELECT row_number() OVER () - 1 AS place, * FROM read_csv(?) WHERE {complete}",
+            [str(source)],
         )
+        con.execute(
+            "CREATE TABLE adult AS SELECT c.* EXCLUDE (place) REPLACE (least(greatest(age + "
+            "(random() * 2 * ? - ?)::INTEGER, 17), 90) AS age) FROM (SELECT (hash(number) % (SELECT count(*) FROM "
+            "complete))::BIGINT AS place FROM range(?) AS r (number)) AS n JOIN complete AS c USING (place)",
+            [options.noise, options.noise, options.rows],
+        )
+        con.execute("DROP TABLE complete")
         clock = Clock()
         con.execute("CREATE TABLE copied AS SELECT * FROM adult ORDER BY hash(age, education, occupation, fnlwgt)")
         taken = clock.taken()

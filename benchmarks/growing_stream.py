@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import duckdb
 import pyarrow as pa
@@ -52,7 +53,9 @@ class Stream:
         self.next = 0
         self.late: list[pa.Table] = []
         self.db.engine.load(Name("visits"), self._arrive(people), temporary=False)
+        started = time.process_time()
         first = self.db.publish(policy(method, growing=True, changes=changes))
+        self.publishing = time.process_time() - started  # seconds of the processor
         assert first.utility is not None
         self.first_loss = float(first.utility.loss)
 

@@ -1,6 +1,6 @@
 """The demo: a hospital's table, from its risk to a file that can be handed over.
 
-Told in steps, each with the command a reader would type.  Everything is made in one folder, from the
+Each step shows the command a reader would type.  Everything is made in one folder, from the
 files of sql/demo/, which are good to copy from.
 """
 

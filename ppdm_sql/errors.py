@@ -44,9 +44,9 @@ class PolicyError(PpdmError):
 class OptionError(PolicyError):
     """An option is unknown or has a wrong value; who knows the statement knows where the option stands."""
 
-    def __init__(self, option: str, message: str) -> None:
+    def __init__(self, option: str, message: Mistake | str) -> None:
         self.option = option
-        super().__init__(message)
+        super().__init__(message, file=message.file if isinstance(message, Mistake) else None)
 
 
 class UnknownColumn(PolicyError):

@@ -37,6 +37,7 @@ from ppdm_sql.policy.policy import (
     PseudoData,
     Publish,
     Refresh,
+    ShareCounts,
     Statement,
     Verify,
 )
@@ -49,6 +50,7 @@ from ppdm_sql.release.preflight import Preflight
 from ppdm_sql.release.publication import plan_refresh, refreshing_statement, run_publication
 from ppdm_sql.release.results import Dropped, Exported, Passed, Planned, Published, Result, Verified
 from ppdm_sql.release.reverify import reverify_damaged
+from ppdm_sql.sharing.private.statement import share_counts
 from ppdm_sql.source.faults import explain_statement
 from ppdm_sql.source.given import name_of
 from ppdm_sql.statements.names import PREFIX, Name
@@ -164,6 +166,8 @@ class Session(ModelCalls):
                 return self._pass_through(statement)
             case Publish() | PseudoData():
                 return self._publish(statement)
+            case ShareCounts():
+                return share_counts(self.engine, statement, self._out)
             case Refresh():
                 return self._refresh(statement)
             case Verify():
@@ -219,6 +223,8 @@ class Session(ModelCalls):
                 yield self._plan(statement, coming, rows=rows)
                 if kind_of_statement(statement).keeps_model:
                     coming.add(self.engine.name(statement.name))
+            elif isinstance(statement, ShareCounts):
+                yield Planned.in_words(self.engine, statement)
             elif isinstance(statement, Refresh):
                 yield from filter(None, [self._plan_refresh(statement, rows=rows)])
 

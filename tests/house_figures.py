@@ -12,7 +12,7 @@ import argparse
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ppdm_sql"
@@ -104,6 +104,11 @@ class Module:
     def folder(self) -> str:
         return self.name.split("/")[0].removesuffix(".py")
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree, found once for all rules."""
+        return tuple(ast.walk(self.tree))
+
     def place(self, node: ast.AST, what: str) -> Place:
         return Place(self.name, getattr(node, "lineno", 1), what)
 
@@ -134,7 +139,7 @@ def is_participle(name: str) -> bool:
 
 def functions(found: Sequence[Module]) -> Iterator[tuple[Module, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for module in found:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("__"):
                 yield module, node
 
@@ -151,7 +156,7 @@ def class_name_figure(found: Sequence[Module]) -> HouseFigure:
     by_name: dict[str, list[Place]] = {}
     for module in found:
         if module.folder != "verify":
-            for node in ast.walk(module.tree):
+            for node in module.nodes:
                 if isinstance(node, ast.ClassDef):
                     by_name.setdefault(node.name, []).append(module.place(node, node.name))
     several = {name: places for name, places in by_name.items() if len(places) > 1}
@@ -169,7 +174,7 @@ def k_anonymity_figure(found: Sequence[Module]) -> HouseFigure:
         module.place(node, ast.unparse(node))
         for module in found
         if module.folder not in {"requirements", "verify"}
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and _called(node) == "isinstance" and "KAnonymity" in _names(node.args[1])
     )
     title = "isinstance(.., KAnonymity) outside requirements/ and verify/"
@@ -181,7 +186,7 @@ def working_table_figure(found: Sequence[Module]) -> HouseFigure:
         module.place(node, ast.unparse(node))
         for module in found
         if module.name != "engines/workspace.py"
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Call) and _called(node) == "own"
     )
     title = "working tables named by hand, outside engines/workspace.py"
@@ -200,8 +205,13 @@ def record_reads(module: Module) -> list[Place]:
     A name counts as a record when it is called so, or is assigned or loops over a part of one.  A heuristic: what a
     function gets as a parameter under another name is not followed.
     """
-    places = []
-    scopes = [node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    places: list[Place] = []
+    named = {
+        getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "arg", None) for node in module.nodes
+    }
+    if not named & RECORDS:
+        return places
+    scopes = [node for node in module.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     seen: set[int] = set()
     for scope in (*scopes, module.tree):
         known = _record_names(scope)

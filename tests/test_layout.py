@@ -17,12 +17,12 @@ ROOT = PACKAGE.parent
 # The way of the data.  A module imports only from its own folder or from earlier ones.
 GROUND = ("errors", "resources", "json_reader", "watching", "statements", "engines", "catalog")
 ORDER = (
-    "requirements", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
+    "requirements", "treatments", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
     "verify", "planning", "release", "evaluate", "report", "table_questions", "model_calls", "session", "dbt", "demo", "commands",
 )  # fmt: skip
 # Tables that stay: releases, what a model says of a table's rows, pseudo-rows of several sources, the demonstration.
 WRITERS = ("engines", "release", "models", "sharing", "demo")
-JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "requirements", "policy", "verify"}
+JUDGE_MAY_USE = {"errors", "resources", "statements", "engines", "requirements", "treatments", "policy", "verify"}
 
 SQL_TEXT = re.compile(
     r"\b(SELECT\s.*\sFROM|INSERT\s+INTO|UPDATE\s+\S+\s+SET|DELETE\s+FROM|GROUP\s+BY|ORDER\s+BY"
@@ -40,7 +40,7 @@ def offenders(rule: Callable[[Module], Iterator[Place]]) -> list[str]:
 
 def imports(module: Module) -> Iterator[tuple[ast.AST, str]]:
     """The folders of the package a module imports from; what only type checkers read counts too."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -93,7 +93,7 @@ def test_every_sql_file_says_what_it_is_for():
 def lasting_tables(module: Module) -> Iterator[Place]:
     if module.folder in WRITERS:
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if _is_method(node, {"create_table"}):
             given = {one.arg: one.value for one in node.keywords}
             if "temporary" not in given or ast.unparse(given["temporary"]) != "True":
@@ -108,7 +108,7 @@ def test_a_table_that_stays_is_created_where_releases_are_made_only():
 
 
 def sql_as_text(module: Module) -> Iterator[Place]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         text = ""
         if isinstance(node, ast.JoinedStr):
             text = "".join(part.value for part in node.values if isinstance(part, ast.Constant))
@@ -119,7 +119,7 @@ def sql_as_text(module: Module) -> Iterator[Place]:
 
 
 def text_for_builders(module: Module) -> Iterator[Place]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if not _is_method(node, BUILDERS) or isinstance(node.func.value, ast.Constant):  # ", ".join(...)
             continue
         for argument in node.args:
@@ -145,7 +145,7 @@ def test_no_sql_is_put_together_as_text():
 
 
 def dangerous_calls(module: Module) -> Iterator[Place]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in {"eval", "exec", "compile", "__import__"}:
                 yield module.place(node, node.func.id)
@@ -162,7 +162,7 @@ def test_nothing_evaluates_or_unpickles_or_shells_out():
 def engine_names(module: Module) -> Iterator[Place]:
     if module.folder in {"engines", "statements"}:
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Compare) and ENGINE_QUESTION.search(ast.unparse(node)):
             yield module.place(node, ast.unparse(node))
 

@@ -1,6 +1,7 @@
 """The README is a tutorial: its commands are run as they stand, and its shown output is compared.
 
-In an output `...` stands for anything within a line, and a line `...` for any number of lines.
+make test leaves out `evaluate` and `advise`, whose grids take longer than everything else together; make test-wide
+runs these.  In an output `...` stands for anything within a line, and a line `...` for any number of lines.
 """
 
 from __future__ import annotations
@@ -62,25 +63,37 @@ def shell(tmp_path):
     process.wait(timeout=60)
 
 
-def test_the_commands_of_the_readme_do_what_it_says(shell):
-    steps = console_steps(README)
-    assert len(steps) > 10
+def run_steps(shell, steps: list[tuple[str, str]]) -> None:
     for command, expected in steps:
         shown = shell(command)
         assert alike(expected, shown), f"$ {command}\n--- README\n{expected}--- shown\n{shown}"
+
+
+def measures_costs(command: str) -> bool:
+    return re.search(r"^ppdm --db \S+ (evaluate|advise) ", command) is not None
+
+
+def test_the_commands_and_the_python_of_the_readme_do_what_it_says(shell, tmp_path):
+    steps = [step for step in console_steps(README) if not measures_costs(step[0])]
+    assert len(steps) > 20
+    run_steps(shell, steps)
+    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+    (tmp_path / "clinic" / "read.py").write_text(code)
+    assert shell("python read.py").startswith("k = 10 10\n")
+
+
+@pytest.mark.wide
+def test_the_figures_of_the_readme_are_those_of_the_demo(shell):
+    first = [step for step in console_steps(README) if step[0].startswith(("ppdm demo", "cd "))]
+    costs = [step for step in console_steps(README) if measures_costs(step[0])]
+    assert (len(first), len(costs)) == (2, 2)
+    run_steps(shell, [*first, *costs])
 
 
 def test_the_comparison_can_fail():
     assert alike("a ... c\n...\nz\n", "a b c\nx\ny\nz\n")
     assert not alike("a\n", "b\n")
     assert not alike("a\n", "a\nb\n")
-
-
-def test_the_python_of_the_readme_runs(shell, tmp_path):
-    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    shell("ppdm demo --dir . > demo.txt")
-    (tmp_path / "read.py").write_text(code)
-    assert shell("python read.py").startswith("k = 10 10\n")
 
 
 def test_continuous_integration_runs_the_commands_of_the_readme():

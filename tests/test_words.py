@@ -10,7 +10,11 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
+
+from ppdm_sql.commands import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 BANNED = {
@@ -39,16 +43,16 @@ def said_in(text: str) -> list[str]:
 
 def strings_of(path: Path) -> Iterator[tuple[int, str]]:
     """The string constants of a module that have more than one word, without docstrings that are no help text."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     docstrings = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes
         if path.parent.name != "commands"
         and isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
         if isinstance(text, str) and " " in text.strip() and text not in FIGURES:
             yield node.lineno, text
@@ -122,3 +126,38 @@ def test_former_wordings_are_found(text):
 )
 def test_plain_wordings_pass(text):
     assert said_in(text) == []
+
+
+# -- help texts ----------------------------------------------------------------------------------------------
+
+
+def every_command(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """The groups and the commands, with the words that call them."""
+    yield names, group
+    for name in group.list_commands(click.Context(group)):
+        command = group.get_command(click.Context(group), name)
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*names, name))
+        elif command is not None:
+            yield (*names, name), command
+
+
+COMMANDS = dict(every_command(cli))
+
+
+def test_every_command_has_an_example_and_every_option_a_help_text():
+    assert {("run",), ("model", "train"), ("share", "codebook", "draft"), ("catalog", "seal")} <= set(COMMANDS)
+    for names, command in COMMANDS.items():
+        example = re.search(rf"\$ ppdm\b.*\b{' '.join(names)}\b", command.help or "")
+        assert example is not None or isinstance(command, click.Group), names
+        silent = [one.name for one in command.params if isinstance(one, click.Option) and not one.help]
+        assert silent == [], names
+
+
+def test_the_list_of_commands_cuts_no_sentence():
+    """A description that is too long for its line would end in three dots."""
+    for names in (names for names, command in COMMANDS.items() if isinstance(command, click.Group)):
+        done = CliRunner().invoke(cli, [*names, "--help"])
+        listed = done.output.partition("Commands:")[2]
+        assert (done.exit_code, bool(listed)) == (0, True)
+        assert "..." not in listed, names

@@ -18,6 +18,7 @@ from statistics import fmean
 
 from benchmarks.papers import sharing_runs as runs
 from benchmarks.papers.data import MANIFEST, ROW, load
+from benchmarks.papers.releases_000 import add_releases, hierarchies_of, releases_table
 from benchmarks.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
 from benchmarks.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
 from benchmarks.papers.tables import PaperTable
@@ -77,6 +78,7 @@ class Size:
     sources: tuple[int, ...]
     asked: dict[str, tuple[str, ...]] | None  # None: the whole grid
     many: int  # sources where requirements are asked for, or other models than trees
+    released: int = 1  # parts in which tables are published, too
     times: int = 4  # pseudo-rows for every row that was learned from, beside the paper's one
 
 
@@ -102,6 +104,7 @@ def tables_of(
     with open_engine(":memory:") as engine:
         for printed in chosen:
             task = _task(engine, folder, printed, size)
+            hierarchies = hierarchies_of(engine, folder, task)
             rows = 0
             for part in _parts(engine, task, size):
                 progress(f"{printed.name}, part {part + 1}", part, size.tested)
@@ -110,7 +113,10 @@ def tables_of(
                     rows = base.root.rows
                     _by_sources(engine, task, base, leaf, size, part, shares)
                 _other_models(engine, task, printed.leaves[0], size, part, others)
-                _by_requirement(engine, task, printed.leaves[-1], _asked(printed, size), size.many, part, anonymity)
+                asked = _asked(printed, size)
+                _by_requirement(engine, task, printed.leaves[-1], asked, size.many, part, anonymity)
+                if part < size.released:
+                    add_releases(engine, task, hierarchies, printed.leaves[-1], asked, anonymity)
             used.append(
                 f"{printed.name}: {rows:,} training rows, {size.tested} of {_PARTS} parts; the paper: {printed.rows:,} "
                 "rows in all, ten parts, five passes each."
@@ -119,6 +125,7 @@ def tables_of(
         *sources_tables(shares, size.times, used),
         others_table(others, used),
         requirements_table(anonymity, size.many, used),
+        releases_table(anonymity, used),
     ]
 
 

@@ -10,6 +10,7 @@ from statistics import fmean, stdev
 from benchmarks.papers.tables import PaperTable
 
 PAPER = "000"
+_COUNTED = ("leaves", "classes")
 _FEW = 3  # parts; of fewer no error is told
 
 
@@ -35,12 +36,12 @@ class Figures:
 
 
 def _cell(values: Sequence[float | None], name: str) -> str:
-    """The mean with its standard error; of a column of leaves a whole number, of all others a percentage."""
+    """The mean with its standard error; of a column of leaves or classes a whole number, of all others a percentage."""
     known = [value for value in values if value is not None]
     if not known:
         return "none" if values else ""
     mean = fmean(known)
-    if name.endswith("leaves"):
+    if name.endswith(_COUNTED):
         told = f"{mean:,.0f}"
     else:
         told = f"{100 * mean:+.1f}" if " - " in name else f"{100 * mean:.1f}"
@@ -49,8 +50,9 @@ def _cell(values: Sequence[float | None], name: str) -> str:
     return told if len(known) == len(values) else f"{told} ({len(known)} of {len(values)})"
 
 
-def _titles(columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name if name.endswith("leaves") else f"{name} %" for name in columns)
+def percentages(columns: Sequence[str]) -> tuple[str, ...]:
+    """Titles of columns: all but counts are percentages."""
+    return tuple(name if name.endswith(_COUNTED) else f"{name} %" for name in columns)
 
 
 def sources_tables(figures: Figures, times: int, used: Sequence[str]) -> list[PaperTable]:
@@ -76,7 +78,7 @@ def sources_tables(figures: Figures, times: int, used: Sequence[str]) -> list[Pa
         PaperTable(
             PAPER,
             "Pseudo-data from unpruned local trees: accuracy by the number of sources",
-            (*head, *_titles(accuracy)),
+            (*head, *percentages(accuracy)),
             figures.lines(accuracy),
             (
                 *legend,
@@ -88,7 +90,7 @@ def sources_tables(figures: Figures, times: int, used: Sequence[str]) -> list[Pa
         PaperTable(
             PAPER,
             "Pseudo-data from unpruned local trees: likeness to the tree of all rows",
-            (*head, *_titles(match)),
+            (*head, *percentages(match)),
             figures.lines(match),
             (
                 "match: test rows classified as BASIS does; paths: ways to leaves shared with BASIS.",
@@ -107,7 +109,7 @@ def others_table(figures: Figures, used: Sequence[str]) -> PaperTable:
     return PaperTable(
         PAPER,
         "Global trees, naive Bayes and conjunctive rules from pseudo-rows: accuracy",
-        ("data", "sources", *_titles(columns)),
+        ("data", "sources", *percentages(columns)),
         figures.lines(columns),
         (
             "BASIS: learned from all training rows. The local models are trees with fine leaves (the smaller size).",
@@ -126,7 +128,7 @@ def requirements_table(figures: Figures, many: int, used: Sequence[str]) -> Pape
     return PaperTable(
         PAPER,
         f"Anonymized trees by requirement: one source's tree, and the global model of {many} sources",
-        ("data", "requirement", *_titles(columns)),
+        ("data", "requirement", *percentages(columns)),
         figures.lines(columns),
         (
             f"ATP, LDM: the published tree of one source, exact counts; -PGEN: learned from pseudo-rows of {many} "
@@ -138,7 +140,7 @@ def requirements_table(figures: Figures, many: int, used: Sequence[str]) -> Pape
             "(c, l) with one source and 15 % with ten; less penalty, too; LDM finds none for simple_l = 10 on Adult.",
             "No tree that meets simple_l = l is more than 1/l accurate on its training rows. Adult meets it up to 7, "
             "Nursery up to 3: above that nothing can be published, whatever the method.",
-            "Not repeated here: LDD and OPTI, which publish tables, and the five passes per part.",
+            "Not repeated here: the five passes per part.",
             *used,
         ),
     )

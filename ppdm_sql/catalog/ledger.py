@@ -38,6 +38,7 @@ from ppdm_sql.statements.texts import share
 _LOCK = Name(SCHEMA, "ledger")
 OUT = Name(SCHEMA, "release_state")  # what is known of what is out, under the lock
 LINK = "ppdm_link_"
+COMBINATIONS = "ppdm_combinations_"
 _SHOWN = 5  # problems that a refusal lists
 _ADVICE = (
     "List the edits with ppdm catalog status.  After a review, ppdm catalog seal accepts the catalog in its "
@@ -97,6 +98,11 @@ def lock_ledger(engine: Engine) -> Iterator[None]:
 def link_name(release_id: str) -> Name:
     """The table that says which row is in which class of a release."""
     return Name(SCHEMA, f"{LINK}{release_id}")
+
+
+def combinations_name(release_id: str) -> Name:
+    """The table that says which groups of its parts a class of a release consists of, where it has several tables."""
+    return Name(SCHEMA, f"{COMBINATIONS}{release_id}")
 
 
 # -- writing -----------------------------------------------------------------------------------------------

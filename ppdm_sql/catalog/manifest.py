@@ -118,6 +118,8 @@ class PolicyRecord(JsonRecord):
     seed: int
     nulls_as_value: tuple[str, ...] | None = None  # None: an earlier version, in which every NULL counted
     forms: Forms | None = None  # quasi-identifier of the source -> its form, where it is no label
+    treatments: Mapping[str, str] | None = None  # published column -> what was done to it, as the policy says
+    pseudonym: str | None = None  # the published column that says by a pseudonym whose row it is
 
     @property
     def null_value_columns(self) -> tuple[str, ...]:
@@ -215,6 +217,33 @@ class GrownRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class PartRecord(JsonRecord):
+    """One of the tables of a release whose columns were parted."""
+
+    table: str
+    columns: Columns  # the class among them
+    quasi_identifiers: tuple[str, ...]
+    classes: int
+    smallest: int | None  # the least of its groups, in what k counts; None: it has no quasi-identifier
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class ProjectionsRecord(JsonRecord):
+    """Tables that share the class alone, and what joining them on the class gives."""
+
+    parts: tuple[PartRecord, ...]
+    target: str
+    rejoin: str  # exact, class, all or none
+    written: str  # the option parts that gives them again
+    filtered: tuple[str, ...]  # columns that are in no table
+    combinations: int  # of groups that somebody has, or that the join has (rejoin = all)
+    joined_smallest: int | None
+    certain_rows: int  # rows whose combination leaves one class
+    combinations_hash: str | None  # of the table of combinations in the database
+
+
+@dataclass(frozen=True)
 class Manifest(JsonRecord):
     """Everything a recipient may know about a release."""
 
@@ -240,6 +269,7 @@ class Manifest(JsonRecord):
     export: ExportRecord | None = None
     utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
     growing: GrownRecord | None = None
+    projections: ProjectionsRecord | None = None
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:
@@ -268,6 +298,17 @@ class Manifest(JsonRecord):
 
 
 @dataclass(frozen=True)
+class SealedRecord(JsonRecord):
+    """What the rows of a growing release that are out add up to, and what was measured of their cohorts."""
+
+    stored: tuple[int, ...]  # rows, and a sum of the engine's own hashes of what is stored of them
+    content: tuple[int, ...]  # rows, and the sums of what is published of them
+    cohorts: int
+    achieved: Mapping[str, str | None]  # requirement and column -> what the worst cohort has, exactly
+    nulls: Mapping[str, int]  # sensitive column -> rows
+
+
+@dataclass(frozen=True)
 class GrowthRecord(JsonRecord):
     """What the next night of a growing release needs to know."""
 
@@ -276,6 +317,7 @@ class GrowthRecord(JsonRecord):
     cohorts: int  # how many numbers of cohorts were used
     key: tuple[str, ...]
     recoding_sha256: str
+    sealed: SealedRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -304,6 +346,7 @@ class RolesRecord(JsonRecord):
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
     growing: GrowthRecord | None = None
     cohort: str | None = None  # the published column that says in which cohort a row is
+    recoding_sha256: str | None = None  # of its document in release_recoding; None: it has none, or is older
 
     @property
     def published_quasi(self) -> tuple[str, ...]:

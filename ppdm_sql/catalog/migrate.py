@@ -203,8 +203,16 @@ def _apply(engine: Engine, file: _File) -> bool:
 def _run(engine: Engine, file: _File) -> None:
     with engine.transaction():
         for tree in _statements(engine, file):
-            engine.execute(tree)
+            if not _makes_known_schema(engine, tree):
+                engine.execute(tree)
         append(engine, "migration", vars(_Record(file.number, file.name, file.sha256, now(), __version__)))
+
+
+def _makes_known_schema(engine: Engine, tree: exp.Expr) -> bool:
+    """Whether it would make a schema that a DBA made: IF NOT EXISTS, too, needs CREATE on the database."""
+    if not engine.has_grants or not isinstance(tree, exp.Create) or tree.args.get("kind") != "SCHEMA":
+        return False
+    return bool(engine.fetch(statement("catalog/schema_there"), schema=SCHEMA))
 
 
 def _statements(engine: Engine, file: _File) -> Sequence[exp.Expr]:

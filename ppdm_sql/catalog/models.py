@@ -24,6 +24,8 @@ ModelEvent = Literal["replaced", "dropped", "exported"]
 
 OF_PSEUDO_ROWS = "PSEUDO DATA "  # before the source of a model that was learned from such rows; no table's name has it
 
+OF_OPENED_COUNTS = "OPENED COUNTS "  # the same before the round whose counts a model was made from
+
 _JSON = frozenset({"options", "target", "attributes", "classes", "body"})
 _LONGEST = 200
 
@@ -87,6 +89,13 @@ class ModelRecord:
     def is_of_pseudo_rows(self) -> bool:
         """Whether its rows were marked as pseudo-data when it was learned from them."""
         return self.source_query is not None and self.source_query.startswith(OF_PSEUDO_ROWS)
+
+    @property
+    def opened_counts(self) -> str | None:
+        """The round of a model that was made from the opened counts of several sites; None for every other."""
+        if self.source_query is None or not self.source_query.startswith(OF_OPENED_COUNTS):
+            return None
+        return self.source_query.removeprefix(OF_OPENED_COUNTS)
 
 
 _READ = (

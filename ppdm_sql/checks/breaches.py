@@ -25,6 +25,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     About,
     AlphaShare,
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
@@ -37,6 +38,7 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
+    UniqueShare,
 )
 from ppdm_sql.source.encode import CODE, VALUE, canonical, make_lookup
 from ppdm_sql.statements.load import bind, statement
@@ -247,7 +249,25 @@ def _of_delta(asked: DeltaDisclosure, by_entity: bool) -> BreachStatement:
     return _from_file("delta_disclosure", {name: str(number) for name, number in limit.items()})
 
 
+def _of_average(asked: AverageRisk, by_entity: bool) -> BreachStatement:
+    return _by_rows(asked, "average_risk", asked.limit, by_entity)
+
+
+def _of_unique(asked: UniqueShare, by_entity: bool) -> BreachStatement:
+    if asked.fraction is not None:
+        raise PolicyError(f"{asked} is an estimate, and no statement decides it: ask for unique without FRACTION")
+    return _by_rows(asked, "unique_share", asked.limit, by_entity)
+
+
+def _by_rows(asked: Requirement, name: str, limit: Fraction, by_entity: bool) -> BreachStatement:
+    if by_entity:
+        raise PolicyError(f"{asked} is asked of a relation by a statement that counts rows: leave ENTITY out")
+    return _from_file(name, _fraction("limit", limit))
+
+
 BREACH_STATEMENTS.add(KAnonymity, _undersized_classes)
+BREACH_STATEMENTS.add(AverageRisk, _of_average)
+BREACH_STATEMENTS.add(UniqueShare, _of_unique)
 BREACH_STATEMENTS.add(DistinctDiversity, _of_distinct)
 BREACH_STATEMENTS.add(SimpleDiversity, _of_simple)
 BREACH_STATEMENTS.add(ConfidenceLimit, _of_confidence)

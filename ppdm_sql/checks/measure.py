@@ -21,28 +21,35 @@ from ppdm_sql.checks.diversity import (
 )
 from ppdm_sql.checks.likeness import check_beta, check_delta, check_enhanced_beta
 from ppdm_sql.checks.measurement import Measurement, Sensitive
-from ppdm_sql.checks.outcome import Outcome
+from ppdm_sql.checks.membership import check_k_map, check_presence
+from ppdm_sql.checks.outcome import Outcome, merged_outcome
 from ppdm_sql.checks.risk import Risk, risk
-from ppdm_sql.checks.size import Bucket, histogram, k_outcome
+from ppdm_sql.checks.size import Bucket, histogram, k_outcome, table_outcome
+from ppdm_sql.checks.table_tests import average_of, unique_of
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.engines.workspace import renumber
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
     About,
     AlphaShare,
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
     DeltaDisclosure,
+    DeltaPresence,
     DistinctDiversity,
     EnhancedLikeness,
     EntropyDiversity,
+    EveryAnonymity,
     HookTable,
     KAnonymity,
+    MapAnonymity,
     RecursiveDiversity,
     Requirement,
     SetAnonymity,
     SimpleDiversity,
+    UniqueShare,
     requirements_about,
 )
 from ppdm_sql.statements.names import Name
@@ -172,6 +179,33 @@ def _check_set(requirement: SetAnonymity, work: Measurement, item: Sensitive | N
     return k_outcome(requirement, Measurement(work.engine, work.relation, some, work.entity, {}).sizes())
 
 
+def _check_every(requirement: EveryAnonymity, work: Measurement, item: Sensitive | None) -> Outcome:
+    """K over every m columns: as many measurements as there are sets."""
+    infos = {info.name: info for info in work.quasi}
+    found = [
+        k_outcome(requirement, Measurement(work.engine, work.relation, columns, work.entity, {}).sizes())
+        for columns in ([infos[name] for name in names] for names in requirement.sets(infos))
+    ]
+    return merged_outcome(found)
+
+
+def _check_average(requirement: AverageRisk, work: Measurement, item: Sensitive | None) -> Outcome:
+    return table_outcome(requirement, work.sizes(), average_of(work.sizes()), requirement.limit)
+
+
+def _check_unique(requirement: UniqueShare, work: Measurement, item: Sensitive | None) -> Outcome:
+    achieved = unique_of(work.sizes(), requirement.fraction)
+    return table_outcome(requirement, work.sizes(), achieved, requirement.limit, alone=True)
+
+
+def _check_k_map(requirement: MapAnonymity, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_k_map(requirement, work)
+
+
+def _check_presence(requirement: DeltaPresence, work: Measurement, item: Sensitive | None) -> Outcome:
+    return check_presence(requirement, work)
+
+
 def _check_distinct(requirement: DistinctDiversity, work: Measurement, item: Sensitive | None) -> Outcome:
     return distinct_outcome(requirement, work.cells(_column(item)), work.profile(_column(item)))
 
@@ -210,6 +244,11 @@ def _check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitiv
 
 CHECKS.add(KAnonymity, _check_k)
 CHECKS.add(SetAnonymity, _check_set)
+CHECKS.add(EveryAnonymity, _check_every)
+CHECKS.add(AverageRisk, _check_average)
+CHECKS.add(UniqueShare, _check_unique)
+CHECKS.add(MapAnonymity, _check_k_map)
+CHECKS.add(DeltaPresence, _check_presence)
 CHECKS.add(DistinctDiversity, _check_distinct)
 CHECKS.add(SimpleDiversity, _check_simple)
 CHECKS.add(ConfidenceLimit, _check_confidence)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -59,4 +60,16 @@ def outcome(
         breaching_rows=int((classes * sizes).sum()),
         asked=str(requirement),
         achieved_text=requirement.achieved_text(achieved),
+    )
+
+
+def merged_outcome(found: Sequence[Outcome]) -> Outcome:
+    """One outcome of a requirement that was measured several times: the worst figure, and all breaches."""
+    figures = [one.achieved for one in found if one.achieved is not None]
+    worst = min(found, key=lambda one: math.inf if one.achieved is None else one.achieved)
+    return replace(
+        worst,
+        holds=bool(figures) and all(one.holds for one in found),
+        breaching_classes=sum(one.breaching_classes for one in found),
+        breaching_rows=sum(one.breaching_rows for one in found),
     )

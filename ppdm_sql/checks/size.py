@@ -17,7 +17,7 @@ from ppdm_sql.checks.class_table import CLASSES, ENTITIES, SIZE, printed_column,
 from ppdm_sql.checks.exact_compare import Integers
 from ppdm_sql.checks.outcome import Outcome, outcome
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.requirements import KAnonymity, SetAnonymity
+from ppdm_sql.requirements import EveryAnonymity, KAnonymity, Requirement, SetAnonymity
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.statements.names import Name, aliased, column
 
@@ -90,11 +90,24 @@ def _class_counts(source: exp.Expr, by: Sequence[str]) -> exp.Select:
     return exp.Select(expressions=picked).from_(source).group_by(*(group.copy() for group in groups))
 
 
-def k_outcome(requirement: KAnonymity | SetAnonymity, sizes: Sizes) -> Outcome:
+def k_outcome(requirement: KAnonymity | SetAnonymity | EveryAnonymity, sizes: Sizes) -> Outcome:
     """Samarati and Sweeney: every class holds at least k rows, or persons."""
     breach = sizes.units < requirement.k
     achieved = None if sizes.k is None else Fraction(sizes.k)
     return outcome(requirement, None, achieved, sizes.classes[breach], sizes.rows[breach])
+
+
+def table_outcome(
+    requirement: Requirement, sizes: Sizes, achieved: Fraction | None, limit: Fraction, *, alone: bool = False
+) -> Outcome:
+    """Of a requirement on the whole table: where it fails, the classes whose own risk is above the limit.
+
+    alone: the classes of one row or person instead.
+    """
+    if achieved is None or achieved <= limit:
+        return outcome(requirement, None, achieved, sizes.classes[:0], sizes.rows[:0])
+    above = sizes.units <= 1 if alone else np.maximum(sizes.units, 1) * limit.numerator < limit.denominator
+    return outcome(requirement, None, achieved, sizes.classes[above], sizes.rows[above])
 
 
 def histogram(sizes: Sizes) -> tuple[Bucket, ...]:

@@ -21,9 +21,9 @@ def command() -> None:
 @json_option
 @pass_options
 def status(options: GlobalOptions, as_json: bool) -> int:
-    """Show which migrations are applied and whether the ledger of releases was edited; reads only.
+    """Show applied migrations and edits of the ledger.
 
-    Exit status 1 if the ledger was edited.
+    Changes nothing.  Exit status 1 if the ledger was edited.
 
     \b
     $ ppdm --db clinic.duckdb catalog status
@@ -45,6 +45,36 @@ def status(options: GlobalOptions, as_json: bool) -> int:
     return 1 if chain.problems else 0
 
 
+@command.command("grant")
+@click.argument("role")
+@click.option("--group", default="ppdm_publishers", show_default=True, help="The group role; created if absent.")
+@json_option
+@pass_options
+def grant(options: GlobalOptions, role: str, group: str, as_json: bool) -> int:
+    """Let a role of PostgreSQL publish with this catalog.
+
+    The role becomes a member of a group that may use schema ppdm.  Run it as the owner of the
+    catalog, again after each ppdm catalog migrate.  Rights on sources and on the schemas of
+    releases are yours to give.
+
+    \b
+    $ ppdm --db postgresql://dba@db/clinic catalog grant etl
+    """
+    from ppdm_sql.catalog import ledger, migrate
+    from ppdm_sql.commands import show
+
+    with options.session() as session:
+        session.engine.check_writable()
+        migrate.migrate(session.engine)
+        with ledger.lock_ledger(session.engine):
+            session.engine.share_catalog(group, role)
+    if as_json:
+        show.print_json({"role": role, "group": group})
+    else:
+        show.console.print(f"{role} may publish with this catalog, as a member of {group}", markup=False)
+    return 0
+
+
 @command.command("seal")
 @click.option(
     "--reason", required=True, help="Why the catalog is accepted in its present state; recorded for auditors."
@@ -52,10 +82,10 @@ def status(options: GlobalOptions, as_json: bool) -> int:
 @json_option
 @pass_options
 def seal(options: GlobalOptions, reason: str, as_json: bool) -> int:
-    """Accept the catalog in its present state, after a review of what `catalog status` lists.
+    """Accept the catalog in its present state.
 
-    A new seal is added to the ledger with the reason.  It covers the present content; earlier edits
-    are not reported again.
+    Do this after a review of what `catalog status` lists.  A new seal is added to the ledger
+    with the reason.  It covers the present content; earlier edits are not reported again.
 
     \b
     $ ppdm --db clinic.duckdb catalog seal --reason "restored from the backup of 2026-03-01"

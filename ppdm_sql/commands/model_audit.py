@@ -54,7 +54,9 @@ def audit(
     most: int | None,
     as_json: bool,
 ) -> int:
-    """Whom a model singles out: the groups that an attacker with the model and the public columns can form.
+    """Show whom a model singles out.
+
+    The groups are those that an attacker with the model and the public columns can form.
 
     The size of a leaf is not enough: a private test sends a person down every branch.  Only trees can be audited.
     For several models, the groups are those of an attacker who has them all.

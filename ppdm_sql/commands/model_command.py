@@ -21,7 +21,7 @@ def command() -> None:
     \b
     $ ppdm --db clinic.duckdb model train readmission --from patients --target readmitted
     $ ppdm --db clinic.duckdb model show readmission
-    $ ppdm --db clinic.duckdb model predict readmission --from new_patients --into told
+    $ ppdm --db clinic.duckdb model predict readmission --from new_patients --into predictions
     """
 
 

@@ -24,7 +24,9 @@ _FORMS = ("text", "rules", "sql", "svg", "json")
 @click.option("--out", type=click.Path(dir_okay=False), help="Write to this new file instead of the screen.")
 @pass_options
 def show_model(options: GlobalOptions, name: str, form: str, out: str | None) -> int:
-    """Show a model: as text, rules, SQL, the exchange file, or the picture of a tree.
+    """Show a model as text, rules, SQL, exchange file or picture.
+
+    Only a tree has a picture.
 
     \b
     $ ppdm --db clinic.duckdb model show readmission
@@ -55,7 +57,9 @@ def show_model(options: GlobalOptions, name: str, form: str, out: str | None) ->
 @json_option
 @pass_options
 def export(options: GlobalOptions, name: str, file: str, as_json: bool) -> int:
-    """Write a model into a new exchange file; a published one as ppdm export does, with what belongs to it.
+    """Write a model into a new exchange file.
+
+    A published model is written as ppdm export writes it.
 
     \b
     $ ppdm --db clinic.duckdb model export readmission readmission.json

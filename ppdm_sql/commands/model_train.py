@@ -105,7 +105,7 @@ def predict(
 
     \b
     $ ppdm --db clinic.duckdb model predict readmission --from new_patients \\
-        --into told --keep patient_id
+        --into predictions --keep patient_id
     """
     from ppdm_sql.commands import show
     from ppdm_sql.models import library
@@ -137,13 +137,14 @@ def install(
     replace: bool,
     as_json: bool,
 ) -> int:
-    """Make a model usable from any SQL client: as macro predict_NAME (DuckDB), or as a view over a table.
+    """Make a model usable from any SQL client.
 
+    As macro predict_NAME on DuckDB, or with --view and --from as a view over a table.
     Naive Bayes can only become a view: a macro needs a single expression.
 
     \b
     $ ppdm --db clinic.duckdb model install readmission
-    $ ppdm --db clinic.duckdb model install readmission --view told --from patients --keep patient_id
+    $ ppdm --db clinic.duckdb model install readmission --view predictions --from patients --keep patient_id
     """
     from ppdm_sql.commands import show
     from ppdm_sql.models import library

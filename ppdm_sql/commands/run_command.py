@@ -42,10 +42,10 @@ def command(
 
     \b
     $ ppdm --db clinic.duckdb run patients.sql
-    published patients_open: 20,000 rows in 812 classes
+    published patients_open: 20,000 rows in 853 classes
     asked         column     achieved  verdict
     k = 10                   10        holds
-    simple_l = 2  diagnosis  2.143     holds
+    simple_l = 2  diagnosis  2         holds
     $ ppdm --db clinic.duckdb run -c "VERIFY patients_open"
     $ sed 's/k = 10/k = 25/' patients.sql | ppdm --db clinic.duckdb run -
     $ ppdm --db clinic.duckdb run nightly.sql --json --metrics /var/lib/node_exporter/ppdm.prom

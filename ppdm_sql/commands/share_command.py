@@ -15,6 +15,9 @@ from ppdm_sql.commands.options import (
     pass_options,
     settings_option,
 )
+from ppdm_sql.commands.share_codebook import codebook_group
+from ppdm_sql.commands.share_itemsets import ITEMSET_COMMANDS
+from ppdm_sql.commands.share_private import COMMANDS
 from ppdm_sql.policy.words import many
 
 _FILES = click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
@@ -31,6 +34,10 @@ def command() -> None:
     """
 
 
+for one in (codebook_group, *COMMANDS, *ITEMSET_COMMANDS):
+    command.add_command(one)
+
+
 @command.command("publish")
 @click.argument("name")
 @click.option("--out", required=True, type=click.Path(file_okay=False, readable=False),
@@ -39,7 +46,9 @@ def command() -> None:
 @json_option
 @pass_options
 def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_json: bool) -> int:
-    """Write a released model with its manifest and script into a folder, ready to be collected.
+    """Write a released model into a folder for share collect.
+
+    Its manifest and its script come with it.
 
     \b
     $ ppdm --db north.duckdb share publish readmission --out shared --as north.json
@@ -70,8 +79,9 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 @click.option(
     "--rows", type=click.IntRange(min=1), help="Rows in all [four times as many as the models were trained on]."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed: other rows.")
+@click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True,
+              help="pgen: rows as the tree has them; basegen: evenly over all domains, as a baseline.")  # fmt: skip
 @click.option("--classes", type=click.Choice(["counts", "quota", "draw"]),
               help="Classes in a leaf: as counted [counts]; majority exact, others even; or drawn.")  # fmt: skip
 @click.option("--domains", metavar="COLUMN,LEAST,GREATEST,...",
@@ -97,7 +107,7 @@ def collect(
     name_sources: bool,
     as_json: bool,
 ) -> int:
-    """Make one table of pseudo-rows from the published models of several sources.
+    """Make one table of pseudo-rows from several published models.
 
     Every file is checked against its manifest.  The rows describe nobody and are mixed; only
     --name-sources records which file a row comes from.
@@ -138,7 +148,7 @@ def collect(
 @command.command("learn")
 @click.argument("name")
 @click.option("--from", "source", required=True, metavar="TABLE", help="The collected pseudo-rows.")
-@click.option("--target", required=True, metavar="COLUMN")
+@click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
 @inducer_option
 @settings_option
 @click.option("--replace", is_flag=True, help="Replace the model of that name.")
@@ -154,7 +164,9 @@ def learn(
     replace: bool,
     as_json: bool,
 ) -> int:
-    """Learn one model from the pseudo-rows of all sources; ppdm model show, predict and export go on from there.
+    """Learn one model from the pseudo-rows of all sources.
+
+    ppdm model show, predict and export take it from there.
 
     \b
     $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted --option min_leaf=200
@@ -197,10 +209,12 @@ def learn(
 def vote(
     options: GlobalOptions, files: tuple[str, ...], source: str, into: str, keep: str, rule: str, as_json: bool
 ) -> int:
-    """Let the published models vote on every row of a table; the chosen class is ppdm_class.
+    """Let the published models vote on every row of a table.
+
+    The chosen class is in column ppdm_class.
 
     \b
-    $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into told --keep patient_id
+    $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into predictions --keep patient_id
     $ ppdm --db miner.duckdb share vote shared/*.json --from patients --into sure --keep patient_id --rule majority
     """
     from ppdm_sql.commands import show

@@ -46,6 +46,7 @@ def print_sql(to_stderr: bool) -> Any:
 def result(outcome: Result) -> None:
     """One result, in the form its kind asks for."""
     from ppdm_sql.release import results
+    from ppdm_sql.sharing.private.statement import CountsReported
 
     match outcome:
         case results.Passed():
@@ -59,6 +60,8 @@ def result(outcome: Result) -> None:
             print_plan(outcome, statements=True)
         case results.Exported():
             print_exported(outcome)
+        case CountsReported():
+            console.print(escape(outcome.text), highlight=False)
         case results.Dropped():
             console.print(f"dropped {escape(outcome.name)}")
             if outcome.still_counts:

@@ -9,7 +9,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options, 
 
 @click.command("verify")
 @click.argument("names", nargs=-1)
-@click.option("--file", type=click.Path(exists=True, dir_okay=False), help="Verify this exported file instead.")
+@click.option("--file", type=click.Path(exists=True), help="Verify this exported file or folder instead.")
 @json_option
 @sql_option
 @pass_options

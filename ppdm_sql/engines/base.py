@@ -19,10 +19,11 @@ from ppdm_sql.engines.columns import Table as Table
 from ppdm_sql.engines.columns import smallest_integer
 from ppdm_sql.engines.facts import RelationFacts
 from ppdm_sql.engines.ranges import NativeRanges
+from ppdm_sql.engines.roles import NoRoles
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace, temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
-from ppdm_sql.statements.load import used_params
+from ppdm_sql.statements.load import statement, used_params
 from ppdm_sql.statements.names import Name, Word, identifier
 from ppdm_sql.statements.texts import texts_of
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ppdm_sql")
 
 
-class Engine(ABC):
+class Engine(NoRoles, ABC):
     """One open database.
 
     The flags say what an engine can do; code above asks a flag and never an engine's name.
@@ -132,7 +133,7 @@ class Engine(ABC):
         with self._explain_errors(self._without_secrets(text)):
             return self._pass_through(text, limit)
 
-    def check_text(self, text: str, *, binds: bool) -> None:  # noqa: B027 - not every engine can
+    def check_text(self, text: str, *, binds: bool) -> None:
         """Refuses a statement of the user's own that cannot run, without running it.
 
         binds: the names in it are known already; without it only the syntax is looked at.
@@ -196,7 +197,7 @@ class Engine(ABC):
     def relation_kind(self, name: Name) -> str | None:
         """'table', 'view', or None when nothing has this name."""
 
-    def look_up(self, names: Iterable[Name], *, columns: bool = False) -> None:  # noqa: B027 - one by one will do
+    def look_up(self, names: Iterable[Name], *, columns: bool = False) -> None:
         """Looks several relations up at once, where that is remembered; columns: with their columns."""
 
     @abstractmethod
@@ -269,6 +270,10 @@ class Engine(ABC):
     def name(self, words: Sequence[Word]) -> Name:
         return Name(*(self.fold(word) for word in words))
 
+    def own_catalog(self) -> str:
+        """The first part of a name of three that means the open database."""
+        return str(self.fetch_one(statement("catalog/current_catalog"))[0])
+
     def is_same_name(self, one: Word, other: Word) -> bool:
         """Whether two words mean the same relation."""
         return one.text.casefold() == other.text.casefold()
@@ -316,7 +321,7 @@ class Engine(ABC):
         """What a table of a query means that is not stored in the open database: a file, an attached table."""
         return None
 
-    def register(self, name: Name, frame: object) -> None:  # noqa: B027 - only where reads_files
+    def register(self, name: Name, frame: object) -> None:
         """Makes a data frame a relation of this session."""
 
     def qualified_name(self, name: Name) -> str:
@@ -378,7 +383,7 @@ class Engine(ABC):
         """What the wall in front of a relation does; None where there is no wall."""
         return None
 
-    def drop_wall(self, name: Name) -> None:  # noqa: B027 - most engines have none
+    def drop_wall(self, name: Name) -> None:
         """Takes the wall in front of a relation away, where there is one."""
 
     def create_macro(self, name: Name, parameters: Sequence[str], body: exp.Expr, *, replace: bool = False) -> None:
@@ -410,18 +415,6 @@ class Engine(ABC):
                 said.set("db", identifier(name.schema))
             self.execute(exp.Comment(this=said, kind="COLUMN", expression=exp.Literal.string(text), exists=False))
 
-    def grant_select(self, name: Name, roles: Sequence[str]) -> None:
-        """Lets these roles read a published relation; only where has_grants."""
-        raise EngineError(f"{self.title} has no roles: GRANT SELECT TO is for engines that have them")
-
-    def grantees(self, name: Name) -> list[str]:
-        """The roles that may read a relation."""
-        return []
-
-    def past_readers(self, name: Name | None, release_id: str) -> list[str]:
-        """The roles that could read a release so far, as far as the engine can tell.  name: None for a model."""
-        return []
-
     @property
     def in_transaction(self) -> bool:
         """Whether a transaction of the user's own is open."""
@@ -431,10 +424,10 @@ class Engine(ABC):
         """The schemas in which a relation without a schema is looked for."""
         return []
 
-    def analyze(self, *names: Name) -> None:  # noqa: B027 - most planners need no telling
+    def analyze(self, *names: Name) -> None:
         """Statistics of tables for the planner, where it needs telling."""
 
-    def check_builtins(self) -> None:  # noqa: B027 - not every engine lets users take a built-in's name
+    def check_builtins(self) -> None:
         """Refuses a database whose own functions have the names of built-ins: a check could be made to say anything."""
 
     def check_writable(self, why: str = "nothing can be published into it") -> None:

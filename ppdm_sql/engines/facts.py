@@ -29,6 +29,7 @@ class RelationFacts:
     def __init__(self) -> None:
         self._known: dict[tuple[str, Name], Any] | None = None
         self._all: list[Row] | None = None
+        self.pivoted: set[str] = set()  # folded names of tables whose columns this session made out of values
 
     @contextmanager
     def kept(self) -> Iterator[None]:

@@ -114,6 +114,9 @@ def read_methods(text: str) -> tuple[str, ...]:
     for name in found:
         if name not in algorithms.words():
             raise PolicyError(f"--method {printable(name)}: unknown method: {did_you_mean(name, algorithms.words())}")
+        method = registry.find_method(name)
+        if method is not None and method.parts_columns:
+            raise PolicyError(f"--method {name}: it publishes several tables, which are not evaluated as one")
         if name not in available():
             raise NotAvailable(f"--method {name}: not in this version; valid methods: {', '.join(available())}")
     return found
@@ -121,7 +124,8 @@ def read_methods(text: str) -> tuple[str, ...]:
 
 def available() -> tuple[str, ...]:
     """The methods this version has, tables first."""
-    return tuple(dict.fromkeys((*registry.table_methods(), *registry.model_methods())))
+    every = dict.fromkeys((*registry.table_methods(), *registry.model_methods()))
+    return tuple(name for name in every if not registry.method_named(name).parts_columns)
 
 
 def choose_statement(statements: Sequence[Statement], release: str | None = None, file: str | None = None) -> Publish:

@@ -32,13 +32,16 @@ from ppdm_sql.requirements import (
     EnhancedLikeness,
     EntropyDiversity,
     KAnonymity,
+    PopulationRequirement,
     RecursiveDiversity,
     Requirement,
     SimpleDiversity,
     decimal,
 )
 from ppdm_sql.source.hierarchy import Hierarchy
+from ppdm_sql.source.population import open_population
 from ppdm_sql.source.relation import Source
+from ppdm_sql.statements.names import Word
 from ppdm_sql.watching import Progress, silent
 
 Declared = TypeVar("Declared")
@@ -122,6 +125,7 @@ class CellJob(Asked):
     hierarchies: Mapping[str, Hierarchy]
     progress: Progress = silent
     models: tuple[Model | None, ...] = ()  # per entry of PRESERVE the stored model it names, where it names one
+    populations: Mapping[tuple[Word, ...], Cells] = field(default_factory=dict)  # that requirements name
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,16 @@ class Prepared:
     columns: tuple[str, ...] = ()  # that rows are counted by, besides those of every table method
     people: bool = False  # whether it has to know who is in which cell
     models: tuple[Model | None, ...] = ()
+
+
+def populations_of(job: Job) -> dict[tuple[Word, ...], Cells]:
+    """The people of every population that a requirement names, by their quasi-identifiers."""
+    engine, found = job.engine, {}
+    for item in job.policy.requirements:
+        if isinstance(item, PopulationRequirement):
+            people = open_population(engine, job.source, item)
+            found[item.population] = aggregate(engine, people, job.source.quasi)
+    return found
 
 
 def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
@@ -170,17 +184,19 @@ class Method:
     preserves_trees: bool = False  # the clause PRESERVE
     labels_new_rows: bool = False  # a plan with default options has a recoding: for GROWING, recode.sql, evaluation
     why_not_new_rows: str = ""  # the reason why it cannot, where there is one to be said
+    keeps_table: frozenset[type[Requirement]] = frozenset()  # what it keeps of all classes together, without a k for it
     runs_live: bool = False  # its recoding can be done at query time
     in_advice: bool = True  # advise tries it; False: its search can take minutes
     plan_cells: Callable[[CellJob], CellPlan] | None = None  # of a table, from cells
+    plan_projections: Callable[[Job], TablePlan] | None = None  # of a table whose columns are parted into several
     prepare: Callable[[Job], Prepared] | None = None  # before them
     plan_model: Callable[[Job], ModelPlan] | None = None
     # What a declaration cannot say: options that depend on each other or on columns, which may not be known yet.
     check_options: Callable[[Policy, Source | None], None] | None = None
 
     def __post_init__(self) -> None:
-        if self.makes_table != (self.plan_cells is not None):
-            raise ValueError(f"{self.name} needs plan_cells exactly if it makes a table")
+        if self.makes_table != (self.plan_cells is not None or self.plan_projections is not None):
+            raise ValueError(f"{self.name} needs plan_cells or plan_projections exactly if it makes a table")
         if bool(self.makes & MODEL) != (self.plan_model is not None):
             raise ValueError(f"{self.name} needs plan_model exactly if it makes a model")
 
@@ -201,16 +217,34 @@ class Method:
             )
         return found
 
+    @property
+    def parts_columns(self) -> bool:
+        """Whether it publishes several tables that share the class alone."""
+        return self.plan_projections is not None
+
     def _table(self, job: Job) -> TablePlan:
+        if self.plan_projections is not None:
+            return self.plan_projections(job)
         assert self.plan_cells is not None
         engine, source = job.engine, job.source
         prepared = Prepared() if self.prepare is None else self.prepare(job)
         job.progress("counting combinations", 0, None)
         names = tuple(dict.fromkeys([*job.cell_columns, *prepared.columns]))
         cells = aggregate(engine, source, names, people=prepared.people, enough=max(job.k, 2))
-        found = self.plan_cells(CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models))
+        people = populations_of(job)
+        cell_job = CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models, people)
+        found = self._cell_plan(cell_job)
         job.progress("placing rows", 0, None)
         return placed_rows(job, cells, found)
+
+    def _cell_plan(self, job: CellJob) -> CellPlan:
+        """The plan; where the method does not know what is required of the whole table, with a k that is enough."""
+        from ppdm_sql.methods.shared.whole_table import plan_with_least_k
+
+        assert self.plan_cells is not None
+        if all(type(item) in self.keeps_table for item in job.policy.table_requirements):
+            return self.plan_cells(job)
+        return plan_with_least_k(self.plan_cells, job)
 
     def model(self, job: Job) -> ModelPlan:
         """The plan of a model."""
@@ -220,7 +254,9 @@ class Method:
 
     def check_requirements(self, policy: Policy) -> None:
         """Refuses a requirement that the method cannot promise, rather than passing it over."""
-        other = [item for item in policy.requirements if not isinstance(item, tuple(self.keeps))]
+        by_size = KAnonymity in self.keeps and self.makes_table  # which they follow from
+        kept = tuple(self.keeps)
+        other = [item for item in policy.requirements if not (isinstance(item, kept) or (item.of_table and by_size))]
         if other:
             known = ", ".join(sorted(kind.word for kind in self.keeps))
             raise PolicyError(f"ALGORITHM {self.name} cannot keep {other[0]}; it keeps {known}")

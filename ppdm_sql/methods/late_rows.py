@@ -5,7 +5,7 @@ rows do not meet the requirements either hands them on to its coarser node or ta
 meets them, whichever loses less.  What is left at the coarsest node and is too little waits.
 
 Rows with another history (they were published before, in different classes) are never put together: an attacker who
-holds the earlier release can tell them apart.
+holds the earlier release can tell them apart.  They meet the requirements with the values that they had as well.
 """
 
 from __future__ import annotations
@@ -20,11 +20,20 @@ from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.methods.shared.labels import same_rows
-from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.source.lines import Ints
 
 _WAITS = -1
 _TRIED = 12  # classes below a node that are tried as partners, the cheapest first
+
+
+@dataclass(frozen=True)
+class FormerColumn:
+    """A sensitive column as it was published before: what is required of it, and its code in each cell."""
+
+    secret: Secret
+    codes: Ints
+    histories: frozenset[int]  # whose rows have had such values
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class LateRows:
     persons: Ints
     secrets: tuple[Ints, ...]  # per sensitive column the code of each cell
     history: Ints  # per cell a number; 0: its rows were never published
+    former: tuple[FormerColumn, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,12 +62,16 @@ class LatePlan:
         return self.parts.classes
 
 
-def place_late_rows(recoding: Recoding, late: LateRows, demands: Demands) -> LatePlan:
-    """The parts of late rows; each meets every requirement by itself."""
+def place_late_rows(recoding: Recoding, late: LateRows, demands: Demands, *, due: bool = False) -> LatePlan:
+    """The parts of late rows; each meets every requirement by itself.
+
+    due: rows that are too few may not wait for others any longer, whatever their company loses.
+    """
     node = np.full(len(late.node), _WAITS, dtype=np.int64)
     for history in np.unique(late.history).tolist():
         here = np.flatnonzero(late.history == history)
-        node[here] = _Settling(recoding, late, demands, here).run()
+        former = [(one.secret, one.codes) for one in late.former if history in one.histories]
+        node[here] = _Settling(recoding, late, demands, here, former, due).run()
     out = np.flatnonzero(node != _WAITS)
     if not len(out):
         return LatePlan(Parts(np.full(len(node), DROPPED), 0), {name: [] for name in recoding.names}, 1.0)
@@ -105,6 +119,8 @@ class _Settling:
     late: LateRows
     demands: Demands
     here: Ints
+    former: Sequence[tuple[Secret, Ints]] = ()
+    due: bool = False
     groups: dict[int, _Group] = field(default_factory=dict)  # node -> what is there now
     classes: dict[int, _Group] = field(default_factory=dict)  # node -> a class that meets the requirements
     below: dict[int, list[int]] = field(default_factory=dict)  # node -> classes at it and below it
@@ -146,34 +162,44 @@ class _Settling:
         if not self.recoding.printable[node]:
             return
         if not self._meets(group.cells, group.persons):
-            partner = self._partner(node, parent, group)
-            if partner is None:
+            partners = self._partners(node, parent, group)
+            if not partners:
                 return
-            group.add(self.classes.pop(partner))
-            self.below[node].remove(partner)
+            for one in partners:
+                group.add(self.classes.pop(one))
+                self.below[node].remove(one)
         self.classes[node] = self.groups.pop(node)
         self.below.setdefault(node, []).append(node)
 
-    def _partner(self, node: int, parent: int, group: _Group) -> int | None:
-        """The class below a node whose rows cost least to be made coarser, if that costs less than going up."""
+    def _partners(self, node: int, parent: int, group: _Group) -> list[int]:
+        """The class below a node whose rows cost least to be made coarser, if that costs less than going up.
+
+        Several where rows are due that can go no further up.
+        """
         losses = self.recoding.losses
+        is_top = parent < 0 or not self.recoding.printable[parent]
+        if is_top and group.persons < self.demands.k and not self.due:
+            return []  # so few can wait for others
         price = {one: self.classes[one].rows * (losses[node] - losses[one]) for one in self.below.get(node, ())}
-        most = np.inf if parent < 0 else group.rows * (losses[parent] - losses[node])
-        if parent < 0 and group.persons < self.demands.k:
-            return None  # so few can wait for others
-        for one in sorted(price, key=lambda other: (price[other], other))[:_TRIED]:
-            if price[one] > most:
-                return None
-            other = self.classes[one]
-            if self._meets([*group.cells, *other.cells], group.persons + other.persons):
-                return one
-        return None
+        most = np.inf if is_top else group.rows * (losses[parent] - losses[node])
+        cheapest = sorted((one for one in price if price[one] <= most), key=lambda one: (price[one], one))
+        for one in cheapest[:_TRIED]:
+            if self._meets_with(group, [one]):
+                return [one]
+        if is_top and self.due:
+            return next((few for n in range(2, len(cheapest) + 1) if self._meets_with(group, few := cheapest[:n])), [])
+        return []
+
+    def _meets_with(self, group: _Group, classes: list[int]) -> bool:
+        others = [self.classes[one] for one in classes]
+        cells = [*group.cells, *(cell for other in others for cell in other.cells)]
+        return self._meets(cells, group.persons + sum(other.persons for other in others))
 
     def _meets(self, cells: list[int], persons: int) -> bool:
         if persons < self.demands.k:
             return False
         place = np.array(cells)
-        for secret, codes in zip(self.demands.secrets, self.late.secrets, strict=True):
+        for secret, codes in [*zip(self.demands.secrets, self.late.secrets, strict=True), *self.former]:
             width = len(secret.reference) + 1  # NULL comes last
             counts = np.bincount(codes[place], weights=self.late.rows[place], minlength=width).astype(np.int64)
             if not secret.holds(counts.reshape(1, -1))[0]:

@@ -13,7 +13,11 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.methods.atp.bins import Bins, asked_columns, class_lookup
+from ppdm_sql.methods.atp.cuts import read_cuts
+from ppdm_sql.methods.atp.growth import grow_asked
+from ppdm_sql.methods.atp.tree_pieces import Options, pieces_of, tree_of
 from ppdm_sql.methods.base import MODEL, OF_CLASSES, Job, Method
 from ppdm_sql.methods.plan import ModelPlan, ResidualRisk
 from ppdm_sql.methods.shared.class_limits import (
@@ -27,13 +31,16 @@ from ppdm_sql.methods.shared.class_limits import (
     refuse_nulls,
 )
 from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figures_of, one_leaf_step
-from ppdm_sql.policy.options import Choice, Switch
+from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_option, read_options
+from ppdm_sql.policy.policy import OptionValue, Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased
+from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
+from ppdm_sql.trees.tree import attribute_of
 
 REFUSALS = ResidualRisk(
     "refusals",
@@ -79,6 +86,8 @@ def plan_ldm(job: Job) -> ModelPlan:
     demands.check_whole(source.target, whole)
     veto = Refused(demands)
     attributes = [source.info(name) for name in attributes_of(source)]
+    if options.takes_bins:
+        return _plan_of_bins(job, options, demands, veto)
     induced = induce(
         engine, source.relation, attributes, source.info(source.target), chosen, veto=veto,
         pinned=demands.least_rows if pinned else 1, progress=job.progress,
@@ -106,6 +115,65 @@ def plan_ldm(job: Job) -> ModelPlan:
     )
 
 
+def _plan_of_bins(job: Job, options: LdmOptions, demands: ClassDemands, veto: Refused) -> ModelPlan:
+    """The same over columns in categories, numbers in bins: one branch per category, as ATP's trees have."""
+    engine, source = job.engine, job.source
+    assert source.target is not None
+    target = source.info(source.target)
+    classes_of, classes, whole = class_lookup(engine, source.relation, target)
+    columns = [source.info(name) for name in attributes_of(source)]
+    number = BINS if options.bins is None else options.bins
+    bins = Bins(number, options.binning or "frequency", demands.least_rows, _declared_cuts(options, source))
+    asked = asked_columns(engine, source.relation, columns, classes_of, bins)
+    grown = grow_asked(
+        engine, source, asked, classes_of, whole, min_leaf=options.min_leaf, max_depth=options.max_depth,
+        by_ratio=options.form == "c45", veto=veto, progress=job.progress,
+    )  # fmt: skip
+    told: Options = {"form": options.form, "bins": number, "binning": bins.way, "min_leaf": options.min_leaf}
+    tree = tree_of(pieces_of(grown), asked, attribute_of(target), classes, {**told, "k": demands.k})
+    tree = replace(tree, inducer="ldm")
+    job.progress("auditing the tree", 0, None)
+    found = attacked(engine, tree, source, demands)
+    return ModelPlan(
+        tree=tree,
+        public=source.quasi,
+        rows=int(whole.sum()),
+        steps=(
+            f"put {many(len(asked), 'attribute')} of {many(int(whole.sum()), 'row')} into categories, numbers into at "
+            f"most {number} bins by {bins.way}",
+            f"grow {options.form} with one branch per category, allowing only splits whose children all meet the "
+            f"requirements; {veto.splits} were not allowed",
+            attack_step(found, "row"),
+            *one_leaf_step(tree),
+        ),
+        figures={**figures_of(tree, found), "candidates dropped": veto.splits},
+        risks=(*(() if demands.others else (HOMOGENEITY,)), REFUSALS),
+    )
+
+
+def _declared_cuts(options: LdmOptions, source: Source) -> dict[str, tuple[At, ...]]:
+    if options.cuts is None:
+        return {}
+    with about_option("cuts"):
+        return read_cuts(options.cuts, source, "ldm")
+
+
+def check_ldm(policy: Policy, source: Source | None) -> None:
+    """Refuses options that do not go together, and wrong cuts if the columns they name are known."""
+    options = read_options(LdmOptions, policy.options, "ALGORITHM ldm")
+    if not options.takes_bins:
+        return
+    for name in BINARY_ONLY:
+        if name in policy.options:
+            raise OptionError(name, f"{name} of ALGORITHM ldm is for splits at thresholds: leave bins and cuts out")
+    if source is not None:
+        _declared_cuts(options, source)
+
+
+BINS = 6
+BINARY_ONLY = ("borders", "max_leaves", "min_gain", "prune", "confidence", "mdl")
+
+
 @dataclass(frozen=True)
 class LdmOptions:
     """What is None is as the inducer does it."""
@@ -119,17 +187,26 @@ class LdmOptions:
     prune: Annotated[bool | None, Switch()] = None
     confidence: Confidence | None = None
     mdl: Annotated[bool | None, Switch()] = None
+    bins: Annotated[int | None, Whole(2, 1000)] = None
+    binning: Annotated[str | None, Choice("frequency", "width", "mdl")] = None
+    cuts: Annotated[OptionValue | None, AsWritten("a list of columns and where each is cut")] = None
+
+    @property
+    def takes_bins(self) -> bool:
+        """Whether numbers are asked for by bins, one branch each, as atp does."""
+        return not (self.bins is None and self.binning is None and self.cuts is None)
 
     @property
     def settings(self) -> Settings:
         """The inducer.  Every value a branch names is one that its rows have, and each branch meets k: none is rare."""
-        own = ("form", "borders")
+        own = ("form", "borders", "bins", "binning", "cuts")
         given = {name: value for name, value in vars(self).items() if name not in own and value is not None}
         return settings(self.form, {**given, "rare": 1})
 
 
 LDM = Method(
-    "ldm", MODEL, LdmOptions, OF_CLASSES, needs_target=True, takes_hierarchies=False, plan_model=plan_ldm
+    "ldm", MODEL, LdmOptions, OF_CLASSES, needs_target=True, takes_hierarchies=False, plan_model=plan_ldm,
+    check_options=check_ldm,
 )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -23,6 +24,9 @@ ONE_LEAF = "the tree is a single leaf: no split both met the policy and improved
 KEY = ("ppdm_key0", "ppdm_key1")  # which source row it is, as two numbers: for the joint check
 PERSON = "ppdm_person"  # whose row it is, as a number: for the joint check
 QUASI = "ppdm_quasi"  # its raw quasi-identifiers, as a number: for the joint check
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,43 @@ class PlannedRecoding:
 
 
 @dataclass(frozen=True)
+class Projection:
+    """One of several tables that a release consists of: its columns but the class, and its quasi-identifiers."""
+
+    columns: tuple[str, ...]
+    quasi: tuple[str, ...]
+
+
+def parts_text(parts: Iterable[Iterable[str]]) -> str:
+    """Lists of columns as a policy has them.
+
+    >>> parts_text([["age", "sex"], ["home town"]])
+    '((age, sex), ("home town"))'
+    """
+    named = (", ".join(name if _PLAIN.fullmatch(name) else _quoted(name) for name in part) for part in parts)
+    return f"({', '.join(f'({part})' for part in named)})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class Projections:
+    """The columns of a release parted into tables that share the class alone."""
+
+    parts: tuple[Projection, ...]
+    target: str
+    rejoin: str  # what has to hold for whoever joins the tables on the class
+    filtered: tuple[str, ...] = ()  # columns that are in no table
+
+    @property
+    def text(self) -> str:
+        """As the option parts has it."""
+        return parts_text([part.columns for part in self.parts])
+
+
+@dataclass(frozen=True)
 class TablePlan:
     """A query over working tables that gives the published columns, by their names, and PART with them.
 
@@ -124,6 +165,7 @@ class TablePlan:
     stand_ins: frozenset[str] = frozenset()  # quasi-identifiers that are numbers already, and no ranges of the source
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
     later_rows: PlannedRecoding | None = None  # what becomes of rows that were not there
+    projections: Projections | None = None  # the tables that the rows are published in, where they are several
 
     @property
     def recoding(self) -> Recoding | None:

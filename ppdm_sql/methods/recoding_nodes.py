@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 
@@ -33,6 +33,14 @@ class Take(JsonRecord):
     missing: bool = False
     rest: bool = False
 
+    @classmethod
+    def from_json(cls, value: object, place: str = "") -> Self:
+        if isinstance(value, dict) and value.get("ranged") is True and value.keys() <= _RANGE:  # nearly all of them
+            low, high = value.get("from"), value.get("to")
+            if isinstance(low, str | None) and isinstance(high, str | None):
+                return cls(True, low, high)
+        return super().from_json(value, place)
+
 
 @dataclass(frozen=True)
 class RecodingNode(JsonRecord):
@@ -45,6 +53,7 @@ class RecodingNode(JsonRecord):
     open: int  # how many values of the column the label may stand for
 
 
+_RANGE = {"ranged", "from", "to"}
 _ARRAYS = ("parent", "column", "take", "label", "open")
 
 

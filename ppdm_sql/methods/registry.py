@@ -84,8 +84,10 @@ def check_options(statement: Publish, source: Source | None) -> None:
 def _check_columns(statement: Publish, method: Method) -> None:
     """Refuses what the method would pass over: ORDER, WEIGHT, AT MOST LEVEL, SUPPRESS AT MOST."""
     policy = statement.policy
+    check_table_requirements(statement)
     if policy.suppress and not method.leaves_rows_out:
-        message = f"ALGORITHM {method.name} leaves no row out: leave out SUPPRESS AT MOST, or use mondrian or incognito"
+        others = ", ".join(name for name in table_methods() if method_named(name).leaves_rows_out)
+        message = f"ALGORITHM {method.name} leaves no row out: remove SUPPRESS AT MOST, or use one of {others}"
         raise PolicyError(Mistake(message, statement.place.line, statement.place.column), file=statement.place.file)
     for word in policy.roles.tunings if not method.takes_tunings else ():
         place = policy.roles.places.get(word, statement.place)
@@ -94,3 +96,21 @@ def _check_columns(statement: Publish, method: Method) -> None:
             "incognito"
         )
         raise PolicyError(Mistake(message, place.line, place.column), file=place.file or statement.place.file)
+
+
+def check_table_requirements(statement: Publish) -> None:
+    """What is required of all classes together holds for rows that are there, all of them."""
+    asked = statement.policy.table_requirements
+    kinds = {
+        "a MODEL": statement.kind == "MODEL",
+        "a LIVE view": statement.live,
+        "a GROWING release": statement.growing,
+    }
+    kind = next((name for name, is_it in kinds.items() if is_it), None)
+    if asked and kind is not None:
+        place = statement.place
+        message = (
+            f"{asked[0]} is decided by all rows of a table together, so {kind} cannot promise it: require a k, or "
+            "publish a TABLE or VIEW that is replaced"
+        )
+        raise PolicyError(Mistake(message, place.line, place.column), file=place.file)

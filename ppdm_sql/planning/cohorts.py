@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine
+from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import Mistake, NotAvailable, PolicyError
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.plan import PART, TablePlan
@@ -22,6 +22,7 @@ from ppdm_sql.statements.rowtext import hash_numbers
 
 ROW = ("ppdm_row0", "ppdm_row1")  # which row of the source it is, as two numbers
 TOLD = "ppdm_told"  # everything that is published of it, before it was recoded, as a number: another one if it changed
+QUICK = "ppdm_quick"  # key and all that as one quick number, which another version of the engine may make otherwise
 COHORT = "ppdm_cohort"
 _LACKING = "ppdm_lacking"
 
@@ -83,7 +84,7 @@ def _refuse_repeated(engine: Engine, statement: Publish, source: Source) -> None
 
 def keyed_rows(engine: Engine, source: Source, salt: str) -> exp.Select:
     """Every row of a source by its key: as numbers, as its own columns (ppdm_k0, ...), and whether it has a NULL."""
-    rows = {name: value for name, value in row_columns(engine, source, salt).items() if name != TOLD or salt}
+    rows = {name: value for name, value in row_columns(engine, source, salt).items() if name in ROW or salt}
     lacking = exp.or_(*(exp.Is(this=column(name, "r"), expression=exp.Null()) for name in source.key))
     flag = exp.Case(ifs=[exp.If(this=lacking, true=exp.Literal.number(1))], default=exp.Literal.number(0))
     picked = [aliased(value, name) for name, value in rows.items()]
@@ -101,7 +102,15 @@ def row_columns(engine: Engine, source: Source, salt: str) -> dict[str, exp.Expr
     row = hash_numbers(engine, [column(name, "r") for name in source.key], salt=salt)
     said = [name for name in source.columns if name not in source.key and name not in source.identifiers]
     told = hash_numbers(engine, [column(name, "r") for name in said], salt=salt)[0]
-    return {**dict(zip(ROW, row, strict=True)), TOLD: told}
+    every = [_hashed(source, name) for name in (*source.key, *said)]
+    quick = engine.quick_hash([exp.Literal.string(salt), *every], 0)
+    return {**dict(zip(ROW, row, strict=True)), TOLD: told, QUICK: quick}
+
+
+def _hashed(source: Source, name: str) -> exp.Expr:
+    """A value as it is hashed quickly; equal floats can print differently."""
+    value = column(name, "r")
+    return exp.cast(value, "TEXT") if source.info(name).kind is Kind.FLOAT else value
 
 
 def with_cohorts(plan: TablePlan, statement: Publish, source: Source, first: int = 0) -> TablePlan:

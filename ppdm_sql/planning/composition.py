@@ -35,6 +35,7 @@ def judge_jointly(
     content: str | None = None,
     rows: Name = STAGE,
     grown_from: ReleaseRecord | None = None,
+    part: joint.StagedPart | None = None,
 ) -> list[joint.JointOutcome]:
     """The stage together with every release that is still out and speaks of the same people.
 
@@ -42,6 +43,7 @@ def judge_jointly(
     raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
     content: the hash of the published rows, where it is known: a release of exactly these rows adds nothing.
     rows: every row that a growing release ever published; grown_from: its night before, whose rows are among them.
+    part: which of several tables the rows become.
     """
     if not migrate.is_there(engine):
         return []
@@ -69,6 +71,7 @@ def judge_jointly(
         strangers=strangers,
         content=content,
         rows=rows,
+        part=part,
     )
 
 

@@ -28,6 +28,13 @@ def with_forms(plan: TablePlan, source: Source, hierarchies: Mapping[str, Hierar
     return replace(plan, published=source.release_columns, forms=forms, notes={**plan.notes, **notes})
 
 
+def with_treatments(plan: TablePlan, source: Source) -> TablePlan:
+    """The same plan, and what is done to columns that are no quasi-identifiers."""
+    notes = {name: treatment.effect() for name, treatment in source.treated.items()}
+    steps = [f'publish "{name}" with {one.word}: {notes[name]}' for name, one in source.treated.items()]
+    return replace(plan, steps=(*plan.steps, *steps), notes={**plan.notes, **notes})
+
+
 def _words(source: Source, hierarchies: Mapping[str, Hierarchy], name: str) -> Hierarchy | None:
     """The hierarchy whose words are no intervals by themselves."""
     listed = isinstance((source.hierarchies or {}).get(name), HierarchyFile | HierarchyTable)

@@ -6,6 +6,10 @@ of them, so the classes are joined along the keys; a joint class of fewer than k
 the releases has in a number below k, is a breach (differencing, composition).  A row whose person is
 not known (NULL) counts for nobody, as in a release by itself.
 
+A release whose columns were parted into several tables is judged table by table: each is joined with the other releases
+as any table is.  Its own tables are not joined with each other by keys, which their readers do not have; what they give
+together is judged when they are made (verify/projections.py).
+
 Two releases are joined in two turns: along the keys of their rows, and then, for what that leaves over on both
 sides, along the persons behind them: somebody whose row has other values now is still the same.  Where several
 rows could be one another, all pairs are made, and each counts the rows that must be in it (sql/release/joint_*.sql).
@@ -13,14 +17,15 @@ rows could be one another, all pairs are made, and each counts the rows that mus
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 from sqlglot import exp
 
 from ppdm_sql.catalog import releases
-from ppdm_sql.catalog.ledger import link_name
-from ppdm_sql.catalog.manifest import JointRecord
+from ppdm_sql.catalog.ledger import combinations_name, link_name
+from ppdm_sql.catalog.manifest import JointRecord, PartRecord, ProjectionsRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI
@@ -66,6 +71,27 @@ class JointOutcome:
             breaching_rows=self.rows,
             private_in_one=self.answered,
         )
+
+
+@dataclass(frozen=True)
+class StagedPart:
+    """One of several tables that the stage becomes: its number, what it publishes, and the parts it is one of."""
+
+    number: int
+    content: str
+    partition: tuple[tuple[str, ...], ...]  # the quasi-identifiers of every part that has some
+
+
+def part_column(number: int) -> str:
+    """The column of a table of combinations that has the group of a part."""
+    return f"{PART}_{number}"
+
+
+def drop_link(engine: Engine, record: ReleaseRecord) -> None:
+    """What is kept of a release for joint checks, once it counts no longer."""
+    engine.drop_table(link_name(record.release_id))
+    if not record.is_damaged and record.manifest.projections is not None:
+        engine.drop_table(combinations_name(record.release_id))
 
 
 def shown_name(record: ReleaseRecord) -> str:
@@ -121,6 +147,19 @@ class _Other:
     why: Why = ""
     answered: tuple[str, ...] = ()
     is_stranger: bool = False  # it was made from other tables
+    part: int | None = None  # which of its tables, where it has several
+
+    @property
+    def link(self) -> Name:
+        return link_name(self.record.release_id)
+
+    @property
+    def content(self) -> str | None:
+        """The hash of what it prints."""
+        if self.part is None:
+            return self.record.content_hash
+        assert self.record.manifest.projections is not None
+        return tables_with_groups(self.record.manifest.projections)[self.part - 1].content_hash
 
     @property
     def turn(self) -> int:
@@ -138,11 +177,13 @@ def judge_jointly(
     strangers: Sequence[ReleaseRecord] = (),
     content: str | None = None,
     rows: Name = STAGE,
+    part: StagedPart | None = None,
 ) -> list[JointOutcome]:
     """The outcomes of joining the stage with each live release in turn; the first breach ends it.
 
     Strangers are releases of other tables: they matter where they speak of the same people.
     content: the hash of what the stage publishes, where it is known.  rows: what takes the place of the stage.
+    part: which of several tables the rows become.
     """
     with engine.workspace() as work:
         staged = work.table("joint_link", link_query(rows))
@@ -151,7 +192,58 @@ def judge_jointly(
         around = (_stranger(engine, staged, record, keys, unknown) for record in strangers)
         found += [one for one in around if one is not None]
         found.sort(key=lambda other: other.turn)
-        return _join_in_turn(engine, staged, found, keys, k, persons=persons, unknown=unknown, content=content)
+        outcomes = [
+            outcome
+            for way in _ways(found, part)
+            for outcome in _join_in_turn(
+                engine, staged, way, keys, k, persons=persons, unknown=unknown, content=content
+            )
+        ]
+        return worst_outcomes(outcomes)
+
+
+def tables_with_groups(found: ProjectionsRecord) -> list[PartRecord]:
+    """The tables of a release that have quasi-identifiers, in their order: those that combinations are made of."""
+    return [one for one in found.parts if one.quasi_identifiers]
+
+
+def worst_outcomes(outcomes: Sequence[JointOutcome]) -> list[JointOutcome]:
+    """One outcome for the same releases: the one that could not be measured, or has the most joint classes below k."""
+    found: dict[tuple[str, ...], JointOutcome] = {}
+    for one in outcomes:
+        known = found.get(one.releases)
+        if known is None or (not one.measurable, one.classes) > (not known.measurable, known.classes):
+            found[one.releases] = one
+    return list(found.values())
+
+
+def _ways(found: Sequence[_Other], part: StagedPart | None) -> Iterator[list[_Other]]:
+    """Every choice of one table of each release that has several."""
+    yield from map(list, product(*(_tables_of(one, part) for one in found)))
+
+
+def _tables_of(other: _Other, part: StagedPart | None) -> list[_Other]:
+    """The tables a release is judged by: of the same partition only the same table, which is the one it replaces."""
+    several = other.record.manifest.projections
+    if several is None or other.how is None:
+        return [other]
+    tables = tables_with_groups(several)
+    if part is not None and part.partition == tuple(one.quasi_identifiers for one in tables):
+        return [replace(other, part=part.number)]
+    return [replace(other, part=number) for number in range(1, len(tables) + 1)] or [other]
+
+
+def _link_of(engine: Engine, other: _Other) -> Name:
+    """The link table of a release, by the groups of one of its tables where it has several."""
+    if other.part is None:
+        return other.link
+    kept = [column(name, "l") for name in (*KEY, PERSON, QUASI)]
+    group = column(part_column(other.part), "c")
+    counted = aliased(exp.cast(exp.Sum(this=column(ROWS, "l")), "BIGINT"), ROWS)
+    query = exp.Select(expressions=[*kept, aliased(group, PART), counted]).from_(other.link.table("l"))
+    same = exp.EQ(this=column(PART, "c"), expression=column(PART, "l"))
+    query = query.join(combinations_name(other.record.release_id).table("c"), on=same)
+    return engine.work.table("joint_part", query.group_by(*(one.copy() for one in kept), group.copy()))
 
 
 def _join_in_turn(
@@ -177,7 +269,7 @@ def _join_in_turn(
             return [*outcomes, JointOutcome(tuple(names), asked, 0, 0, other.why, other.answered, other.is_stranger)]
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
-        link, alike = link_name(other.record.release_id), _print_the_same(other.record, content)
+        link, alike = _link_of(engine, other), content is not None and other.content == content
         # Equal rows alone are not enough: one person in the place of another is told by the difference.
         if other.how == "row" and _tell_the_same(engine, staged, link, print_the_same=alike):
             outcomes.append(JointOutcome(tuple(names), asked, 0, 0, "", other.answered, other.is_stranger))

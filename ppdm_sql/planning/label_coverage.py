@@ -2,7 +2,8 @@
 
     30              the value itself                    {a, b}       one of these
     < 30  [30, 45)  [30, 45]  >= 65   an interval        {a .. k}     one from a to k, in the order of the bytes
-    a label of the hierarchy          its leaves         {a, ...}     one of these, or one that is never named
+    a label of the hierarchy, alone   its leaves         {a, ...}     one of these, or one that is never named
+    or in a list
     ** stars, unless that is a value  any of all values  {a, NULL}    one of these, or none
     (known)  (missing)                any but NULL; NULL  {other}     any but NULL
 
@@ -167,6 +168,8 @@ class Values:
                 places.update(self._between(*map(_plain, piece.split(" .. ", 1))))
             elif _plain(piece) in self._place:
                 places.add(self._place[_plain(piece)])
+            elif _plain(piece) in self._nodes:
+                places.update(self._nodes[_plain(piece)])
             else:
                 return None
         return Coverage(frozenset(places), null, hidden)
@@ -226,7 +229,8 @@ def place_of(text: str, info: ColumnInfo) -> tuple[int, Any]:
         return _NAN
     if not number.is_finite():
         return _AFTER if number > 0 else _BEFORE
-    return 0, Fraction(number)
+    whole = number.to_integral_value()
+    return 0, int(whole) if whole == number else Fraction(number)  # whole numbers are compared much faster
 
 
 def label_of(value: object, info: ColumnInfo) -> str:

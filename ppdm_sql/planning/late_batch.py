@@ -1,7 +1,7 @@
 """One night of a growing release, before anything is written: which rows are new, changed or gone, and what becomes
 of them.
 
-    keyed      the rows of the source by their keys
+    unseen     the rows of the source that are not out in this form, by their keys (row_changes.py)
     fresh      those that were never out
     touched    rows that are out and that the source no longer has in that form
     leaving    those of them that can leave: a part of a cohort that meets the requirements, and leaves one that does
@@ -22,7 +22,7 @@ from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
-from ppdm_sql.errors import PolicyError, RequirementBreached, SchemaDrifted
+from ppdm_sql.errors import RequirementBreached, SchemaDrifted
 from ppdm_sql.methods.base import CellJob, Job, placed_rows
 from ppdm_sql.methods.late_rows import LatePlan, LateRows, place_late_rows
 from ppdm_sql.methods.plan import PERSON, CellPlan, TablePlan
@@ -30,13 +30,15 @@ from ppdm_sql.methods.recoding import Recoding, RecodingTree, read_recoding
 from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.limits import Demands, Secret, secret_of
 from ppdm_sql.planning import joint
-from ppdm_sql.planning.cohorts import key_column, keyed_rows, numbered
+from ppdm_sql.planning.cohorts import key_column, numbered
 from ppdm_sql.planning.form_plan import with_forms
+from ppdm_sql.planning.former_values import FormerVersions
 from ppdm_sql.planning.leaving import LeavingParts, find_leaving
 from ppdm_sql.planning.planner import Planner, as_drift
+from ppdm_sql.planning.row_changes import RowChanges, find_changes
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import Closeness, k_of_sets
+from ppdm_sql.requirements import k_of_sets
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
@@ -57,7 +59,7 @@ class Batch:
     growth: GrowthRecord
     source: Source
     hierarchies: dict[str, Hierarchy]
-    keyed: Name  # the rows of the source by their keys
+    changes: RowChanges
     fresh: Name  # the keys of rows that were never out, with the night on which each was first seen
     leaving: LeavingParts
     plan: TablePlan | None
@@ -120,39 +122,31 @@ class _Night:
         recoding = read_recoding(read_kept_recoding(self.engine, self.growth))
         hierarchies = self.planner.hierarchies(self.statement, self.source)
         _refuse_changed_hierarchies(self.former, recoding, hierarchies)
-        keyed = self._keyed()
-        grown = rows_name(self.growth.growth_id)
-        tables = {"keyed": keyed.table(), "grown": grown.table()}
-        waiting = {"waiting": waiting_name(self.growth.growth_id).table()}
+        changes = find_changes(self.engine, self.source, self.growth, self.planner.salt(), self.former.name)
+        waiting = waiting_name(self.growth.growth_id).table()
+        tables = {"keyed": changes.keyed.table(), "known": changes.known.table(), "waiting": waiting}
         night = self.growth.night + 1
-        fresh = self.engine.work.table(
-            "fresh", sql_statement("release/growing_new", tables | waiting), night=night, analyze=True
-        )
-        leaving = find_leaving(self.engine, self.statement.policy, self.source, hierarchies, keyed, self.growth)
-        late, count = self._late(keyed, fresh, leaving)
+        fresh = self.engine.work.table("fresh", sql_statement("release/growing_new", tables), night=night, analyze=True)
+        leaving = find_leaving(self.engine, self.statement.policy, self.source, hierarchies, changes, self.growth)
+        former = self._former(leaving)
+        late, count = self._late(changes, fresh, leaving, former)
         batch = Batch(
-            self.statement, self.former, self.growth, self.source, hierarchies, keyed, fresh, leaving, None, 0
+            self.statement, self.former, self.growth, self.source, hierarchies, changes, fresh, leaving, None, 0
         )
         if not count:
             return batch
-        return self._placed(batch, late, recoding)
+        return self._placed(batch, late, recoding, former)
 
-    def _keyed(self) -> Name:
-        salt = self.planner.salt()
-        keyed = self.engine.work.table("keyed", keyed_rows(self.engine, self.source, salt), analyze=True)
-        found = sql_statement("release/growing_repeated_keys", {"keyed": keyed.table()})
-        _, without, repeated = map(int, self.engine.fetch_one(found))
-        if without or repeated:
-            told = f"{many(without, 'row')} without a key" if without else f"{many(repeated, 'row')} that share a key"
-            raise PolicyError(
-                f"{self.former.name}: the source has {told} ({', '.join(self.source.key)}), so published rows "
-                "cannot be recognized; nothing was changed"
-            )
-        return keyed
+    def _former(self, leaving: LeavingParts) -> FormerVersions:
+        if not leaving.again or not self.statement.policy.value_requirements:
+            return FormerVersions.none()
+        return FormerVersions.find(self.engine, leaving.rows, self.growth, self.source.sensitive)
 
-    def _late(self, keyed: Name, fresh: Name, leaving: LeavingParts) -> tuple[Source, int]:
+    def _late(
+        self, changes: RowChanges, fresh: Name, leaving: LeavingParts, former: FormerVersions
+    ) -> tuple[Source, int]:
         """The rows that could be published tonight, as a source; and how many they are."""
-        tables = {"keyed": keyed.table(), "fresh": fresh.table(), "leaving": leaving.rows.table()}
+        tables = {"keyed": changes.keyed.table(), "fresh": fresh.table(), "leaving": leaving.rows.table()}
         picked = sql_statement("release/growing_picked", tables)
         same = [
             exp.EQ(this=column(name, "r"), expression=column(key_column(place), "p"))
@@ -164,35 +158,40 @@ class _Night:
         query = exp.Select(
             expressions=[*(column(name, "r") for name in names), aliased(person, PERSON), aliased(history, HISTORY)]
         )
-        query = query.from_(self.source.relation.table("r")).join(picked.subquery("p"), on=exp.and_(*same))
-        late = self.engine.work.table("late", query, analyze=True)
+        query = query.from_(changes.unseen.relation.table("r")).join(picked.subquery("p"), on=exp.and_(*same))
+        late = self.engine.work.table("late", former.joined_to(query), analyze=True)
         if self.statement.policy.changes.returning == "wait" and self.source.entity is not None:
             tables = {"late": late.table(), "grown": rows_name(self.growth.growth_id).table()}
             nobody = int(self.engine.fetch_one(exp.Select(expressions=[joint.nobody(self.engine)]))[0])
             known = sql_statement("release/growing_known_people", tables)
             late = self.engine.work.table("late", known, nobody=nobody, analyze=True)
         counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(late.table())
-        columns = {**self.source.columns, HISTORY: ColumnInfo(HISTORY, Kind.INTEGER, "BIGINT")}
+        history_info = ColumnInfo(HISTORY, Kind.INTEGER, "BIGINT")
+        columns = {**self.source.columns, HISTORY: history_info, **former.infos(self.source)}
         source = replace(self.source, relation=late, columns=columns, key=(*self.source.key, HISTORY))
         return source, int(self.engine.fetch_one(counted)[0])
 
     # -- the cells of late rows --------------------------------------------------------------------
 
-    def _placed(self, batch: Batch, late: Source, recoding: Recoding) -> Batch:
+    def _placed(self, batch: Batch, late: Source, recoding: Recoding, former: FormerVersions) -> Batch:
         policy, engine = self.statement.policy, self.engine
         private = self.planner.private_columns(self.source)
         job = Job(engine, late, policy, batch.hierarchies, private, self.planner.progress)
-        names = (*late.quasi, *(name for name in job.sensitive if name not in late.quasi), HISTORY)
+        names = (*late.quasi, *(name for name in job.sensitive if name not in late.quasi), HISTORY, *former.columns)
         self.planner.progress("counting combinations", 0, None)
         cells = aggregate(engine, late, names)
         secrets, codes = self._secrets(job, cells)
         past = cells[HISTORY]
         history = np.array([int(str(value)) for value in past.values], dtype=np.int64)[past.codes]
         node = recoding.place(cells, batch.hierarchies)
-        rows = LateRows(node, cells.rows, cells.counted, tuple(codes), history)
-        placed = place_late_rows(recoding, rows, Demands(k_of_sets(policy.requirements), tuple(secrets)))
+        told = former.read(cells, self.source, secrets)
+        rows = LateRows(node, cells.rows, cells.counted, tuple(codes), history, told)
+        waits, due = policy.changes.late == "wait", self._is_due(batch.fresh)
+        demands = Demands(k_of_sets(policy.requirements), tuple(secrets))
+        placed = place_late_rows(recoding, rows, demands, due=waits and due)
+        hold_back = waits and not due and placed.loss > policy.changes.most_loss
         leaving = batch.leaving.only(_published_whole(placed.parts.part, history))
-        placed = _without(placed, history, leaving, self._hold_back(placed, batch.fresh))
+        placed = _without(placed, history, leaving, hold_back)
         batch = replace(batch, leaving=leaving)
         if not placed.parts.classes:
             return batch
@@ -206,7 +205,7 @@ class _Night:
     def _secrets(self, job: Job, cells: Cells) -> tuple[list[Secret], list[Ints]]:
         """The sensitive columns; where classes are compared with the whole release, by the values of all of it."""
         view = CellJob(cells, job.source, job.policy, job.hierarchies)
-        if not any(isinstance(item, Closeness) for item in job.value_requirements):
+        if not any(item.compares_with_table for item in job.value_requirements):
             found = [secret_of(view, cell_axis(cells, name), cells.total) for name in job.sensitive]
             return found, [cells[name].codes.astype(np.int64) for name in job.sensitive]
         whole = self._whole_release(job)
@@ -231,14 +230,12 @@ class _Night:
         source = replace(job.source, relation=table, quasi=(), entity=None)
         return aggregate(self.engine, source, job.sensitive)
 
-    def _hold_back(self, placed: LatePlan, fresh: Name) -> bool:
-        """Whether new rows wait for others: their batch would lose too much, and nobody has waited long enough."""
-        changes = self.statement.policy.changes
-        if changes.late != "wait" or placed.loss <= changes.most_loss:
-            return False
+    def _is_due(self, fresh: Name) -> bool:
+        """Whether somebody has waited as long as the policy allows."""
         first = exp.Select(expressions=[exp.Min(this=column("ppdm_since"))]).from_(fresh.table())
         oldest = self.engine.fetch_one(first)[0]
-        return oldest is None or self.growth.night + 1 - int(oldest) < changes.most_nights
+        most = self.statement.policy.changes.most_nights
+        return oldest is not None and self.growth.night + 1 - int(oldest) >= most
 
 
 def _published_whole(part: Ints, history: Ints) -> frozenset[int]:

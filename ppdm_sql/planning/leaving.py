@@ -23,6 +23,8 @@ from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.limits import Secret, secret_of
 from ppdm_sql.planning import joint
 from ppdm_sql.planning.cohorts import COHORT, ROW
+from ppdm_sql.planning.former_values import VERSION, every_version
+from ppdm_sql.planning.row_changes import RowChanges
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.requirements import k_of_sets
 from ppdm_sql.source.hierarchy import Hierarchy
@@ -42,6 +44,8 @@ class LeavingParts:
     rows: Name
     numbers: Mapping[int, int]  # number of a part -> how it leaves
     first: int  # the first number that can be given
+    touched: Name  # the rows that would leave, if all of them could
+    touched_rows: int
 
     @property
     def parts(self) -> int:
@@ -73,17 +77,18 @@ def find_leaving(
     policy: Policy,
     source: Source,
     hierarchies: Mapping[str, Hierarchy],
-    keyed: Name,
+    changes: RowChanges,
     growth: GrowthRecord,
 ) -> LeavingParts:
     """Compares the rows that are out with the source, and decides who can leave."""
     grown = rows_name(growth.growth_id).table()
-    touched = engine.work.table("touched", touched_rows(keyed, growth), analyze=True)
-    counts = count_touched(engine, touched.table())
-    parts = engine.work.table(
-        "cohort_parts", sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
-    )
-    decided = _Decision(engine, policy, source, hierarchies, parts).run() if counts else []
+    tables = {"keyed": changes.keyed.table(), "missing": changes.missing.table()}
+    touched = engine.work.table("touched", sql_statement("release/growing_touched", tables), analyze=True)
+    number = int(engine.fetch_one(exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(touched.table()))[0])
+    some = number > 0 and (policy.changes.gone, policy.changes.changed) != ("keep", "keep")
+    in_parts = sql_statement("release/growing_parts", {"touched": touched.table(), "grown": grown})
+    parts = engine.work.table("cohort_parts", in_parts if some else in_parts.limit(0))
+    decided = _Decision(engine, policy, source, hierarchies, parts, growth).run() if some else []
     numbers = {growth.cohorts + place: how for place, (_, how) in enumerate(decided)}
     columns = {
         COHORT: np.array([cohort for cohort, _ in decided], dtype=np.int64),
@@ -93,19 +98,13 @@ def find_leaving(
     loaded = engine.work.load("decided", columns)
     tables = {"parts": parts.table(), "decided": loaded.table()}
     rows = engine.work.table("leaving", sql_statement("release/growing_leaving", tables))
-    return LeavingParts(rows, numbers, growth.cohorts)
+    return LeavingParts(rows, numbers, growth.cohorts, touched, number)
 
 
-def touched_rows(keyed: Name, growth: GrowthRecord) -> exp.Query:
-    """The rows that are out and that the source no longer has in that form."""
-    tables = {"keyed": keyed.table(), "grown": rows_name(growth.growth_id).table()}
-    return sql_statement("release/growing_touched", tables)
-
-
-def count_touched(engine: Engine, touched: exp.Expr) -> dict[int, int]:
-    """How many of them are gone, and how many changed."""
-    counted = exp.Select(expressions=[column(HOW), exp.Count(this=exp.Star())]).from_(touched)
-    return {int(how): int(rows) for how, rows in engine.fetch(counted.group_by(column(HOW)))}
+def count_still_touched(engine: Engine, leaving: LeavingParts, growth: GrowthRecord) -> dict[int, int]:
+    """How many of the rows that stayed are gone from the source, and how many changed there."""
+    tables = {"touched": leaving.touched.table(), "grown": rows_name(growth.growth_id).table()}
+    return {int(how): int(rows) for how, rows in engine.fetch(sql_statement("release/growing_still_touched", tables))}
 
 
 @dataclass(frozen=True)
@@ -117,12 +116,11 @@ class _Decision:
     source: Source
     hierarchies: Mapping[str, Hierarchy]
     parts: Name
+    growth: GrowthRecord
 
     def run(self) -> list[tuple[int, int]]:
         """(cohort, how) of every part that leaves."""
         changes = self.policy.changes
-        if changes.gone == "keep" and changes.changed == "keep":
-            return []
         sizes, values = self._sizes(), self._values()
         found: list[tuple[int, int]] = []
         for cohort, units in sorted(sizes.items()):
@@ -130,7 +128,10 @@ class _Decision:
             if changes.gone == "withdraw" and GONE in there:
                 found.append((cohort, WHOLE))
                 continue
-            wanted = [how for how in there if self._is_wanted(how)]
+            if there == [GONE] and self._is_wanted(GONE):
+                found.append((cohort, GONE))  # a whole cohort is divided by nobody
+                continue
+            wanted = [how for how in there if self._is_wanted(how)] if self._may_divide else []
             for choice in ([*wanted], *([one] for one in wanted)):
                 rest = [how for how in there if how not in choice]
                 groups = [*([how] for how in choice), *([rest] if rest else [])]
@@ -138,6 +139,11 @@ class _Decision:
                     found += [(cohort, how) for how in choice]
                     break
         return found
+
+    @property
+    def _may_divide(self) -> bool:
+        """What is compared with the whole release is, in a part, compared with that of every night it was out."""
+        return not any(item.compares_with_table for item in self.policy.value_requirements)
 
     def _is_wanted(self, how: int) -> bool:
         changes = self.policy.changes
@@ -160,17 +166,21 @@ class _Decision:
 
     def _values(self) -> _PartValues:
         """The sensitive values of every part, with what is required of them."""
-        numbers = {name: ColumnInfo(name, Kind.INTEGER, "BIGINT") for name in (COHORT, HOW)}
-        source = replace(
-            self.source, relation=self.parts, columns={**self.source.columns, **numbers}, entity=None, quasi=()
-        )
-        bare = CellJob(Cells(self.parts, {}, np.zeros(0, dtype=np.int64), None), source, self.policy, self.hierarchies)
-        cells = aggregate(self.engine, source, (COHORT, HOW, *bare.sensitive))
+        numbers = {name: ColumnInfo(name, Kind.INTEGER, "BIGINT") for name in (COHORT, HOW, VERSION)}
+        values = self.source.sensitive if self.policy.value_requirements else ()
+        query = every_version(self.parts, self.growth, (COHORT, HOW), values)
+        every = self.engine.work.table("versions", query)
+        source = replace(self.source, relation=every, columns={**self.source.columns, **numbers}, entity=None, quasi=())
+        bare = CellJob(Cells(every, {}, np.zeros(0, dtype=np.int64), None), source, self.policy, self.hierarchies)
+        cells = aggregate(self.engine, source, (COHORT, HOW, VERSION, *bare.sensitive))
         secrets = tuple(secret_of(bare, cell_axis(cells, name), cells.total) for name in bare.sensitive)
         place = {int(str(value)): code for code, value in enumerate(cells[COHORT].values)}
         hows = np.array([int(str(value)) for value in cells[HOW].values], dtype=np.int64)[cells[HOW].codes]
         codes = tuple(cells[name].codes.astype(np.int64) for name in bare.sensitive)
-        return _PartValues(secrets, place, cells[COHORT].codes.astype(np.int64), hows, codes, cells.rows)
+        return _PartValues(
+            secrets, place, cells[COHORT].codes.astype(np.int64), hows, cells[VERSION].codes.astype(np.int64), codes,
+            cells.rows,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -181,12 +191,16 @@ class _PartValues:
     place: Mapping[int, int]  # cohort -> its code
     cohort: Ints
     how: Ints
+    version: Ints  # which of the times that the rows were published
     codes: tuple[Ints, ...]
     rows: Ints
 
     def meets(self, cohort: int, group: Sequence[int]) -> bool:
-        """Whether some parts of a cohort together meet what is required of the sensitive columns."""
-        here = np.flatnonzero((self.cohort == self.place[cohort]) & np.isin(self.how, group))
+        """Whether some parts of a cohort together meet what is required of the sensitive columns, in every version."""
+        inside = np.flatnonzero((self.cohort == self.place[cohort]) & np.isin(self.how, group))
+        return all(self._meet(inside[self.version[inside] == one]) for one in np.unique(self.version[inside]))
+
+    def _meet(self, here: Ints) -> bool:
         for secret, code in zip(self.secrets, self.codes, strict=True):
             width = len(secret.reference) + 1
             counts = np.bincount(code[here], weights=self.rows[here], minlength=width).astype(np.int64)

@@ -65,6 +65,8 @@ def build_manifest(
             accepted_risks=tuple(policy.accepted_risks),
             seed=policy.seed,
             forms=form_records(source),
+            treatments={name: f"{one.word} {one}".strip() for name, one in source.treated.items()} or None,
+            pseudonym=source.pseudonym,
         ),
         columns=dict(columns),
         rows=judgement.rows,

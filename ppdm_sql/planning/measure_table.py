@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PpdmError
+from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.populations import labelled_populations
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
 from ppdm_sql.planning.utility import Utility, utility_of
+from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name
-from ppdm_sql.verify.content import content_hash, same_content
+from ppdm_sql.verify.content import Sums, content_sums, hash_of_sums, same_content
+from ppdm_sql.verify.pseudonyms import lonely_persons
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
@@ -29,11 +32,16 @@ class Measured:
 
     judgement: Judgement
     joint: tuple[joint.JointOutcome, ...]
-    content_hash: str
+    content_sums: Sums
     columns: Mapping[str, str]
     k_null_matches_all: int | None
     utility: Utility
     stored: Name
+    published: tuple[str, ...]
+
+    @property
+    def content_hash(self) -> str:
+        return hash_of_sums(self.published, self.content_sums)
 
 
 def preview(engine: Engine, request: Request, progress: Progress) -> Measured:
@@ -47,11 +55,20 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     source, policy = request.source, request.statement.policy
     progress("verifying", 0, None)
     sensitive = sensitive_columns(source, request.hierarchies)
-    judgement = judge(engine, stored, quasi=source.release_quasi, sensitive=sensitive, requirements=policy.requirements)
+    judgement = judge(
+        engine,
+        stored,
+        quasi=source.release_quasi,
+        sensitive=sensitive,
+        requirements=policy.requirements,
+        populations=labelled_populations(engine, request),
+    )
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
     published = request.plan.published
-    content = content_hash(engine, stored, published)
+    sums = content_sums(engine, stored, published)
+    content = hash_of_sums(published, sums)
+    _check_pseudonyms(engine, request, stored)
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, stored)
     else:
@@ -64,7 +81,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         tuple(
             composition.judge_jointly(engine, policy, source, name=request.name, former=request.former, content=content)
         ),
-        content,
+        sums,
         columns,
         null_matches_all_k(engine, stored, source.release_quasi, judgement.patterns),
         utility_of(
@@ -77,6 +94,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
             classes=judgement.classes,
         ),
         stored,
+        published,
     )
 
 
@@ -103,6 +121,20 @@ def _check_trees(engine: Engine, request: Request, stored: Name) -> None:
     different = tree_differences(engine, stored, request.plan.patterns)
     if different:
         raise PpdmError(f"the stored rows do not preserve the trees: {'; '.join(different)}; nothing was published")
+
+
+def _check_pseudonyms(engine: Engine, request: Request, stored: Name) -> None:
+    """K over all rows of a person, whom pseudonyms put together."""
+    source, k = request.source, residual_risks.asked_k(request.statement.policy)
+    if source.pseudonym is None:
+        return
+    persons, rows = lonely_persons(engine, stored, quasi=source.release_quasi, pseudonym=source.pseudonym, k=k)
+    if persons:
+        raise RequirementBreached(
+            f"PSEUDONYM ({source.pseudonym}): {many(persons, 'person')} (in {many(rows, 'row')}) share the classes of "
+            f"all their rows with fewer than {k - 1} others, and a pseudonym shows which rows are one person's; "
+            "nothing was published.  Publish one row per person, ask for a smaller k, or leave the column out"
+        )
 
 
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored: Name) -> Judgement:

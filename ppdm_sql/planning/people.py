@@ -62,13 +62,13 @@ def keys_of(source: Source, raw: Collection[str] | None = None) -> Keys:
     row, person = key_columns(source), person_columns(source)
     names = (*row, *person)
     return Keys(
-        row,
-        person,
-        {name: [_type(source.info(name)), source.origins.get(name, name)] for name in names},
-        {name: source.made_of[name].text for name in names if name in source.made_of},
+        tuple(map(source.outward, row)),
+        tuple(map(source.outward, person)),
+        {source.outward(name): [_type(source.info(name)), source.origins.get(name, name)] for name in names},
+        {source.outward(name): source.made_of[name].text for name in names if name in source.made_of},
         source.some_rows,
         source.behind(source.quasi),
-        source.behind(source.passed if raw is None else raw),
+        source.behind(source.own_values if raw is None else raw),
         source.shapes,
     )
 

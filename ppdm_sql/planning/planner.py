@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from sqlglot import exp, parse_one
@@ -13,26 +14,30 @@ from sqlglot import exp, parse_one
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.errors import EngineError, Mistake, PolicyError, SchemaDrifted, UnknownColumn
+from ppdm_sql.errors import EngineError, Mistake, OptionError, PolicyError, SchemaDrifted, UnknownColumn
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import Private
 from ppdm_sql.planning import residual_risks
 from ppdm_sql.planning.cohorts import row_columns, with_cohorts, with_row_key
-from ppdm_sql.planning.form_plan import with_forms
+from ppdm_sql.planning.form_plan import with_forms, with_treatments
 from ppdm_sql.planning.request import ModelRequest, Request, new_release_id
 from ppdm_sql.planning.staging import private_columns
 from ppdm_sql.planning.superseding import check_superseded
 from ppdm_sql.planning.target import find_former, find_target
+from ppdm_sql.policy.options import place_option
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import PopulationRequirement
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_values
 from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.outside import refuse_live
+from ppdm_sql.source.population import open_population
 from ppdm_sql.source.relation import Source, open_source
 from ppdm_sql.source.tables import named_relations
+from ppdm_sql.source.treat import Secrets, check_treatments, refuse_live_treatments, secrets_of, treat
 from ppdm_sql.statements.names import column
 from ppdm_sql.watching import Progress, silent
 
@@ -49,6 +54,7 @@ class Planner:
     def table(self, statement: Publish, run_id: str) -> Request:
         """The request for a table or view, its plan made."""
         release_id = new_release_id()
+        registry.check_table_requirements(statement)
         look_ahead(self.engine, statement)
         target = find_target(self.engine, statement, release_id)
         check_superseded(self.engine, statement)
@@ -56,6 +62,7 @@ class Planner:
             source = self.source(statement)
         if statement.live:
             refuse_live(source.tables, statement.place)
+            refuse_live_treatments(statement.policy, statement.place)
         check_drift(target.former, source)
         method = registry.table_method(statement.policy.algorithm, statement.place)
         if statement.growing:
@@ -67,8 +74,12 @@ class Planner:
             plan = method(Job(self.engine, source, statement.policy, hierarchies, private, self.progress))
         if statement.growing:
             plan = with_cohorts(plan, statement, source)
-        plan = with_forms(plan, source, hierarchies)
-        own = (*residual_risks.derived_columns(source), *residual_risks.undeclared(self.engine, source))
+        plan = with_treatments(with_forms(plan, source, hierarchies), source)
+        own = (
+            *residual_risks.derived_columns(source),
+            *residual_risks.undeclared(self.engine, source),
+            *residual_risks.limits_of_role(self.engine, source),
+        )
         plan = replace(plan, risks=(*own, *plan.risks))
         request = Request(release_id, run_id, statement, source, hierarchies, plan, target)
         residual_risks.check_accepted(statement.policy, request.own_risks)
@@ -90,6 +101,7 @@ class Planner:
         own = (
             *residual_risks.derived_columns(source),
             *residual_risks.rare_classes(self.engine, statement.policy, source),
+            *residual_risks.limits_of_role(self.engine, source),
         )
         plan = replace(plan, risks=(*own, *plan.risks))
         residual_risks.check_accepted(statement.policy, plan.risks)
@@ -102,16 +114,32 @@ class Planner:
 
     def source(self, statement: Publish) -> Source:
         with self.explained_values(statement):
-            return open_source(
+            source = open_source(
                 self.engine, statement.query, statement.policy, statement.place, statement.query_place,
                 show_values=self.show_values,
             )  # fmt: skip
+            if not statement.policy.treated:
+                return source
+            check_treatments(source, statement.policy, statement.place)
+            return treat(self.engine, source, statement.policy, self.secrets(statement), statement.place)
+
+    def secrets(self, statement: Publish) -> Secrets:
+        """Of treatments: they follow from the salt of the database, so that every state of a release has the same.
+
+        A plan in a database without a catalog has some that nobody keeps.
+        """
+        return secrets_of(self.salt() or token_hex(32), str(self.engine.name(statement.name)))
 
     @contextmanager
     def explained_values(self, statement: Publish) -> Iterator[None]:
-        """A cast that fails names its expression and column, wherever in the work its rows are read."""
+        """A cast that fails names its expression and column, wherever in the work its rows are read.
+
+        What only the columns show to be wrong with an option gets the option's place.
+        """
         try:
             yield
+        except OptionError as error:
+            raise place_option(error, statement.policy.option_places, statement.place) from error
         except EngineError as error:
             tree = parse_one(statement.query, dialect=self.engine.dialect)
             start = statement.query_place or statement.place
@@ -130,7 +158,7 @@ class Planner:
             (source.hierarchies or {})[name],
             column=name,
             kind=source.info(name).kind,
-            values=self._distinct(source, name),
+            values=list(dict.fromkeys([*self._distinct(source, name), *self._people(statement, source, name)])),
             engine=self.engine,
             folder=folder_of(statement),
             show_values=self.show_values,
@@ -157,6 +185,12 @@ class Planner:
     def _distinct(self, source: Source, name: str) -> list[Any]:
         distinct = exp.Select(expressions=[column(name)]).from_(source.relation.table()).distinct()
         return [row[0] for row in self.engine.fetch(distinct) if row[0] is not None]
+
+    def _people(self, statement: Publish, source: Source, name: str) -> list[Any]:
+        """The values of the populations that are named: their people are labelled along the hierarchy, too."""
+        asked = [item for item in statement.policy.requirements if isinstance(item, PopulationRequirement)]
+        people = [open_population(self.engine, source, item) for item in asked if name in source.quasi]
+        return [value for one in people for value in self._distinct(one, name)]
 
     def salt(self) -> str:
         """The database's own salt; a plan in a database without catalog needs none that lasts."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from ppdm_sql.catalog import migrate
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import ResidualRisk
@@ -14,6 +15,7 @@ from ppdm_sql.planning.staging import STAGE, identifier_columns
 from ppdm_sql.planning.undeclared import UNDECLARED, undeclared_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
+from ppdm_sql.requirements import EveryAnonymity
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
 from ppdm_sql.verify.identifiers import few_identifiers
@@ -29,6 +31,8 @@ ALWAYS = (
 JOINT_VALUES = ResidualRisk(
     "joint_values", "only k is verified together with other releases: l, t and confidence can be weaker there"
 )
+ROW_SECURITY = "row_security"
+UNREAD_CATALOG = "unread_catalog"
 LEAST_K = 2  # a policy without k still does not single anybody out
 RARE_CLASSES = "rare_classes"
 DERIVED = "derived"
@@ -38,14 +42,24 @@ ROWS = ResidualRisk("rows", "k counts rows, not people: declare an ENTITY if a p
 
 def residual(policy: Policy, risks: Sequence[ResidualRisk]) -> tuple[ResidualRisk, ...]:
     """Everything that is not promised by this release."""
-    own = () if policy.roles.entity else (ROWS,)
+    own: tuple[ResidualRisk, ...] = () if policy.roles.entity else (ROWS,)
+    own += tuple(_wider_knowledge(policy, item) for item in policy.requirements if isinstance(item, EveryAnonymity))
     return (*risks, *own, *ALWAYS, *((JOINT_VALUES,) if policy.value_requirements else ()))
+
+
+def _wider_knowledge(policy: Policy, asked: EveryAnonymity) -> ResidualRisk:
+    """What k on every m columns leaves open."""
+    columns = len(policy.roles.quasi)
+    return ResidualRisk(
+        "wider_knowledge",
+        f"{asked.text_of(columns)}: anyone who knows more of them can narrow a class further, down to one row",
+    )
 
 
 def check_accepted(policy: Policy, risks: Sequence[ResidualRisk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
-    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE, UNDECLARED}
+    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE, UNDECLARED, ROW_SECURITY}
     known = sorted({risk.name for risk in residual(policy, risks)} | sometimes)
     for name in policy.accepted_risks:
         if name not in known:
@@ -76,16 +90,33 @@ def _shared_origins(source: Source) -> dict[str, list[str]]:
     """The columns that leave unchanged, and the hidden ones that are made of the same columns of the tables."""
     hidden = [name for name in (*source.quasi, *source.identifiers, source.entity) if name is not None]
     found = {
-        name: [other for other in hidden if source.behind([name]) & source.behind([other])] for name in source.passed
+        name: [other for other in hidden if source.behind([name]) & source.behind([other])]
+        for name in source.own_values
     }
     return {name: others for name, others in found.items() if others}
+
+
+def limits_of_role(engine: Engine, source: Source) -> tuple[ResidualRisk, ...]:
+    """What the database keeps from the role that publishes or plans."""
+    found = []
+    if not migrate.is_there(engine) and engine.hides_catalog():
+        told = "this role may not read schema ppdm, so this release was not verified together with current releases"
+        found.append(ResidualRisk(UNREAD_CATALOG, told))
+    hidden = engine.row_security(source.tables)
+    if hidden:
+        told = (
+            f"row-level security on {', '.join(hidden)} applies to the role that publishes: rows that it hides are "
+            "neither published nor counted"
+        )
+        found.append(ResidualRisk(ROW_SECURITY, told))
+    return tuple(found)
 
 
 def undeclared(engine: Engine, source: Source) -> tuple[ResidualRisk, ...]:
     """Columns that leave unchanged and identify people by their values; those of DERIVED are named there."""
     named = _shared_origins(source)
     return undeclared_columns(
-        engine, source, [name for name in source.passed if name not in source.sensitive and name not in named]
+        engine, source, [name for name in source.own_values if name not in source.sensitive and name not in named]
     )
 
 
@@ -93,7 +124,7 @@ def few_persons(engine: Engine, policy: Policy, source: Source, quasi: Sequence[
     """Classes of k rows that are of fewer than k people, by what the staged identifiers say."""
     k = asked_k(policy)
     counted = {
-        name: few_identifiers(engine, STAGE, quasi=quasi, identifier=stored, k=k)
+        name: few_identifiers(engine, STAGE, quasi=quasi, identifier=stored, k=k, least=0 if policy.k else k)
         for name, stored in identifier_columns(source).items()
     }
     few = [

@@ -67,7 +67,7 @@ def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     names = plan.query.named_selects
     rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
     told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
-    if told:
+    if told and plan.projections is None:  # tables of parts are put in order one by one
         rows = rows.order_by(engine.order_hash([column(name, "q") for name in told], seed))
     narrow = engine.work.table("narrow", rows)
     engine.working_view(STAGE, _with_forms(engine, plan, narrow))

@@ -37,11 +37,10 @@ _METHODS: Mapping[str, str] = {
     "koptimize": "ppdm_sql.methods.koptimize.method:KOPTIMIZE",
     "tds": "ppdm_sql.methods.tds.method:TDS",
     "tdr": "ppdm_sql.methods.tds.method:TDR",
+    "dmpd": "ppdm_sql.methods.dmpd.method:DMPD",
 }
 # Words of methods to come.  A policy that uses one is right, only this version cannot run it.
-_RESERVED: Mapping[str, frozenset[ReleaseKind]] = {
-    "dmpd": frozenset({"TABLE"}),
-}
+_RESERVED: Mapping[str, frozenset[ReleaseKind]] = {}
 _registered: dict[str, Algorithm] = {}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from ppdm_sql.policy import algorithms
 from ppdm_sql.policy.changes import read_changes
@@ -13,15 +14,16 @@ from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, rea
 from ppdm_sql.policy.require import read_requirements
 from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
+from ppdm_sql.policy.treatments import note_treated, read_treated
 from ppdm_sql.policy.values import OptionReading, read_number, read_options, read_whole
-from ppdm_sql.policy.words import CLAUSES, ReleaseKind, did_you_mean, nearest, printable
+from ppdm_sql.policy.words import ReleaseKind, clauses, did_you_mean, nearest, printable
 from ppdm_sql.requirements import About, Requirement, requirements_about
 from ppdm_sql.requirements.loss import WORD, LossLimit
 from ppdm_sql.statements.names import Word, is_same_word
+from ppdm_sql.treatments import Treated, treatment_words
 
 LARGEST_SEED = 2**63 - 1  # a BIGINT on every engine
 
-_BY_FIRST_WORD = {words[0]: name for name, words in CLAUSES.items()}
 _ALL = 100  # percent
 _ONE_COLUMN = ("TARGET", "ENTITY")
 
@@ -44,6 +46,7 @@ class _Draft:
     suppress: Fraction | None = None
     readers: tuple[Word, ...] = ()
     changes: Changes = field(default_factory=Changes)
+    treated: list[tuple[Treated, Token]] = field(default_factory=list)
 
 
 def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, growing: bool = False) -> Policy:
@@ -61,6 +64,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, gro
             if name in draft.seen:
                 reader.wrong(f"{name} is for a release that grows, which has GROWING behind its name", draft.seen[name])
     _note_losses(reader, draft)
+    _note_treated(reader, draft, growing=growing)
     note_double_roles(reader.report, draft.columns)
     return Policy(
         algorithm=draft.algorithm,
@@ -76,30 +80,44 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, gro
         suppress=draft.suppress,
         readers=draft.readers,
         changes=draft.changes,
+        treated=tuple(one for one, _ in draft.treated),
+        treated_places={one.word: reader.place(token) for one, token in draft.treated},
     )
 
 
+def _by_first_word() -> dict[str, str]:
+    """A clause by the word it starts with."""
+    return _first_words(treatment_words())
+
+
+@lru_cache(maxsize=8)
+def _first_words(treatments: tuple[str, ...]) -> dict[str, str]:
+    return {words[0]: name for name, words in clauses().items()}
+
+
 def _at_clause(reader: Reader) -> bool:
-    return reader.peek().word in _BY_FIRST_WORD
+    return reader.peek().word in _by_first_word()
 
 
 def _near_clause(reader: Reader) -> bool:
     """Where to go on after a mistake: a misspelt clause should be told too, not skipped."""
-    return nearest(reader.peek().word, _BY_FIRST_WORD) is not None
+    return nearest(reader.peek().word, _by_first_word()) is not None
 
 
 def _read_one(reader: Reader, draft: _Draft) -> None:
     token = reader.peek()
-    name = _BY_FIRST_WORD.get(token.word) or _misspelt(reader)
+    name = _by_first_word().get(token.word) or _misspelt(reader)
     if name in draft.seen:
         reader.wrong(f"{name} is written twice, first at {reader.report.where(draft.seen[name])}", token)
         draft = _Draft(draft.kind)  # read on for its mistakes, but the first one counts
     draft.seen[name] = token
     reader.take()
     if "_" not in token.text:  # else a misspelt QUASI_IDENTIFIER stands for both words
-        for before, word in zip(CLAUSES[name], CLAUSES[name][1:], strict=False):
+        for before, word in zip(clauses()[name], clauses()[name][1:], strict=False):
             reader.expect_word(word, f"after {before}")
-    if name in _READERS:
+    if name in treatment_words():
+        draft.treated += read_treated(reader, name)
+    elif name in _READERS:
         _READERS[name](reader, draft)
     else:
         draft.columns[name] = _one_column(reader, name) if name in _ONE_COLUMN else read_columns(reader, name)
@@ -114,11 +132,11 @@ def _misspelt(reader: Reader) -> str:
         reader.take()
         reader.fail(f"expected a clause, such as REQUIRE k = 10, not {describe_token(token)}", token)
     # Both words in one (QUASI_IDENTIFIER) and the first word alone (QUASY) are tried.
-    names = {"_".join(words): name for name, words in CLAUSES.items()} | _BY_FIRST_WORD
+    names = {"_".join(words): name for name, words in clauses().items()} | _by_first_word()
     near = nearest(token.text, names)
     if near is None:
         reader.take()
-        reader.fail(f"unknown clause {printable(token.text)}: {did_you_mean(token.text, CLAUSES)}", token)
+        reader.fail(f"unknown clause {printable(token.text)}: {did_you_mean(token.text, clauses())}", token)
     reader.wrong(f"unknown clause {printable(token.text)}: did you mean {names[near]}?", token)
     return names[near]
 
@@ -251,6 +269,23 @@ def _note_idle(reader: Reader, draft: _Draft) -> None:
     if draft.kind == "MODEL" and "GRANT SELECT TO" in draft.seen:
         told = "GRANT SELECT TO needs a TABLE or VIEW: a MODEL is stored in the catalog, and EXPORT hands it over"
         reader.wrong(told, draft.seen["GRANT SELECT TO"])
+
+
+def _note_treated(reader: Reader, draft: _Draft, *, growing: bool) -> None:
+    """Treatments that do not fit; a PSEUDONYM says who the ENTITY is, where nothing else does."""
+    persons = [(one, token) for one, token in draft.treated if one.treatment.names_person]
+    if persons and "ENTITY" not in draft.columns:
+        draft.columns["ENTITY"] = [RoleColumn(persons[0][0].word, persons[0][1])]
+    entity = next((one.word for one in draft.columns.get("ENTITY", ())), None)
+    note_treated(reader, draft.treated, entity)
+    for one, token in draft.treated if draft.kind == "MODEL" else ():
+        reader.wrong(f"{one.treatment.word} is for a TABLE or VIEW: a MODEL publishes no columns", token)
+    if growing and persons:
+        reader.wrong(
+            f"{persons[0][0].treatment.word} is not for a release that grows: a person whose rows come on several "
+            "nights could be told by the nights",
+            persons[0][1],
+        )
 
 
 def _note_losses(reader: Reader, draft: _Draft) -> None:

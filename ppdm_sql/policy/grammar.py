@@ -27,6 +27,7 @@ from ppdm_sql.policy.policy import (
     PseudoData,
     Publish,
     Refresh,
+    ShareCounts,
     Statement,
     Verify,
 )
@@ -41,6 +42,7 @@ from ppdm_sql.policy.reader import (
     read_name,
 )
 from ppdm_sql.policy.script import statements
+from ppdm_sql.policy.sharing import CLAUSE, read_sharing
 from ppdm_sql.policy.tokens import (
     LARGEST_TEXT,
     PolicyText,
@@ -58,7 +60,7 @@ from ppdm_sql.statements.names import PREFIX, SCHEMA, Word
 # No character is longer than four bytes, so more bytes than this are too many characters.
 _LARGEST_CONTENT = 4 * LARGEST_TEXT
 
-Ours = Publish | PseudoData | Refresh | Verify | Export | DropRelease
+Ours = Publish | PseudoData | ShareCounts | Refresh | Verify | Export | DropRelease
 
 
 def parse(text: str, *, file: str | None = None, dialect: str = "duckdb") -> list[Statement]:
@@ -185,7 +187,7 @@ def _reader_of(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | N
     named = len(tokens) > 2 and tokens[2].kind in (TokenKind.WORD, TokenKind.QUOTED)
     match first:
         case "CREATE":
-            return _publish if _clause_at(tokens, closing) is not None else _pseudo_reader(tokens, closing)
+            return _create_reader(tokens, closing)
         case "REFRESH":
             theirs = second in _REFRESHED_BY_ENGINES and named
             return None if theirs or (len(tokens) > 1 and tokens[1].kind is TokenKind.STRING) else _refresh
@@ -205,11 +207,19 @@ def _reader_of(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | N
 _REFRESHED_BY_ENGINES = ("MATERIALIZED", "TABLE", "FUNCTION", "DYNAMIC", "STREAMING", "EXTERNAL")
 
 
-def _clause_at(tokens: Sequence[Token], closing: Mapping[int, int]) -> int | None:
+def _create_reader(tokens: Sequence[Token], closing: Mapping[int, int]) -> _Read | None:
+    if _clause_at(tokens, closing) is not None:
+        return _publish
+    if _clause_at(tokens, closing, CLAUSE) is not None:
+        return _share
+    return _pseudo_reader(tokens, closing)
+
+
+def _clause_at(tokens: Sequence[Token], closing: Mapping[int, int], word: str = "ANONYMIZATION") -> int | None:
     """The index of the WITH of WITH ANONYMIZATION outside all brackets."""
     index = 0
     while index + 1 < len(tokens):
-        if tokens[index].word == "WITH" and tokens[index + 1].word == "ANONYMIZATION":
+        if tokens[index].word == "WITH" and tokens[index + 1].word == word:
             return index
         index = closing.get(index, index) + 1
     return None
@@ -294,6 +304,24 @@ def _read_release_name(reader: Reader, kind: ReleaseKind) -> tuple[tuple[Word, .
     if not reader.accept("AS"):
         reader.fail(f"expected AS after the name of the release, not {describe_token(reader.peek())}")
     return name, live, growing
+
+
+def _share(script: _Script, reader: Reader) -> ShareCounts:
+    at = _clause_at(reader.tokens, reader.closing, CLAUSE)
+    assert at is not None  # _reader_of saw it
+    header = Reader(script.report, reader.tokens, reader.closing, 0, at)
+    replace, kind = _read_create(header)
+    if kind != "MODEL" or replace:
+        header.fail("WITH SHARING is for CREATE MODEL, without OR REPLACE", reader.tokens[0])
+    name, _, _ = _read_release_name(header, kind)
+    query_place = header.place(header.peek())
+    query = check_query(header, script.dialect, script.work)
+    reader.at = at + 2
+    clause = read_sharing(reader.group("after WITH SHARING"), reader.tokens[at])
+    reader.expect_end("the WITH SHARING clause")
+    codebook, key, out = (clause.files.get(word, "") for word in ("CODEBOOK", "KEY", "OUT"))
+    text, place = script.text(reader.tokens), script.place(reader.tokens)
+    return ShareCounts(name, query, clause.policy, codebook, key, out, text, place, query_place)
 
 
 def _pseudo(script: _Script, reader: Reader) -> PseudoData:

@@ -11,6 +11,7 @@ from ppdm_sql.policy.forms import Form
 from ppdm_sql.requirements import About, Requirement, k_of, requirements_about
 from ppdm_sql.requirements.loss import LossLimit
 from ppdm_sql.statements.names import Word
+from ppdm_sql.treatments import Treated
 
 OptionValue = Fraction | str | bool | tuple["OptionValue", ...]
 
@@ -22,6 +23,19 @@ class Place:
     line: int
     column: int
     file: str | None = None
+
+
+class PlacedWord(str):
+    """A word in the value of an option: its text, where it stands, and whether it was written in quotes."""
+
+    place: Place | None = None
+    quoted: bool = False
+
+    @classmethod
+    def at(cls, text: str, place: Place, *, quoted: bool = False) -> PlacedWord:
+        made = cls(text)
+        made.place, made.quoted = place, quoted
+        return made
 
 
 @dataclass(frozen=True)
@@ -144,6 +158,8 @@ class Policy:
     suppress: Fraction | None = None  # SUPPRESS AT MOST p %: the share of the rows that may be left out
     readers: tuple[Word, ...] = ()  # GRANT SELECT TO role, ...
     changes: Changes = Changes()
+    treated: tuple[Treated, ...] = ()  # columns that are published in another form, with what is done to them
+    treated_places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
     @property
@@ -155,6 +171,11 @@ class Policy:
     def size_requirements(self) -> tuple[Requirement, ...]:
         """What is required of the size of a class, in rows or persons."""
         return requirements_about(self.requirements, About.SIZE)
+
+    @property
+    def table_requirements(self) -> tuple[Requirement, ...]:
+        """What is required of all classes together."""
+        return tuple(item for item in self.requirements if item.of_table)
 
     @property
     def value_requirements(self) -> tuple[Requirement, ...]:
@@ -201,6 +222,21 @@ class PseudoData:
 
 
 @dataclass(frozen=True)
+class ShareCounts:
+    """CREATE MODEL name AS query WITH SHARING (...): counts for a round of several sites."""
+
+    name: tuple[Word, ...]
+    query: str
+    policy: Policy  # its roles alone: attributes are INSENSITIVE in it
+    codebook: str
+    key: str
+    out: str
+    text: str
+    place: Place
+    query_place: Place | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Refresh:
     name: tuple[Word, ...]
     place: Place
@@ -234,8 +270,8 @@ class DropRelease:
 class Explain:
     """EXPLAIN <one of ours>; an EXPLAIN of ordinary SQL passes through."""
 
-    statement: Publish | PseudoData | Refresh | Verify | Export | DropRelease
+    statement: Publish | PseudoData | ShareCounts | Refresh | Verify | Export | DropRelease
     place: Place
 
 
-Statement = PassThrough | Publish | PseudoData | Refresh | Verify | Export | DropRelease | Explain
+Statement = PassThrough | Publish | PseudoData | ShareCounts | Refresh | Verify | Export | DropRelease | Explain

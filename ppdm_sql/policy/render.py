@@ -21,6 +21,7 @@ from ppdm_sql.policy.policy import (
     Inducer,
     IntervalLadder,
     OptionValue,
+    PlacedWord,
     Policy,
     PrefixLadder,
     Publish,
@@ -89,6 +90,9 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
+    for name in dict.fromkeys(one.treatment.word for one in policy.treated):
+        listed = [one for one in policy.treated if one.treatment.word == name]
+        yield f"{name} ({', '.join(f'{_word(one.word, dialect)} {one.treatment}'.strip() for one in listed)})"
     changes = changes_text(policy.changes)
     if changes is not None:
         yield changes
@@ -169,6 +173,8 @@ def _value(value: OptionValue, dialect: str) -> str:
         return decimal(value)
     if isinstance(value, tuple):
         return f"({', '.join(_value(one, dialect) for one in value)})"
+    if isinstance(value, PlacedWord) and value.quoted:
+        return _word(Word(str(value), quoted=True), dialect)
     return value if _PLAIN.fullmatch(value) and value.lower() not in _VALUES else _text(value, dialect)
 
 

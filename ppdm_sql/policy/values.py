@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sqlglot import Dialect
 
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.policy.policy import OptionValue, Place
+from ppdm_sql.policy.policy import OptionValue, Place, PlacedWord
 from ppdm_sql.policy.reader import DEEPEST_OURS, Reader, Report, TooManyError, UnreadablePolicyError, brackets
 from ppdm_sql.policy.tokens import TokenKind, describe_token, source_of, tokenize
 from ppdm_sql.policy.words import printable
@@ -88,11 +88,14 @@ def read_value(reader: Reader) -> OptionValue:
     token = reader.peek()
     if token.kind is TokenKind.STRING:
         return read_string(reader, "an option's value")
+    if token.kind is TokenKind.QUOTED and token.text:  # a column of this name
+        reader.take()
+        return PlacedWord.at(token.text, reader.place(token), quoted=True)
     if token.kind is TokenKind.WORD and token.word != "NULL":
         reader.take()
         if token.word in ("DATE", "TIMESTAMP") and reader.peek().kind is TokenKind.STRING:
             return read_string(reader, "a moment")
-        return {"TRUE": True, "FALSE": False}.get(token.word, token.text)
+        return {"TRUE": True, "FALSE": False}.get(token.word, PlacedWord.at(token.text, reader.place(token)))
     if reader.sign("("):
         return tuple(reader.items("for a list of values", read_value))
     allowed = "the value of an option must be a number, a 'string', true, false, a word or a list of these"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ppdm_sql.statements.handed_over import escape_hidden
+from ppdm_sql.treatments import treatment_words
 
 ReleaseKind = Literal["TABLE", "VIEW", "MODEL"]
 
@@ -33,6 +34,12 @@ CLAUSES: Mapping[str, tuple[str, ...]] = {
     "SUPPRESS AT MOST": ("SUPPRESS", "AT", "MOST"),
     "GRANT SELECT TO": ("GRANT", "SELECT", "TO"),
 }
+
+
+def clauses() -> Mapping[str, tuple[str, ...]]:
+    """All clauses, with those of the treatments that there are."""
+    return {**CLAUSES, **{word: (word,) for word in treatment_words()}}
+
 
 # Words people bring from papers and other tools; difflib does not see that they mean ours.
 FOREIGN_REQUIREMENTS: Mapping[str, str] = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ppdm_sql.catalog import ledger, releases
-from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.planning.joint import shown_name
+from ppdm_sql.planning.joint import drop_link, shown_name
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.ledger_lock import still_current
 from ppdm_sql.release.readers import note_readers
@@ -29,7 +28,7 @@ def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
             releases.add_event(engine, record.release_id, "exported", detail)
             exports = 1
         if not exports and not readers:
-            engine.drop_table(link_name(record.release_id))
+            drop_link(engine, record)
         releases.add_event(engine, record.release_id, "dropped")
     return Dropped(shown_name(record), exports, tuple(readers))
 

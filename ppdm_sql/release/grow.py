@@ -3,7 +3,8 @@
 Everything is measured on what is stored, in one transaction; if anything fails, nothing changes.
 
 Every row that was ever published is in the release's own table in schema ppdm, with its cohort and the nights from
-which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else.
+which and until which it was out.  A row that left keeps its key and its cohort there, and nothing else; one that is
+out again with other values keeps the sensitive ones that it had, as long as it is out (planning/former_values.py).
 """
 
 from __future__ import annotations
@@ -15,39 +16,45 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.catalog import growth, ledger, releases
-from ppdm_sql.catalog.manifest import GrownRecord, GrowthRecord, Manifest
+from ppdm_sql.catalog.manifest import GrownRecord, GrowthRecord, Manifest, SealedRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.catalog.store import now
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, ResidualRisk, TablePlan
 from ppdm_sql.planning import composition, joint, manifest, residual_risks
-from ppdm_sql.planning.cohorts import COHORT, ROW, TOLD
+from ppdm_sql.planning.cohorts import COHORT, QUICK, ROW, TOLD
 from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.late_batch import Batch, plan_batch
-from ppdm_sql.planning.leaving import CHANGED, GONE, count_touched, touched_rows
-from ppdm_sql.planning.measure_table import sensitive_columns
+from ppdm_sql.planning.leaving import CHANGED, GONE, HOW, count_still_touched
+from ppdm_sql.planning.measure_table import Measured
 from ppdm_sql.planning.planner import Planner
-from ppdm_sql.planning.request import new_release_id
+from ppdm_sql.planning.request import Request, new_release_id
 from ppdm_sql.planning.staging import STAGE, build_stage, key_columns, public_columns
 from ppdm_sql.planning.utility import Utility, loss_text, refuse_loss, utility_of
 from ppdm_sql.policy.policy import Policy, Publish
+from ppdm_sql.release.grown_rows import (
+    SINCE,
+    UNTIL,
+    count_classes,
+    count_waiting,
+    judge_cohorts,
+    measure_returning,
+    rows_out,
+)
 from ppdm_sql.release.ledger_lock import publishing, still_current
 from ppdm_sql.release.publish import check_rows, refuse_breaches, roles_record
 from ppdm_sql.release.readers import note_readers
+from ppdm_sql.release.sealed import plus, sealed_record, still_sealed, stored_sums, with_sealed
 from ppdm_sql.release.supersede import hand_on_growth
-from ppdm_sql.requirements import DistinctDiversity
-from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement as sql_statement
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.verify.content import content_hash
-from ppdm_sql.verify.relation import Judgement, judge, null_matches_all_k
+from ppdm_sql.verify.content import content_sums, hash_of_sums, same_content
+from ppdm_sql.verify.relation import Judgement, null_matches_all_k
 
-SINCE, UNTIL = "ppdm_since", "ppdm_until"
 _KEPT = (*ROW, *KEY, PERSON, QUASI, COHORT)  # of a row that left
-_PRIVATE = (*_KEPT, TOLD)
-_ENTITY = "ppdm_entity"
+_PRIVATE = (*_KEPT, TOLD, QUICK)
 
 
 # -- the table of rows -----------------------------------------------------------------------------------
@@ -61,16 +68,15 @@ def stored_rows(published: Sequence[str], night: int) -> exp.Select:
     return exp.Select(expressions=[*picked, since, until]).from_(STAGE.table("s"))
 
 
-def rows_out(rows: Name, columns: Sequence[str]) -> exp.Select:
-    """Columns of the rows that are out."""
-    return public_columns(rows, columns).where(exp.Is(this=column(UNTIL, "s"), expression=exp.Null()))
-
-
 def no_waiting() -> exp.Select:
     """The table of keys that wait, while nobody does."""
     row = [aliased(exp.cast(exp.Literal.number(0), "BIGINT"), name) for name in ROW]
     since = aliased(exp.cast(exp.Literal.number(0), "INT"), SINCE)
     return exp.Select(expressions=[*row, since]).where(exp.false())
+
+
+def _emptied(name: str) -> exp.EQ:
+    return exp.EQ(this=column(name), expression=exp.Null())
 
 
 def _insert(engine: Engine, into: Name, query: exp.Query, columns: Sequence[str]) -> None:
@@ -95,6 +101,8 @@ def refresh(planner: Planner, statement: Publish, former: ReleaseRecord, run_id:
 @dataclass(frozen=True)
 class _Measured:
     judgement: Judgement
+    only_tonight: bool  # whether tonight's cohorts alone were measured
+    sealed: SealedRecord
     classes: int
     content: str
     joint: tuple[joint.JointOutcome, ...]
@@ -135,15 +143,18 @@ class _Growing:
 
     def store(self) -> ReleaseRecord:
         engine, batch = self.engine, self.batch
+        sealed = None if batch.leaving.numbers else batch.growth.sealed
+        sealed = still_sealed(engine, sealed, self.policy, self.rows, self.published)
         left = self._leave()
         self._wait()
+        self._renew_quick_numbers()
         if batch.plan is not None:
             query = stored_rows(self.published, batch.night)
             _insert(engine, self.rows, query, query.named_selects)
         if engine.relation_kind(self.name) == "table":
             self._append_to_table(left)
         self.planner.progress("verifying", 0, None)
-        measured = self._measure()
+        measured = self._measure(sealed)
         refuse_breaches(str(self.name), measured.judgement, self.source)
         refuse_loss(str(self.name), measured.utility.to_record(self.policy.loss_limits))
         composition.refuse_joint(str(self.name), self.policy, measured.joint)
@@ -158,24 +169,39 @@ class _Growing:
             return 0
         numbers = engine.work.load("numbers", {"ppdm_number": np.array(sorted(leaving.numbers), dtype=np.int64)})
         same = exp.EQ(this=column("ppdm_number", "n"), expression=column("ppdm_number", "l"))
-        picked = exp.Select(expressions=[column(name, "l") for name in (*ROW, "ppdm_number")])
+        picked = exp.Select(expressions=[column(name, "l") for name in (*ROW, HOW, "ppdm_number")])
         picked = picked.from_(leaving.rows.table("l")).join(numbers.table("n"), on=same)
         rows = engine.work.table("who_leaves", picked)
-        changed = [exp.EQ(this=column(name), expression=exp.Null()) for name in self.published]
-        changed.append(exp.EQ(this=column(UNTIL), expression=exp.Literal.number(self.batch.night)))
+        kept = set(self.source.sensitive) if self.policy.value_requirements else set()
+        changed = [exp.EQ(this=column(UNTIL), expression=exp.Literal.number(self.batch.night))]
         changed.append(exp.EQ(this=column(COHORT), expression=column("ppdm_number", "b")))
+        changed += [_emptied(name) for name in self.published if name not in kept]
+        self._update_rows(rows, changed, exp.Is(this=column(UNTIL, "a"), expression=exp.Null()))
+        for_good = exp.NEQ(this=column(HOW, "b"), expression=exp.Literal.number(CHANGED))
+        self._update_rows(rows, [_emptied(name) for name in self.published], for_good)
+        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(rows.table())
+        return int(engine.fetch_one(counted)[0])
+
+    def _renew_quick_numbers(self) -> None:
+        """Rows that are the same by their slow numbers alone get new quick ones."""
+        changes = self.batch.changes
+        if changes.missing_rows > self.batch.leaving.touched_rows:
+            same = exp.EQ(this=column(TOLD, "a"), expression=column(TOLD, "b"))
+            is_out = exp.Is(this=column(UNTIL, "a"), expression=exp.Null())
+            renewed = exp.EQ(this=column(QUICK), expression=column(QUICK, "b"))
+            self._update_rows(changes.keyed, [renewed], exp.and_(same, is_out))
+
+    def _update_rows(self, rows: Name, changed: list[exp.EQ], where: exp.Expr) -> None:
+        """Changes the rows ("a") that have the keys of these ("b")."""
         same_row = [exp.EQ(this=column(name, "a"), expression=column(name, "b")) for name in ROW]
-        is_out = exp.Is(this=column(UNTIL, "a"), expression=exp.Null())
-        engine.execute(
+        self.engine.execute(
             exp.Update(
                 this=self.rows.table("a"),
                 expressions=changed,
                 from_=exp.From(this=rows.table("b")),
-                where=exp.Where(this=exp.and_(*same_row, is_out)),
+                where=exp.Where(this=exp.and_(*same_row, where)),
             )
         )
-        counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(rows.table())
-        return int(engine.fetch_one(counted)[0])
 
     def _wait(self) -> None:
         """Notes who waits from now on."""
@@ -200,12 +226,11 @@ class _Growing:
 
     # -- measuring ---------------------------------------------------------------------------------
 
-    def _measure(self) -> _Measured:
+    def _measure(self, sealed: SealedRecord | None) -> _Measured:
         engine, source, policy = self.engine, self.source, self.policy
-        judgement = judge_cohorts(engine, self.rows, source, self.batch.hierarchies, policy)
-        content = content_hash(engine, self.name, self.published)
-        out = engine.work.view_of_text("grown_rows", engine.render(rows_out(self.rows, self.published)))
-        if content_hash(engine, out, self.published) != content:
+        judgement, now_sealed = self._judge(sealed)
+        content = hash_of_sums(self.published, now_sealed.content)
+        if not same_content(engine, self._rows_out(), self.name, self.published):
             raise PpdmError("the relation does not show the stored rows; nothing was published")
         if source.entity is None and self.batch.plan is not None:
             quasi = [*source.release_quasi, COHORT]
@@ -215,18 +240,40 @@ class _Growing:
             rows=self._every_row(), grown_from=self.batch.former,
         )  # fmt: skip
         classes = count_classes(engine, self.name, source.release_quasi)
+        with engine.workspace(shares=[source.relation]):  # both are compared with the same source
+            utility = self._utility(self.name, judgement.rows, classes, self._waiting()[0])
+            tonight = self._tonight()
         return _Measured(
-            judgement, classes, content, tuple(outcomes),
-            self._utility(self.name, judgement.rows, classes, self._waiting()[0]),
-            self._tonight(),
+            judgement, sealed is not None, now_sealed, classes, content, tuple(outcomes), utility, tonight,
             null_matches_all_k(engine, self.name, source.release_quasi),
         )  # fmt: skip
 
-    def _every_row(self) -> Name:
-        """Every row that was ever out, by its cohort: what an attacker knows who holds all nights."""
+    def _judge(self, sealed: SealedRecord | None) -> tuple[Judgement, SealedRecord]:
+        """Every cohort that is out, or tonight's where the others are known to be what they were."""
+        engine, night = self.engine, None if sealed is None else self.batch.night
+        found = judge_cohorts(engine, self.rows, self.source, self.batch.hierarchies, self.policy, night)
+        content = content_sums(engine, self._rows_out(night), self.published)
+        stored = stored_sums(engine, self.rows, self.published, night)
+        if sealed is not None:
+            found = with_sealed(sealed, found)
+            content, stored = plus(sealed.content, content), plus(sealed.stored, stored)
+        return found, sealed_record(found, stored, content)
+
+    def _rows_out(self, night: int | None = None) -> Name:
+        query = self.engine.render(rows_out(self.rows, self.published, night))
+        return self.engine.work.view_of_text("grown_rows", query)
+
+    def _every_row(self, night: int | None = None) -> Name:
+        """Every row that was ever out, by its cohort: what an attacker knows who holds all nights.
+
+        night: those that were published on it.
+        """
         names = [*KEY, PERSON, QUASI]
         query = exp.Select(expressions=[*(column(name) for name in names), aliased(column(COHORT), PART)])
-        return self.engine.work.view_of_text("every_row", self.engine.render(query.from_(self.rows.table())))
+        query = query.from_(self.rows.table())
+        if night is not None:
+            query = query.where(exp.EQ(this=column(SINCE), expression=exp.Literal.number(night)))
+        return self.engine.work.view_of_text("every_row", self.engine.render(query))
 
     def _utility(self, released: Name, rows: int, classes: int, missing: int = 0) -> Utility:
         engine, source = self.engine, self.source
@@ -278,8 +325,8 @@ class _Growing:
             content, classes=measured.classes, suppressed_rows=self._waiting()[0], figures=former.manifest.figures,
             growing=self._grown(measured, left),
         )  # fmt: skip
-        record = self._release_record(content, release_id)
-        engine.create_table(ledger.link_name(release_id), joint.link_query(self._every_row()))
+        record = self._release_record(content, release_id, measured.sealed)
+        self._link(release_id, only_tonight=measured.only_tonight)
         releases.record(engine, record, checks=check_rows(measured.judgement.findings))
         note_readers(engine, former)
         hand_on_growth(engine, former, record)
@@ -288,9 +335,22 @@ class _Growing:
         note_readers(engine, record)
         return record
 
-    def _release_record(self, content: Manifest, release_id: str) -> ReleaseRecord:
+    def _link(self, release_id: str, *, only_tonight: bool) -> None:
+        """The link table of all cohorts there ever were: that of last night with tonight's rows, or made again."""
+        engine, former, link = self.engine, self.batch.former.release_id, ledger.link_name(release_id)
+        before = ledger.link_name(former)
+        if not only_tonight or engine.relation_kind(before) is None or ledger.edited_links(engine, {former}):
+            engine.create_table(link, joint.link_query(self._every_row()))
+            return
+        renamed = exp.AlterRename(this=exp.Table(this=exp.to_identifier(link.last, quoted=True)))
+        engine.execute(exp.Alter(this=before.table(), kind="TABLE", actions=[renamed]))
+        if self.batch.plan is not None:
+            query = joint.link_query(self._every_row(self.batch.night))
+            _insert(engine, link, query, query.named_selects)
+
+    def _release_record(self, content: Manifest, release_id: str, sealed: SealedRecord) -> ReleaseRecord:
         batch, former = self.batch, self.batch.former
-        here = replace(batch.growth, night=batch.night, cohorts=batch.cohorts)
+        here = replace(batch.growth, night=batch.night, cohorts=batch.cohorts, sealed=sealed)
         roles = roles_record(self.source, batch.hierarchies, batch.statement)
         return replace(
             former,
@@ -312,8 +372,11 @@ class _Growing:
     def _grown(self, measured: _Measured, left: int) -> GrownRecord:
         batch, before = self.batch, self.batch.former.manifest.growing
         rows, nights = self._waiting()
-        people, narrowed = measure_returning(self.engine, self.rows, self.source, self.policy)
-        kept = count_touched(self.engine, touched_rows(batch.keyed, batch.growth).subquery("t"))
+        # Where nobody had rows in several cohorts, only those can have who came tonight.
+        known = measured.only_tonight and before is not None and before.returning_people == 0
+        among = STAGE if known and batch.plan is not None else None
+        people, narrowed = measure_returning(self.engine, self.rows, self.source, self.policy, among)
+        kept = count_still_touched(self.engine, batch.leaving, batch.growth)
         return GrownRecord(
             night=batch.night,
             cohorts=measured.judgement.classes,
@@ -331,59 +394,11 @@ class _Growing:
         )
 
 
-# -- measuring what is stored ----------------------------------------------------------------------------
-
-
-def judge_cohorts(
-    engine: Engine, rows: Name, source: Source, hierarchies: dict[str, Hierarchy], policy: Policy
-) -> Judgement:
-    """Every requirement on every cohort that is out, on the stored rows."""
-    quasi = [*source.release_quasi, COHORT]
-    view = cohort_view(engine, rows, [*quasi, *source.sensitive])
-    entity = _ENTITY if source.entity is not None else None
-    sensitive = sensitive_columns(source, hierarchies)
-    return judge(engine, view, quasi=quasi, sensitive=sensitive, requirements=policy.requirements, entity=entity)
-
-
-def cohort_view(engine: Engine, rows: Name, columns: Sequence[str]) -> Name:
-    """The rows that are out as the judge reads them: with the person, who is NULL where nobody is known."""
-    picked = rows_out(rows, list(dict.fromkeys(columns)))
-    unknown = joint.nobody(engine)
-    known = exp.Case(ifs=[exp.If(this=exp.NEQ(this=column(PERSON, "s"), expression=unknown), true=column(PERSON, "s"))])
-    return engine.work.table("cohorts", picked.select(aliased(known, _ENTITY)))
-
-
-def count_classes(engine: Engine, relation: Name, quasi: Sequence[str]) -> int:
-    """How many classes a reader sees."""
-    distinct = exp.Select(expressions=[column(name) for name in quasi]).from_(relation.table()).distinct()
-    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(distinct.subquery("d"))
-    return int(engine.fetch_one(counted)[0])
-
-
-def count_waiting(engine: Engine, growth_id: str, night: int) -> tuple[int, int]:
-    """How many rows wait, and for how many refreshes the first of them has."""
-    counted = exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Min(this=column(SINCE))])
-    rows, first = engine.fetch_one(counted.from_(growth.waiting_name(growth_id).table()))
-    return int(rows), 0 if first is None else night - int(first) + 1
-
-
-def measure_returning(
-    engine: Engine, rows: Name, source: Source, policy: Policy
-) -> tuple[int | None, dict[str, int] | None]:
-    """How many people have rows in several cohorts, and of how many a value that stays the same could be narrowed."""
-    if source.entity is None:
-        return None, None
-    least = max((item.l for item in policy.requirements if isinstance(item, DistinctDiversity)), default=2)
-    nobody = int(engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0])
-    narrowed, people = {}, 0
-    for name in source.sensitive:
-        held = rows_out(rows, [PERSON, COHORT]).select(aliased(column(name, "s"), "ppdm_value"))
-        query = sql_statement("release/growing_returning", {"grown": held.subquery("grown")})
-        people, few = map(int, engine.fetch_one(query, nobody=nobody, least=least))
-        narrowed[name] = few
-    return people, narrowed
-
-
-def first_growth(release_id: str, source: Source, classes: int, recoding_sha256: str) -> GrowthRecord:
-    """Where a growing release stands after its first night."""
-    return GrowthRecord(release_id, 0, classes, source.key, recoding_sha256)
+def first_growth(engine: Engine, request: Request, measured: Measured, recoding_sha256: str) -> GrowthRecord:
+    """Where a growing release stands after its first night; there every class is a cohort."""
+    growth_id, plan = request.release_id, request.plan
+    sealed = None
+    if measured.judgement.classes == plan.classes:
+        stored = stored_sums(engine, growth.rows_name(growth_id), plan.published)
+        sealed = sealed_record(measured.judgement, stored, measured.content_sums)
+    return GrowthRecord(growth_id, 0, plan.classes, request.source.key, recoding_sha256, sealed)

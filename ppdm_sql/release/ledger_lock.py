@@ -13,6 +13,7 @@ from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, PpdmError
+from ppdm_sql.statements.names import Name
 
 
 @contextmanager
@@ -22,6 +23,18 @@ def publishing(engine: Engine) -> Iterator[None]:
         engine.check_builtins()  # again: another session may have defined something since the statement began
         ledger.refuse_edited(engine, "published")
         yield
+
+
+@contextmanager
+def explained_race(name: Name) -> Iterator[None]:
+    """A name that could be published under when the statement was planned, and cannot be under the lock."""
+    try:
+        yield
+    except PolicyError as refused:
+        raise PpdmError(
+            f'another session published or created "{name}" while this statement ran ({refused}); nothing was '
+            "published.  Run it again"
+        ) from refused
 
 
 def refuse_vanished(planned: ReleaseRecord | None, former: ReleaseRecord | None) -> None:

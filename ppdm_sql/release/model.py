@@ -25,7 +25,7 @@ from ppdm_sql.planning.request import ModelRequest
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_former
 from ppdm_sql.release import publish, supersede
-from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
+from ppdm_sql.release.ledger_lock import explained_race, publishing, refuse_vanished
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.statements.names import SCHEMA
 from ppdm_sql.trees import stored
@@ -51,7 +51,8 @@ def publish_model(engine: Engine, request: ModelRequest, progress: Progress) -> 
 
 def _with_former_of_now(engine: Engine, request: ModelRequest) -> ModelRequest:
     """Another session may have published, replaced or dropped this name since the request was made."""
-    _, former = find_former(engine, request.statement)
+    with explained_race(request.name):
+        _, former = find_former(engine, request.statement)
     refuse_vanished(request.former, former)
     check_drift(former, request.source)
     return replace(request, former=former)

@@ -37,6 +37,7 @@ from ppdm_sql.policy.policy import (
     PseudoData,
     Publish,
     Refresh,
+    ShareCounts,
     Statement,
     Verify,
 )
@@ -46,11 +47,13 @@ from ppdm_sql.release.export import write as export
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of, kind_of_statement
 from ppdm_sql.release.pseudo import released_model
+from ppdm_sql.sharing.private.statement import check_sharing
 from ppdm_sql.source.drift import check_drift
 from ppdm_sql.source.faults import explain_text
 from ppdm_sql.source.hierarchy import load_hierarchy
 from ppdm_sql.source.relation import Source, describe_source, match
 from ppdm_sql.source.tables import relations_read
+from ppdm_sql.source.treat import check_treatments, refuse_live_treatments
 from ppdm_sql.statements.names import Name
 
 
@@ -131,6 +134,8 @@ class Preflight:
                 self._publish(statement, is_first=is_first)
             case PseudoData():
                 self._pseudo(statement)
+            case ShareCounts():
+                self._share(statement)
             case Export():
                 self._export(statement)
             case Refresh():
@@ -203,7 +208,11 @@ class Preflight:
         self._hierarchies(statement, source, values=not is_first and read.isdisjoint(self.file.filled))
 
     def _describe_source(self, statement: Publish) -> Source:
-        return describe_source(self.engine, statement.query, statement.policy, statement.place, statement.query_place)
+        found = describe_source(self.engine, statement.query, statement.policy, statement.place, statement.query_place)
+        check_treatments(found, statement.policy, statement.place)
+        if statement.live:
+            refuse_live_treatments(statement.policy, statement.place)
+        return found
 
     def _tables(self, statement: Publish) -> frozenset[str]:
         """Every relation that the query and its hierarchies name, and what lies behind the views among them."""
@@ -272,6 +281,13 @@ class Preflight:
         if not statement.replace:
             told = f'{where} publishes "{earlier.name}" already: choose another name, or CREATE OR REPLACE'
             raise PolicyError(at(statement.place, told))
+
+    def _share(self, statement: ShareCounts) -> None:
+        """The codebook, the key and the columns; where it is written to only if something is written."""
+        tree = parse_one(statement.query, dialect=self.engine.dialect)
+        read = frozenset(table.name.casefold() for table in tree.find_all(exp.Table))
+        out = self.out or Path(statement.out)
+        check_sharing(self.engine, statement, out, describes=not self.file.changes(read))
 
     def _pseudo(self, statement: PseudoData) -> None:
         try:

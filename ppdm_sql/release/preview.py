@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -18,23 +18,26 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.release.results import Planned
 from ppdm_sql.release.supersede import refuse_superseding, withdrawn_by
 from ppdm_sql.statements.names import column
+from ppdm_sql.watching import Progress
+
+Measure = Callable[[Engine, Request, Progress], Measured]
 
 
-def preview_table(planner: Planner, statement: Publish) -> Planned:
+def preview_table(planner: Planner, statement: Publish, measure: Measure = preview) -> Planned:
     """A table or view as it would be, and what was run to know it."""
     with _statements_run(planner.engine) as statements:
         request = planner.table(statement, run_id="")
-        measured = preview(planner.engine, request, planner.progress)
+        measured = measure(planner.engine, request, planner.progress)
         found = Planned.of(request, measured)
         withdraws = _withdraws(planner.engine, statement, request, measured.content_hash)
-        sample = _sample(planner, request, measured) if found.holds else ()
+        sample = _sample(planner, measured) if found.holds else ()
     planner.progress("done", 1, 1)
     return replace(found, withdraws=withdraws, sample=sample, statements=tuple(statements))
 
 
-def _sample(planner: Planner, request: Request, measured: Measured) -> tuple[Row, ...]:
+def _sample(planner: Planner, measured: Measured) -> tuple[Row, ...]:
     """Rows as they would be published; of what would be refused there are none."""
-    picked = exp.Select(expressions=[column(name) for name in request.plan.published])
+    picked = exp.Select(expressions=[column(name) for name in measured.columns])
     wanted = planner.preview_rows
     return tuple(planner.engine.fetch(picked.from_(measured.stored.table()).limit(wanted))) if wanted else ()
 

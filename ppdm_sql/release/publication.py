@@ -27,7 +27,8 @@ def refreshing_statement(engine: Engine, record: ReleaseRecord) -> Publication:
     place = replace(first.place, file=record.roles.file)
     if isinstance(first, PseudoData):
         return replace(first, replace=True, place=place)
-    return replace(first, replace=True, refresh=True, place=place)
+    statement = replace(first, replace=True, refresh=True, place=place)
+    return statement if record.is_damaged else kind_of(record).refresh_statement(statement, record)
 
 
 def plan_refresh(planner: Planner, record: ReleaseRecord) -> Planned | None:

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 
 from ppdm_sql.catalog import ledger, releases
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
-from ppdm_sql.catalog.recodings import keep_recoding
+from ppdm_sql.catalog.recodings import keep_recoding, recoding_text
 from ppdm_sql.catalog.releases import Check, ReleaseRecord
-from ppdm_sql.catalog.store import now
+from ppdm_sql.catalog.store import now, sha256_of
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
-from ppdm_sql.planning import composition, joint, manifest, people
-from ppdm_sql.planning.measure_table import Measured, leaf_levels, measure_stored
+from ppdm_sql.planning import composition, manifest, people
+from ppdm_sql.planning.measure_table import Measured, leaf_levels
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import build_stage, key_columns
 from ppdm_sql.planning.target import find_target
@@ -33,7 +33,7 @@ from ppdm_sql.policy.policy import Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import supersede
 from ppdm_sql.release.export.recode_rules import recode_rules
-from ppdm_sql.release.ledger_lock import publishing, refuse_vanished
+from ppdm_sql.release.ledger_lock import explained_race, publishing, refuse_vanished
 from ppdm_sql.release.readers import note_readers
 from ppdm_sql.release.swap import clear_name, clear_storage
 from ppdm_sql.source.drift import check_drift
@@ -61,7 +61,8 @@ def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Pro
 
 def _with_target_of_now(engine: Engine, request: Request) -> Request:
     """Another session may have published, replaced or dropped this name since the request was made."""
-    target = find_target(engine, request.statement, request.release_id)
+    with explained_race(request.target.name):
+        target = find_target(engine, request.statement, request.release_id)
     refuse_vanished(request.target.former, target.former)
     check_drift(target.former, request.source)
     return replace(request, target=target)
@@ -75,19 +76,20 @@ def _store(engine: Engine, request: Request, kind: StoredRelease, progress: Prog
     clear_name(engine, target)
     progress("writing", 0, None)
     stored = kind.store(engine, request)
-    measured = measure_stored(engine, request, stored, progress)
+    measured = kind.measure(engine, request, stored, progress)
     refuse_breaches(str(target.name), measured.judgement, request.source)
     refuse_loss(str(target.name), measured.utility.to_record(policy.loss_limits))
     composition.refuse_joint(str(target.name), policy, measured.joint)
     supersede.refuse_superseding(engine, request.statement, request.source, target.former)
     kind.show(engine, request, measured)
-    engine.create_table(ledger.link_name(request.release_id), joint.link_query())
-    record = _record(engine, request, kind, measured)
-    rules = recode_rules(engine, request, measured.columns)
-    if rules is not None:
-        keep_recoding(engine, request.release_id, rules)
+    engine.create_table(ledger.link_name(request.release_id), kind.link_query(measured))
+    recoding = recoding_text(recode_rules(engine, request, measured.columns))
+    record = _record(engine, request, kind, measured, recoding)
+    if recoding is not None:
+        keep_recoding(engine, record, recoding)
     engine.comment(target.name, target.kind, f"ppdm_sql release {request.release_id}")
-    engine.comment_columns(target.name, target.kind, request.plan.notes)
+    shown = {name: text for name, text in request.plan.notes.items() if name in measured.columns}
+    engine.comment_columns(target.name, target.kind, shown)
     if readers:
         engine.grant_select(target.name, readers)
     kind.let_read(engine, request, readers)
@@ -130,7 +132,9 @@ def _readers(engine: Engine, request: Request) -> list[str]:
     return list(dict.fromkeys([*named, *kept]))
 
 
-def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Measured) -> ReleaseRecord:
+def _record(
+    engine: Engine, request: Request, kind: StoredRelease, measured: Measured, recoding: str | None
+) -> ReleaseRecord:
     policy = request.statement.policy
     at = now()
     content = manifest.build_manifest(
@@ -149,9 +153,10 @@ def _record(engine: Engine, request: Request, kind: StoredRelease, measured: Mea
         joint=[outcome.to_record() for outcome in measured.joint],
         utility=measured.utility.to_record(policy.loss_limits),
     )
-    content = kind.complete_manifest(content)
+    content = kind.complete_manifest(content, measured)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
-    roles = kind.complete_roles(record.roles, request)
+    digest = None if recoding is None else sha256_of(recoding)
+    roles = replace(kind.complete_roles(engine, record.roles, request, measured), recoding_sha256=digest)
     record = replace(record, storage=kind.storage(request), roles=roles)
     releases.record(engine, record, checks=check_rows(measured.judgement.findings))
     supersede.retire(engine, record, request.target.former, policy.supersedes)
@@ -176,7 +181,7 @@ def _release_record(
         source_query=statement.query,
         policy_text=statement.text,
         storage=None,
-        key_columns=key_columns(source),
+        key_columns=tuple(map(source.outward, key_columns(source))),
         k_promised=policy.k,
         rows=measured.judgement.rows,
         classes=measured.judgement.classes,
@@ -199,7 +204,7 @@ def roles_record(
     """
     keys = people.keys_of(source, raw)
     return RolesRecord(
-        source_columns={name: info.declared for name, info in source.columns.items()},
+        source_columns={name: info.declared for name, info in source.query_columns.items()},
         identifiers=tuple(source.identifiers),
         quasi=tuple(source.quasi),
         sensitive={name: source.info(name).kind for name in source.sensitive},
@@ -207,7 +212,7 @@ def roles_record(
         levels={name: leaf_levels(hierarchies.get(name)) for name in source.sensitive},
         target=source.target,
         insensitive=tuple(source.insensitive),
-        entity=source.entity,
+        entity=None if source.entity is None else source.outward(source.entity),
         person_columns=tuple(keys.person),
         key_told={name: tuple(told) for name, told in keys.told.items()},
         key_computed=dict(keys.computed),

@@ -23,12 +23,13 @@ from ppdm_sql.planning.request import ModelRequest, Request
 from ppdm_sql.planning.residual_risks import JOINT
 from ppdm_sql.planning.utility import utility_warnings
 from ppdm_sql.policy import grammar
-from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, Verify
+from ppdm_sql.policy.policy import DropRelease, Export, Publish, Refresh, ShareCounts, Verify
 from ppdm_sql.policy.words import many, roles_text
 from ppdm_sql.release.kinds.base import ReleaseKind, pseudo_rows_text, rows_text
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.notebook_html import as_block, as_list, as_table
 from ppdm_sql.release.supersede import withdrawn_by
+from ppdm_sql.sharing.private.statement import CountsReported
 from ppdm_sql.statements.names import Name, column
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ class Planned:
                 if isinstance(measured, Measured)
                 else None
             ),
-            columns=request.plan.published if isinstance(request, Request) else (),
+            columns=tuple(measured.columns) if isinstance(measured, Measured) else (),
             suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
             choices=request.plan.choices if isinstance(request, Request) else (),
             notes=tuple(
@@ -333,7 +334,7 @@ class Planned:
         return utility_warnings(self.utility, self.rows, self.classes)
 
     @classmethod
-    def in_words(cls, engine: Engine, statement: Refresh | Verify | Export | DropRelease) -> Planned:
+    def in_words(cls, engine: Engine, statement: ShareCounts | Refresh | Verify | Export | DropRelease) -> Planned:
         """A statement that decides nothing from the data is explained in a sentence."""
         name = str(engine.name(statement.name))
         withdraws: tuple[str, ...] = ()
@@ -341,6 +342,8 @@ class Planned:
             case Refresh():
                 step = "run the statement of the release again and replace the release if the result passes"
                 withdraws = _withdrawn_by_refresh(engine, engine.name(statement.name))
+            case ShareCounts():
+                step = "count the rows by class and value, note it in the ledger of rounds, and write the site's file"
             case Verify():
                 step = "measure every requirement on the release and compare the result with the manifest"
             case Export():
@@ -426,4 +429,4 @@ class Exported:
         return {"statement": "export", "release": self.name, **told}
 
 
-Result = Passed | Published | Verified | Dropped | Planned | Exported
+Result = Passed | Published | Verified | Dropped | Planned | Exported | CountsReported

@@ -20,6 +20,7 @@ from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.planning.joint import shown_name
 from ppdm_sql.planning.manifest import finding_records, null_readings
+from ppdm_sql.planning.residual_risks import LEAST_K
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.export.certificate import certificate
 from ppdm_sql.release.export.open_file import RELEASE, open_export
@@ -27,7 +28,9 @@ from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
 from ppdm_sql.requirements import About, Requirement, text_is_about
+from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import content_hash
+from ppdm_sql.verify.pseudonyms import lonely_persons
 from ppdm_sql.verify.relation import Finding, Judgement, SensitiveColumn, judge
 from ppdm_sql.verify.same_model import tree_differences
 
@@ -37,9 +40,10 @@ def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     problems = content_problems(engine, record)
     judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
     found = _with_persons(record, judgement.findings, unchanged=not problems)
-    found += () if problems else _recorded_loss(record.manifest)
+    found += () if problems else (*_recorded_membership(record.manifest), *_recorded_loss(record.manifest))
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
+    problems += pseudonym_problems(engine, record.name, record.manifest.policy, record.k_promised)
     outcome = Verified(
         shown_name(record),
         found,
@@ -74,9 +78,20 @@ def content_problems(engine: Engine, record: ReleaseRecord) -> list[str]:
     return problems
 
 
+def pseudonym_problems(engine: Engine, relation: Name, policy: PolicyRecord, k: int | None) -> list[str]:
+    """Whether k holds over all rows of a person, whom pseudonyms put together."""
+    column = policy.pseudonym
+    if column is None or not {column, *policy.quasi_identifiers} <= {info.name for info in engine.columns(relation)}:
+        return []
+    persons, rows = lonely_persons(engine, relation, quasi=policy.quasi_identifiers, pseudonym=column, k=k or LEAST_K)
+    if not persons:
+        return []
+    return [f"{persons} persons (in {rows} rows) share the classes of all their rows with fewer than k - 1 others"]
+
+
 def _judge(engine: Engine, record: ReleaseRecord) -> Judgement:
     roles = record.roles
-    asked = _requirements(record.requirements, record.manifest)
+    asked = [item for item in _requirements(record.requirements, record.manifest) if item.about is not About.MEMBERSHIP]
     stored = {info.name for info in engine.columns(record.name)}
     if not {*roles.published_quasi, *roles.sensitive} <= stored:
         return Judgement(0, 0, ())
@@ -110,6 +125,11 @@ def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged:
     return tuple(
         published[item.requirement] if text_is_about(item.requirement, About.SIZE) else item for item in measured
     )
+
+
+def _recorded_membership(content: Manifest) -> tuple[FindingRecord, ...]:
+    """What was measured in a population stands while the rows do: only the publisher can label its people."""
+    return tuple(one for one in content.findings if text_is_about(one.requirement, About.MEMBERSHIP))
 
 
 def _recorded_loss(content: Manifest) -> tuple[FindingRecord, ...]:
@@ -166,12 +186,13 @@ def _requirements(texts: Sequence[str], content: Manifest) -> Sequence[Requireme
 
 
 def _told_by_the_file(asked: Sequence[Requirement], levels: Levels | None) -> list[Requirement]:
-    """Leaves out what only the publisher can measure: a distance along a hierarchy that is not published."""
-    return [item for item in asked if not item.follows_hierarchy or levels]
+    """Leaves out what only the publisher can measure: along a hierarchy that is not published, or in a population."""
+    return [item for item in asked if item.about is not About.MEMBERSHIP and (not item.follows_hierarchy or levels)]
 
 
 def reverify_file(path: str | Path) -> Verified:
     """Re-measures an exported file against its manifest."""
+    from ppdm_sql.release.export.parts import reverify_parts_file
     from ppdm_sql.release.export.write import file_sha256, manifest_path
 
     file = Path(path).resolve()
@@ -180,7 +201,9 @@ def reverify_file(path: str | Path) -> Verified:
     assert export is not None  # read_manifest refuses a manifest without it
     if export.is_model:
         return _reverify_model_file(file, content)
-    problems = _changed_companions(file, export)
+    if content.projections is not None:
+        return reverify_parts_file(file, content)
+    problems = changed_companions(file, export)
     if file_sha256(file) != export.sha256:
         problems.append("the file differs from what was exported")
     try:
@@ -197,7 +220,10 @@ def reverify_file(path: str | Path) -> Verified:
         problems.append("the findings in the manifest do not match its policy")
     return Verified(
         file.name,
-        (*finding_records(judged.findings), *(() if problems else _recorded_loss(content))),
+        (
+            *finding_records(judged.findings),
+            *(() if problems else (*_recorded_membership(content), *_recorded_loss(content))),
+        ),
         tuple(problems),
         judged.rows,
         judged.classes,
@@ -215,13 +241,13 @@ def _reverify_model_file(file: Path, content: Manifest) -> Verified:
         found = read_shared(file).findings
     except PpdmError as error:
         return Verified(file.name, (), (str(error),), 0, 0, measured="not measured")
-    problems = tuple(_changed_companions(file, content.export))
+    problems = tuple(changed_companions(file, content.export))
     return Verified(
         file.name, found, problems, content.rows, content.classes, measured="measured when it was published"
     )
 
 
-def _changed_companions(file: Path, export: ExportRecord) -> list[str]:
+def changed_companions(file: Path, export: ExportRecord) -> list[str]:
     """The files handed over with this one that are there and are not those of the export."""
     from ppdm_sql.release.export.write import COMPANIONS, file_sha256
 

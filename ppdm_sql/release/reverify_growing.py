@@ -9,7 +9,7 @@ from ppdm_sql.planning.cohorts import COHORT
 from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.policy.words import many
-from ppdm_sql.release.grow import cohort_view, rows_out
+from ppdm_sql.release.grown_rows import cohort_view, rows_out
 from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppdm_sql.catalog import ledger, migrate, releases
+from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
@@ -78,7 +78,7 @@ def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, 
         return
     if _says_the_same(engine, former, record):
         _hand_on(engine, former, record)
-        engine.drop_table(ledger.link_name(former.release_id))
+        joint.drop_link(engine, former)
     elif was_handed_over(engine, former):
         releases.add_event(engine, former.release_id, "replaced", f"by {record.release_id}")
     else:
@@ -89,7 +89,7 @@ def _forget(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> Non
     """A former state that nobody was given counts no longer."""
     told = f"never handed over, replaced by {record.release_id}"
     releases.add_event(engine, former.release_id, "superseded", told)
-    engine.drop_table(ledger.link_name(former.release_id))
+    joint.drop_link(engine, former)
 
 
 def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
@@ -111,7 +111,7 @@ def hand_on_growth(engine: Engine, former: ReleaseRecord, record: ReleaseRecord)
         releases.add_event(engine, record.release_id, "exported", given[-1].detail)
     releases.add_readers(engine, record.release_id, releases.readers(engine, former.release_id))
     releases.add_event(engine, former.release_id, "superseded", f"grew into {record.release_id}")
-    engine.drop_table(ledger.link_name(former.release_id))
+    joint.drop_link(engine, former)
 
 
 def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, is_former: bool) -> None:
@@ -123,7 +123,7 @@ def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, i
         releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
     else:
         _take_away(engine, other, record)
-    engine.drop_table(ledger.link_name(other.release_id))
+    joint.drop_link(engine, other)
 
 
 def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:

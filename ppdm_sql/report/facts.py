@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import pyarrow as pa
-from sqlglot import exp
 
 from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import Evaluation
 from ppdm_sql.catalog.manifest import Manifest, PseudoRecord
 from ppdm_sql.catalog.releases import ReleaseEvent, ReleaseRecord
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import EngineError, PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.policy.stored_requirements import requirements
-from ppdm_sql.release.export.certificate import certificate
-from ppdm_sql.release.export.open_file import RELEASE
 from ppdm_sql.release.kinds.base import ReleaseKind
 from ppdm_sql.release.kinds.registry import kind_of
 from ppdm_sql.release.results import Verified
-from ppdm_sql.release.reverify import sensitive_columns
 from ppdm_sql.report.measure_sizes import Before, ClassSizes, classes_of, source_today
-from ppdm_sql.statements.names import column
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 
@@ -80,7 +70,7 @@ def gather(engine: Engine, record: ReleaseRecord, verify: Callable[[], Verified]
         before=before,
         evaluation=evaluations.latest_for(engine, record.name),
         tree=library.load(engine, record.relation_name).tree if kind.keeps_model and intact else None,
-        certificate=_certificate(engine, record) if kind.has_rows and intact else None,
+        certificate=kind.certificate_text(engine, record, FILE) if kind.has_rows and intact else None,
         exports=tuple(item for item in releases.events(engine, record.release_id) if item.event == "exported"),
         k=kind.promised_k(engine, record),
     )
@@ -99,30 +89,3 @@ def _classes(engine: Engine, record: ReleaseRecord, *, intact: bool) -> ClassSiz
         return classes_of(engine, record, unchanged=intact)
     except EngineError:  # a live view whose source is gone
         return None
-
-
-def _certificate(engine: Engine, record: ReleaseRecord) -> str | None:
-    """What lies next to the release when it is exported as a DuckDB file; it names no value and no hierarchy."""
-    picked = exp.Select(expressions=[column(name) for name in record.columns]).from_(record.name.table())
-    first = next(iter(engine.batches(picked.limit(1))), None)
-    if first is None:
-        return None
-    told = [
-        item
-        for item in (requirements(record.requirements) if record.requirements else ())
-        if not item.follows_hierarchy
-    ]
-    sensitive = sensitive_columns(record.roles.sensitive, {}, record.roles.null_value_columns)
-    if any(record.roles.levels.values()):  # a distance along a hierarchy is known to the publisher only
-        told = [item for item in told if not item.compares_with_table]
-    with contextlib.closing(DuckDBEngine.open(":memory:")) as empty:
-        empty.load(RELEASE, pa.Table.from_batches([], schema=first.schema))
-        return certificate(
-            empty,
-            record.manifest,
-            form="duckdb",
-            file=FILE,
-            table=record.relation_name,
-            asked=told,
-            sensitive=sensitive,
-        )

@@ -22,25 +22,33 @@ from ppdm_sql.requirements.diversity import (
     SimpleDiversity,
 )
 from ppdm_sql.requirements.likeness import AlphaShare, BetaLikeness, DeltaDisclosure, EnhancedLikeness
-from ppdm_sql.requirements.size import KAnonymity, SetAnonymity, k_of, k_of_sets
+from ppdm_sql.requirements.membership import DeltaPresence, MapAnonymity, PopulationRequirement
+from ppdm_sql.requirements.size import EveryAnonymity, KAnonymity, SetAnonymity, k_of, k_of_sets
+from ppdm_sql.requirements.table_risk import AverageRisk, UniqueShare
 
 __all__ = [
     "About",
     "AlphaShare",
+    "AverageRisk",
     "BetaLikeness",
     "Closeness",
     "ConfidenceLimit",
     "DeltaDisclosure",
+    "DeltaPresence",
     "DistinctDiversity",
     "EnhancedLikeness",
     "EntropyDiversity",
+    "EveryAnonymity",
     "Figure",
     "HookTable",
     "KAnonymity",
+    "MapAnonymity",
+    "PopulationRequirement",
     "RecursiveDiversity",
     "Requirement",
     "SetAnonymity",
     "SimpleDiversity",
+    "UniqueShare",
     "decimal",
     "k_of",
     "k_of_sets",
@@ -65,5 +73,9 @@ for built_in in (
     BetaLikeness,
     EnhancedLikeness,
     DeltaDisclosure,
+    AverageRisk,
+    UniqueShare,
+    MapAnonymity,
+    DeltaPresence,
 ):
     register(built_in)

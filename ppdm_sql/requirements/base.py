@@ -20,6 +20,7 @@ about; the hooks say how each folder decides it.  tests/requirements/ adds one f
             BREACH_STATEMENTS: ...,  # checks/breaches.py: the classes that break it, for LIVE views and audits
             PART_TESTS: ...,         # checks/histograms.py: many candidate parts at once, for the methods
             VERIFICATIONS: ...,      # verify/relation.py: the independent judgement of every release
+            TABLE_TESTS: ...,        # checks/table_tests.py: all classes of a plan together, where it is of_table
         },
     )
 
@@ -34,11 +35,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast, get_type_hints
 
 from ppdm_sql.engines.base import ColumnInfo
 from ppdm_sql.errors import PolicyError
-from ppdm_sql.requirements.declared import DeclaredNumber, OptionalWord, decimal
+from ppdm_sql.requirements.declared import DeclaredNumber, DeclaredWord, decimal
 
 Figure = Fraction | float | None
 _DIGITS = 4  # behind the point, in texts
@@ -61,6 +62,7 @@ class Requirement(ABC):
     example: ClassVar[str]
     smaller_is_stricter: ClassVar[bool] = False  # t = 0.1 asks for more than t = 0.2
     compares_with_table: ClassVar[bool] = False  # a class is judged by the whole table: leaving rows out changes it
+    of_table: ClassVar[bool] = False  # decided by all classes together, not by each of them
     decided_in_sql: ClassVar[bool] = True  # False: floating point cannot tell a class that is exactly at the bound
 
     @abstractmethod
@@ -82,6 +84,21 @@ class Requirement(ABC):
         """Whether the counts of the values decide it, without the order of the values or their hierarchy."""
         return True
 
+    @property
+    def mistake(self) -> str | None:
+        """Why its numbers do not go together; None where they do."""
+        return None
+
+    @property
+    def enough_k(self) -> int | None:
+        """A size of every class that is enough for it, where it is of_table; None where no size is."""
+        return None
+
+    @property
+    def falls_with_detail(self) -> bool:
+        """Whether it fails in every finer recoding where it fails in one; of one that is of_table."""
+        return True
+
     def for_column(self, info: ColumnInfo, *, has_hierarchy: bool) -> Self:
         """The requirement as it is meant for one sensitive column; refused where the column cannot have it."""
         return self
@@ -101,7 +118,8 @@ class Requirement(ABC):
         shape = shape_of(type(self))
         texts = [number.text(getattr(self, name)) for name, number in shape.numbers.items()]
         value = texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-        words = [getattr(self, name) for name in shape.words if getattr(self, name) is not None]
+        given = {name: getattr(self, name) for name in shape.words if getattr(self, name) is not None}
+        words = [cast(Any, shape.words[name]).text(value) for name, value in given.items()]
         return " ".join([f"{self.word} = {value}", *words])
 
 
@@ -110,7 +128,7 @@ class Shape:
     """The declared fields of a requirement in order: its numbers, and the words behind them."""
 
     numbers: Mapping[str, DeclaredNumber]
-    words: Mapping[str, OptionalWord]
+    words: Mapping[str, DeclaredWord]
 
 
 _SHAPES: dict[type[Requirement], Shape] = {}
@@ -125,8 +143,8 @@ def shape_of(requirement_class: type[Requirement]) -> Shape:
         if len(declared) != len(names):
             raise TypeError(f"{requirement_class.__name__}: every field of a requirement is a declared number or word")
         _SHAPES[requirement_class] = Shape(
-            {name: one for name, one in declared.items() if not isinstance(one, OptionalWord)},
-            {name: one for name, one in declared.items() if isinstance(one, OptionalWord)},
+            {name: one for name, one in declared.items() if not isinstance(one, DeclaredWord)},
+            {name: one for name, one in declared.items() if isinstance(one, DeclaredWord)},
         )
     return _SHAPES[requirement_class]
 

@@ -6,9 +6,13 @@ policy/require.py reads what is declared; a requirement of its own never touches
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ppdm_sql.statements.names import Word
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 MOST = 10**9
 
 
@@ -67,14 +71,75 @@ class Percentage:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A number from 0 to 1."""
+
+    def legal_text(self, name: str) -> str:
+        return f"{name} is a number from 0 to 1"
+
+    def holds(self, value: Fraction) -> bool:
+        return 0 <= value <= 1
+
+    def text(self, value: Fraction | int) -> str:
+        return decimal(Fraction(value))
+
+
+@dataclass(frozen=True)
+class RelationName:
+    """The name of a relation behind a word, as in IN population."""
+
+    word: str
+
+    def text(self, value: tuple[Word, ...]) -> str:
+        return f"{self.word} {'.'.join(map(word_text, value))}"
+
+
+def word_text(word: Word) -> str:
+    """A name as a policy writes it.
+
+    >>> word_text(Word("age")), word_text(Word("zip code"))
+    ('age', '"zip code"')
+    """
+    if not word.quoted and _PLAIN.fullmatch(word.text):
+        return word.text
+    return '"' + word.text.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
 class OptionalWord:
     """One of several words behind the numbers, or none; what: what the word stands for, as a refusal names it."""
 
     what: str
     choices: tuple[str, ...]
 
+    def text(self, value: str) -> str:
+        return value
 
-DeclaredNumber = WholeNumber | ExactNumber | Percentage
+
+@dataclass(frozen=True)
+class OptionalShare:
+    """A percentage behind a word of its own, as in FRACTION 10 %, or none; kept as a share."""
+
+    word: str
+
+    @property
+    def legal_text(self) -> str:
+        """The sentence that a refusal starts with.
+
+        >>> OptionalShare("FRACTION").legal_text
+        'FRACTION is a percentage above 0 % and up to 100 %, as in FRACTION 10 %'
+        """
+        return f"{self.word} is a percentage above 0 % and up to 100 %, as in {self.word} 10 %"
+
+    def holds(self, value: Fraction) -> bool:
+        return 0 < value <= 100
+
+    def text(self, value: Fraction) -> str:
+        return f"{self.word} {decimal(value * 100)} %"
+
+
+DeclaredNumber = WholeNumber | ExactNumber | Percentage | Share
+DeclaredWord = OptionalWord | OptionalShare | RelationName
 
 
 def _with_reason(sentence: str, because: str) -> str:

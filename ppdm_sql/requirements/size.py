@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Annotated
 
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements.base import About, Requirement
-from ppdm_sql.requirements.declared import WholeNumber
+from ppdm_sql.requirements.declared import WholeNumber, word_text
 from ppdm_sql.statements.names import Word, is_same_word
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+MOST_SETS = 5_000  # of quasi-identifiers, each measured by a GROUP BY
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,58 @@ class SetAnonymity(Requirement):
         >>> print(SetAnonymity(4, (Word("age"), Word("zip code"))))
         k = 4 ON (age, "zip code")
         """
-        return f"k = {self.k} ON ({', '.join(map(_written, self.on))})"
+        return f"k = {self.k} ON ({', '.join(map(word_text, self.on))})"
 
 
-def _written(word: Word) -> str:
-    if not word.quoted and _PLAIN.fullmatch(word.text):
-        return word.text
-    return '"' + word.text.replace('"', '""') + '"'
+@dataclass(frozen=True)
+class EveryAnonymity(Requirement):
+    """Every class over any m of the quasi-identifiers holds at least k rows or entities (k^m-anonymity).
+
+    Terrovitis, Mamoulis and Kalnis (2008) ask it of sets of items; here an attacker knows at most m columns of a wide
+    table.  It stands in the place of k over all of the columns, and is weaker than that.
+    """
+
+    word = "k"
+    about = About.SIZE
+    example = "k = 5 ON EVERY 2"
+    of_table = True
+    k: int
+    m: int
+
+    @property
+    def least_rows(self) -> int:
+        return self.k
+
+    @property
+    def enough_k(self) -> int:
+        return self.k
+
+    def sets(self, quasi: Iterable[str]) -> list[tuple[str, ...]]:
+        """What an attacker may know: m columns; whoever knows fewer knows less.  Too many sets are refused."""
+        names = tuple(quasi)
+        size = min(self.m, len(names))
+        number = math.comb(len(names), size)
+        if number > MOST_SETS:
+            raise PolicyError(
+                f"{self}: {len(names)} quasi-identifiers have {number:,} sets of {size}, and at most {MOST_SETS:,} are "
+                "measured: ask for a smaller m, or leave columns out"
+            )
+        return list(combinations(names, size))
+
+    def text_of(self, quasi: int) -> str:
+        """The requirement with the number of columns it is asked of.
+
+        >>> EveryAnonymity(5, 2).text_of(12)
+        'k = 5 on every 2 of 12 quasi-identifiers'
+        """
+        return f"k = {self.k} on every {min(self.m, quasi)} of {quasi} quasi-identifiers"
+
+    def promise(self, members: str) -> str:
+        known = "one quasi-identifier" if self.m == 1 else f"{self.m} quasi-identifiers"
+        return f"every person is one of at least {self.k} {members} for anyone who knows at most {known}"
+
+    def __str__(self) -> str:
+        return f"k = {self.k} ON EVERY {self.m}"
 
 
 def k_of(requirements: Iterable[Requirement]) -> int | None:

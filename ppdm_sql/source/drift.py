@@ -18,7 +18,7 @@ def check_drift(former: ReleaseRecord | None, source: Source) -> None:
     before = former.roles.source_columns
     changed = [
         f'column "{name}" was {without_labels(before[name])} and is {info.shape}'
-        for name, info in source.columns.items()
+        for name, info in source.query_columns.items()
         if name in before and before[name] != info.declared
     ]
     if changed:

@@ -26,6 +26,7 @@ from ppdm_sql.source.outside import bind_outside, reads_outside
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns, named_relations
 from ppdm_sql.statements.names import PREFIX, Name, Word
+from ppdm_sql.treatments import Treatment
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,24 @@ class Source:
     forms: Mapping[str, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
     key: tuple[str, ...] = ()  # what tells the rows of a growing release apart
     cohort: str | None = None  # the column that says in which cohort a row was published, where the policy shows it
+
+    treated: Mapping[str, Treatment] = field(default_factory=dict)  # columns that are published in another form
+    pseudonym: str | None = None  # the column that says, by a pseudonym, who it is; the ENTITY is PERSON then
+    before: Mapping[str, ColumnInfo] | None = None  # the columns before treatments
+
+    @property
+    def query_columns(self) -> Mapping[str, ColumnInfo]:
+        """The columns as the query returns them."""
+        return self.columns if self.before is None else self.before
+
+    def outward(self, name: str) -> str:
+        """A column by the name it has in the query."""
+        return self.pseudonym if name == PERSON and self.pseudonym is not None else name
+
+    @property
+    def own_values(self) -> tuple[str, ...]:
+        """The columns that leave with values of their own, treated or not: all that pass but pseudonyms."""
+        return tuple(name for name in self.passed if name != self.pseudonym)
 
     @property
     def published(self) -> tuple[str, ...]:
@@ -282,6 +301,7 @@ def resolve(
 
 
 COHORT = "cohort"
+PERSON = "ppdm_person"
 
 
 def _cohort_column(policy: Policy, columns: Mapping[str, object], place: Place | None) -> str | None:

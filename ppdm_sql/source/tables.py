@@ -137,7 +137,8 @@ def _word(part: exp.Expr) -> Word:
 
 
 def relation_name(engine: Engine, table: exp.Table) -> Name | None:
-    if table.args.get("catalog"):
+    catalog = table.args.get("catalog")
+    if catalog is not None and not engine.is_same_name(_word(catalog), Word(engine.own_catalog(), quoted=True)):
         return None
     parts = [part for part in (table.args.get("db"), table.this) if part is not None]
     return engine.name([_word(part) for part in parts])
@@ -201,7 +202,8 @@ def leaves_rows_out(engine: Engine, tree: exp.Expr, depth: int = 0) -> bool:
 
 def makes_columns(engine: Engine, tree: exp.Expr, depth: int = 0) -> bool:
     """Whether a query, or a view behind it, makes columns out of values."""
-    if tree.find(exp.Pivot) is not None:
+    named = named_relations(engine, tree)
+    if tree.find(exp.Pivot) is not None or any(name.last.casefold() in engine.facts.pivoted for name in named):
         return True
-    texts = [engine.query_behind(name) for name in named_relations(engine, tree) if depth < MOST_VIEWS]
+    texts = [engine.query_behind(name) for name in named if depth < MOST_VIEWS]
     return any(makes_columns(engine, parse_one(text, dialect=engine.dialect), depth + 1) for text in texts if text)

@@ -15,7 +15,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.source.encode import Lookup
 from ppdm_sql.statements.names import aliased
-from ppdm_sql.trees.candidates import Rules
+from ppdm_sql.trees.candidates import Rules, Veto
 from ppdm_sql.trees.coded import SLOT, Training, make_packs
 from ppdm_sql.trees.coded_attribute import CodedAttribute
 from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy
@@ -47,6 +47,7 @@ def grow_nominal(
     confidence: float | None = None,
     by_ratio: bool = True,
     max_depth: int | None = None,
+    veto: Veto | None = None,
     progress: Progress = silent,
 ) -> list[Grown]:
     """C4.5's choice among multiway splits, each attribute once on a way; the root comes first.
@@ -68,7 +69,7 @@ def grow_nominal(
     classes = tuple(range(target.size))
     attribute = Attribute(target.lookup.column.name, Kind.INTEGER, ordered=False)
     training = Training(table, coded, attribute, classes, packs, rows, 0, slot_type)
-    growth = NominalGrowth(min_leaf, min_rows, confidence, by_ratio, max_depth)
+    growth = NominalGrowth(min_leaf, min_rows, confidence, by_ratio, max_depth, veto)
     return growth.run(EngineRows(engine, training), counts, progress)
 
 
@@ -85,13 +86,14 @@ class NominalGrowth:
     confidence: float | None = None
     by_ratio: bool = True
     max_depth: int | None = None
+    veto: Veto | None = None  # may forbid splits
 
     def run(self, rows: TreeRows, counts: Ints, progress: Progress) -> list[Grown]:
         """The nodes, the root first.  counts: rows per class of the whole table."""
         number = len(rows.attributes)
         deepest = number if self.max_depth is None else min(self.max_depth, number)
         limits = Limits(deepest, max(2 * self.min_leaf, 2, self.min_rows), None, 0.0, by_ratio=self.by_ratio)
-        nodes = grow(rows, counts, _rules(self.min_leaf), limits, None, progress)
+        nodes = grow(rows, counts, _rules(self.min_leaf), limits, self.veto, progress)
         if self.confidence is not None:
             error_based(nodes, self.confidence)
         return nodes

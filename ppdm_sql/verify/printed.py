@@ -69,6 +69,13 @@ class Stored:
         """A person, told apart as the database does: counting too few of them is the careful mistake."""
         return column(name)
 
+    def texts(self, quasi: Sequence[str], **others: exp.Expr) -> exp.Subquery:
+        """The same with every quasi-identifier as its text, to be compared with texts of another relation."""
+        columns = [aliased(self.text(real), f"ppdm_q{place}") for place, real in enumerate(quasi, start=1)]
+        columns += [aliased(expression, name) for name, expression in others.items()]
+        rows = exp.Select(expressions=columns).from_(self.relation.table())
+        return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("source")))
+
     def source(self, quasi: Sequence[str], **others: exp.Expr) -> Printed:
         """The columns a measure needs, under names of our own, so that no name of the data reaches its statement."""
         names = [f"ppdm_q{place}" for place in range(1, len(quasi) + 1)]

@@ -8,7 +8,7 @@ requirement instead of trusting a minimum.  A relation without rows satisfies no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,7 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine, Rows
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.requirements import About, Requirement
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import Name, Word
 from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.nulls import MOST_COLUMNS, Pattern, class_patterns, null_matches_all_k
 from ppdm_sql.verify.paths import stored_path
@@ -77,15 +77,19 @@ def judge(
     sensitive: Sequence[SensitiveColumn],
     requirements: Sequence[Requirement],
     entity: str | None = None,
+    populations: Mapping[tuple[Word, ...], Name] | None = None,
 ) -> Judgement:
     """Measures every requirement on the relation as it is stored; changes nothing.
 
+    populations: per table that a requirement names, its people under the labels of the release.
     With an entity k counts distinct entities; the other requirements count rows.
     """
     needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
     stored = Stored.look_up(engine, relation, needed)
     measures = [
-        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, entity)
+        measure
+        for requirement in requirements
+        for measure in _measures(stored, quasi, sensitive, requirement, entity, populations or {})
     ]
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
     patterns = _patterns(engine, stored, quasi, judged)
@@ -112,16 +116,20 @@ def measuring_statements(
 ) -> list[tuple[Requirement, str | None, exp.Query, Mapping[str, Any]]]:
     """The statements judge() runs, with their parameters: for a certificate that others run.
 
-    A distance along a hierarchy is left out: its statement needs a table that only the publisher has.
+    A distance along a hierarchy is left out: its statement needs a table that only the publisher has.  So is an
+    estimate, which no statement makes.
     """
     stored = Stored.look_up(engine, relation, [*quasi, *(column.name for column in sensitive)])
     measures = [
-        measure for requirement in requirements for measure in _measures(stored, quasi, sensitive, requirement, None)
+        measure
+        for requirement in requirements
+        for measure in _measures(stored, quasi, sensitive, requirement, None, {})
     ]
     return [
         (item.requirement, item.column, item.source.fill(item.text), item.params)
-        for item in measures
-        if item.hierarchy is None
+        for measure in measures
+        for item in (measure, *measure.others)
+        if item.hierarchy is None and item.together is None
     ]
 
 
@@ -134,10 +142,11 @@ def _measures(
     sensitive: Sequence[SensitiveColumn],
     requirement: Requirement,
     entity: str | None,
+    populations: Mapping[tuple[Word, ...], Name],
 ) -> Iterator[Measure]:
     verification = VERIFICATIONS.of(requirement)
     if requirement.about is not About.VALUES:
-        yield verification(requirement, Subject(stored, quasi, entity=entity))
+        yield verification(requirement, Subject(stored, quasi, entity=entity, populations=populations))
         return
     if not sensitive:  # nothing to measure would be nothing to break
         raise PolicyError(f"{requirement} needs a SENSITIVE column, and there is none")
@@ -149,12 +158,28 @@ def _measures(
 
 
 def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Finding:
+    """What a measure found, with all that were to be measured for the same requirement."""
+    found = [_one_finding(engine, one, rows, classes) for one in (measure, *measure.others)]
+    if len(found) == 1:
+        return found[0]
+    figures = [one.achieved for one in found if one.achieved is not None]
+    return replace(
+        found[0],
+        holds=all(one.holds for one in found),
+        achieved=measure.worst(figures) if figures else None,
+        breaching_classes=sum(one.breaching_classes for one in found),
+        breaching_rows=sum(one.breaching_rows for one in found),
+    )
+
+
+def _one_finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Finding:
     if rows == 0:
         return Finding(measure.requirement, measure.column, False, None, 0, 0, measure.sha256)
     tallies = [measure.read_row(row) for row in _run(engine, measure)]
     counted = sum(t.classes for t in tallies) if measure.of_all_columns else classes
     if (sum(t.rows for t in tallies), counted) != (rows, classes):
         raise PpdmError(f"the relation changed while {measure.requirement} was measured; run it again")
+    tallies = list(measure.together(tallies)) if measure.together is not None else tallies
     breaking = [tally for tally in tallies if tally.breach]
     worst = measure.worst(tally.figure for tally in tallies if tally.figure is not None)
     return Finding(
@@ -170,7 +195,7 @@ def _finding(engine: Engine, measure: Measure, rows: int, classes: int) -> Findi
 
 def _run(engine: Engine, measure: Measure) -> Rows:
     if measure.hierarchy is None:
-        return engine.fetch(measure.source.fill(measure.text), **measure.params)
+        return engine.fetch(measure.source.fill(measure.text, measure.relations), **measure.params)
     with stored_path(engine, measure.hierarchy, measure.params["levels"]) as stored:
         path = {"path": stored.table()}
         strangers = int(engine.fetch_one(measure.source.statement("unplaced_values", path))[0])

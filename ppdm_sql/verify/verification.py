@@ -13,31 +13,43 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from sqlglot import exp
+
 from ppdm_sql import resources
 from ppdm_sql.engines.base import Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.forms import Form, form_columns
 from ppdm_sql.requirements import (
     AlphaShare,
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
     DeltaDisclosure,
+    DeltaPresence,
     DistinctDiversity,
     EnhancedLikeness,
     EntropyDiversity,
+    EveryAnonymity,
     HookTable,
     KAnonymity,
+    MapAnonymity,
+    PopulationRequirement,
     RecursiveDiversity,
     Requirement,
     SetAnonymity,
     SimpleDiversity,
+    UniqueShare,
 )
+from ppdm_sql.statements.names import Name, Word
+from ppdm_sql.statements.names import column as named_column
 from ppdm_sql.verify.entropy import entropy_at_least
+from ppdm_sql.verify.estimates import unique_share
 from ppdm_sql.verify.exponential import greatest_below_exponential, is_below_logarithm
 from ppdm_sql.verify.paths import Levels, height
 from ppdm_sql.verify.printed import Printed, Stored
 
+PEOPLE = "ppdm_people"
 DISTANCES = ("equal", "ordered", "hierarchical")
 Figure = Fraction | float | None
 
@@ -63,6 +75,7 @@ class Subject:
     quasi: Sequence[str]
     column: SensitiveColumn | None = None
     entity: str | None = None
+    populations: Mapping[tuple[Word, ...], Name] = field(default_factory=dict)  # labels and ppdm_people
 
     @property
     def sensitive(self) -> SensitiveColumn:
@@ -120,6 +133,9 @@ class Measure:
     read_row: Callable[[Row], Tally] = ratio_tally
     of_all_columns: bool = True  # False: its classes are those over some of the quasi-identifiers
     achieved: Callable[[Figure, bool], Figure] = exact_figure
+    together: Callable[[Sequence[Tally]], Sequence[Tally]] | None = None  # decides by all rows what none says alone
+    relations: Mapping[str, exp.Expr] = field(default_factory=dict)  # that take the place of other stand-ins
+    others: tuple[Measure, ...] = ()  # of the same requirement, over other columns: all of them are to hold
 
     @property
     def sha256(self) -> str:
@@ -145,7 +161,7 @@ def _null_reading(column: SensitiveColumn) -> dict[str, int]:
 # -- size ------------------------------------------------------------------------------------------------
 
 
-def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
+def _class_size(asked: KAnonymity | SetAnonymity | EveryAnonymity, subject: Subject) -> Measure:
     stored, quasi, entity = subject.stored, subject.quasi, subject.entity
     if entity is None:
         return Measure(asked, None, statement_text("class_size"), stored.source(quasi), min, {"k": asked.k})
@@ -155,13 +171,95 @@ def _class_size(asked: KAnonymity | SetAnonymity, subject: Subject) -> Measure:
 
 def _set_size(asked: SetAnonymity, subject: Subject) -> Measure:
     """The same over the columns that the requirement names; one that became a range stands for the range's columns."""
+    ranges = _range_columns(subject)
+    quasi = _columns_of(asked.columns([*subject.quasi, *ranges]), ranges)
+    return replace(_class_size(asked, replace(subject, quasi=quasi)), of_all_columns=False)
+
+
+def _range_columns(subject: Subject) -> dict[str, tuple[str, ...]]:
+    """The columns of the source that are published as the ends of a range, and those ends."""
     ends = form_columns("", Form.RANGE)
     bases = [name.removesuffix(ends[0]) for name in subject.quasi if name.endswith(ends[0])]
-    ranges = {name: form_columns(name, Form.RANGE) for name in bases}
-    ranges = {name: columns for name, columns in ranges.items() if set(columns) <= set(subject.quasi)}
-    named = asked.columns([*subject.quasi, *ranges])
-    quasi = tuple(dict.fromkeys(column for name in named for column in ranges.get(name, (name,))))
-    return replace(_class_size(asked, replace(subject, quasi=quasi)), of_all_columns=False)
+    ranges = {name: tuple(form_columns(name, Form.RANGE)) for name in bases}
+    return {name: columns for name, columns in ranges.items() if set(columns) <= set(subject.quasi)}
+
+
+def _columns_of(names: Iterable[str], ranges: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for name in names for column in ranges.get(name, (name,))))
+
+
+def _every_size(asked: EveryAnonymity, subject: Subject) -> Measure:
+    """The same over every m of the columns, each set measured by a statement of its own."""
+    ranges = _range_columns(subject)
+    inside = {column for columns in ranges.values() for column in columns}
+    names = [*(name for name in subject.quasi if name not in inside), *ranges]
+    found = [
+        replace(_class_size(asked, replace(subject, quasi=_columns_of(names_known, ranges))), of_all_columns=False)
+        for names_known in asked.sets(names)
+    ]
+    return replace(found[0], others=tuple(found[1:]))
+
+
+# -- risk of the whole table -----------------------------------------------------------------------------
+
+
+def _table_measure(asked: Requirement, subject: Subject, name: str, params: Mapping[str, Any]) -> Measure:
+    stored, quasi, entity = subject.stored, subject.quasi, subject.entity
+    if entity is None:
+        return Measure(asked, None, statement_text(name), stored.source(quasi), max, params)
+    source = stored.source(quasi, entity=stored.entity(entity))
+    return Measure(asked, None, statement_text(f"{name}_by_entity"), source, max, params)
+
+
+def _average_risk(asked: AverageRisk, subject: Subject) -> Measure:
+    return _table_measure(asked, subject, "average_risk", _ratio(asked.limit))
+
+
+def _unique_share(asked: UniqueShare, subject: Subject) -> Measure:
+    fraction, limit = asked.fraction, asked.limit
+    if fraction is None:
+        return _table_measure(asked, subject, "unique_share", _ratio(limit))
+
+    def decide(tallies: Sequence[Tally]) -> list[Tally]:
+        counts: dict[int, int] = {}
+        for one in tallies:
+            size = max(int(one.figure or 0), 1)
+            counts[size] = counts.get(size, 0) + one.classes
+        share = unique_share(counts, fraction)
+        alone = share > limit
+        return [one._replace(figure=share, breach=alone and int(one.figure or 0) <= 1) for one in tallies]
+
+    return replace(_table_measure(asked, subject, "class_counts", {}), together=decide)
+
+
+# -- a population ----------------------------------------------------------------------------------------
+
+
+def _population_measure(
+    asked: PopulationRequirement,
+    subject: Subject,
+    name: str,
+    worst: Callable[[Iterable[Fraction | float]], Fraction | float],
+    params: Mapping[str, Any],
+) -> Measure:
+    """The labelled people of a population are a relation with the columns of the release and ppdm_people."""
+    where, quasi = subject.populations.get(asked.population), subject.quasi
+    if where is None:
+        raise PolicyError(f"{asked} is measured when a release is published: only then its population has labels")
+    people = Stored.look_up(subject.stored.engine, where, [*quasi, PEOPLE])
+    printed = Printed(subject.stored.texts(quasi), subject.stored.source(quasi).quasi)
+    relations = {"population": people.texts(quasi, ppdm_people=named_column(PEOPLE))}
+    return Measure(asked, None, statement_text(name), printed, worst, params, relations=relations, together=list)
+
+
+def _k_map(asked: MapAnonymity, subject: Subject) -> Measure:
+    return _population_measure(asked, subject, "k_map", min, {"k": asked.k})
+
+
+def _presence(asked: DeltaPresence, subject: Subject) -> Measure:
+    bounds = {"least": asked.least, "most": asked.most}
+    params = {f"{name}_{part}": number for name, bound in bounds.items() for part, number in _ratio(bound).items()}
+    return replace(_population_measure(asked, subject, "presence", max, params), of_all_columns=False)
 
 
 # -- diversity and confidence ----------------------------------------------------------------------------
@@ -293,6 +391,11 @@ def _distance(stored: Stored, column: SensitiveColumn, asked: Closeness) -> str:
 
 VERIFICATIONS.add(KAnonymity, _class_size)
 VERIFICATIONS.add(SetAnonymity, _set_size)
+VERIFICATIONS.add(EveryAnonymity, _every_size)
+VERIFICATIONS.add(AverageRisk, _average_risk)
+VERIFICATIONS.add(UniqueShare, _unique_share)
+VERIFICATIONS.add(MapAnonymity, _k_map)
+VERIFICATIONS.add(DeltaPresence, _presence)
 VERIFICATIONS.add(DistinctDiversity, _distinct_diversity)
 VERIFICATIONS.add(SimpleDiversity, _simple_diversity)
 VERIFICATIONS.add(ConfidenceLimit, _confidence)

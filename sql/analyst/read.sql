@@ -18,9 +18,12 @@
 --   ppdm_overlaps(label, low, high)   whether a value from low on and below high may be behind it
 --   ppdm_share(label, low, high)      which part of the range lies there, between 0 and 1; for spreading counts.
 --                                     An open range counts at its bounded end; NULL: suppressed or missing
+--   ppdm_share(label, low, high, lowest := 0, tail := 7.5)
+--                                     the same, with open ranges spread: < 30 evenly from lowest on, and >= 65 over
+--                                     values that lie tail above 65 on average, fewer and fewer of them (e^-x)
 --
 -- The same for dates and timestamps: ppdm_lower_date, ppdm_upper_date, ppdm_mid_date, ppdm_contains_date,
--- ppdm_overlaps_date, ppdm_share_date.
+-- ppdm_overlaps_date, ppdm_share_date (without lowest and tail).
 --
 -- The share counts a whole number as the stretch up to the next one: half of [65, 70) is [65, 67.5).  A value by itself
 -- lies in one stretch or in the other.
@@ -62,11 +65,17 @@ CREATE OR REPLACE MACRO ppdm_overlaps(label, low, high) AS
          WHEN label LIKE '[%)' THEN high > ppdm_lower(label) AND low < ppdm_upper(label)
          ELSE high > ppdm_lower(label) AND low <= ppdm_upper(label) END;
 
-CREATE OR REPLACE MACRO ppdm_share(label, low, high) AS
+CREATE OR REPLACE MACRO ppdm_share(label, low, high, lowest := NULL, tail := NULL) AS
     CASE WHEN low IS NULL OR high IS NULL OR ppdm_mid(label) IS NULL THEN NULL
+         WHEN low >= high THEN 0.0::DOUBLE
+         WHEN label LIKE '< %' AND lowest < ppdm_upper(label)
+             THEN greatest(0, least(high, ppdm_upper(label)) - greatest(low, lowest))::DOUBLE
+                  / (ppdm_upper(label) - lowest)
+         WHEN label LIKE '>= %' AND tail > 0
+             THEN exp(-least(700, greatest(0, low - ppdm_lower(label)) / tail::DOUBLE))
+                  - exp(-least(700, greatest(0, high - ppdm_lower(label)) / tail::DOUBLE))
          WHEN label LIKE '< %' THEN CASE WHEN low < ppdm_upper(label) AND ppdm_upper(label) <= high THEN 1.0 ELSE 0.0 END::DOUBLE
-         WHEN label LIKE '>= %' THEN CASE WHEN low <= ppdm_lower(label) AND ppdm_lower(label) < high THEN 1.0 ELSE 0.0 END::DOUBLE
-         WHEN ppdm_lower(label) = ppdm_upper(label)
+         WHEN label LIKE '>= %' OR ppdm_lower(label) = ppdm_upper(label)
              THEN CASE WHEN low <= ppdm_lower(label) AND ppdm_lower(label) < high THEN 1.0 ELSE 0.0 END::DOUBLE
          ELSE greatest(0, least(high, ppdm_upper(label)) - greatest(low, ppdm_lower(label)))::DOUBLE
               / (ppdm_upper(label) - ppdm_lower(label)) END;

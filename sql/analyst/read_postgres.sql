@@ -58,9 +58,18 @@ RETURNS BOOLEAN LANGUAGE SQL IMMUTABLE AS $$
                 ELSE high > ppdm_lower(label) AND low <= ppdm_upper(label) END
 $$;
 
-CREATE OR REPLACE FUNCTION ppdm_share(label TEXT, low DOUBLE PRECISION, high DOUBLE PRECISION)
+DROP FUNCTION IF EXISTS ppdm_share(TEXT, DOUBLE PRECISION, DOUBLE PRECISION);  -- of earlier versions
+
+CREATE OR REPLACE FUNCTION ppdm_share(label TEXT, low DOUBLE PRECISION, high DOUBLE PRECISION,
+                                      lowest DOUBLE PRECISION DEFAULT NULL, tail DOUBLE PRECISION DEFAULT NULL)
 RETURNS DOUBLE PRECISION LANGUAGE SQL IMMUTABLE AS $$
     SELECT CASE WHEN low IS NULL OR high IS NULL OR ppdm_mid(label) IS NULL THEN NULL
+                WHEN low >= high THEN 0
+                WHEN label LIKE '< %' AND lowest < ppdm_upper(label)
+                    THEN greatest(0, least(high, ppdm_upper(label)) - greatest(low, lowest)) / (ppdm_upper(label) - lowest)
+                WHEN label LIKE '>= %' AND tail > 0
+                    THEN exp(-least(700, greatest(0, low - ppdm_lower(label)) / tail))
+                         - exp(-least(700, greatest(0, high - ppdm_lower(label)) / tail))
                 WHEN label LIKE '< %' THEN (low < ppdm_upper(label) AND ppdm_upper(label) <= high)::INTEGER
                 WHEN label LIKE '>= %' OR ppdm_lower(label) = ppdm_upper(label)
                     THEN (low <= ppdm_lower(label) AND ppdm_lower(label) < high)::INTEGER

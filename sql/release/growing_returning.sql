@@ -1,19 +1,25 @@
 -- How many people have rows in several cohorts, and for how many of them these cohorts have fewer than $least values of
 -- a sensitive column in common: whoever knows that the value stays the same for a person can rule the others out.
--- Stand-in: grown (ppdm_person, ppdm_cohort and ppdm_value, the sensitive one, of the rows that are out).
--- Parameters: $nobody, $least.
+-- Stand-ins: people (ppdm_person, ppdm_cohort of the rows that are out, of those who could have several), grown
+-- (ppdm_cohort and ppdm_value, the sensitive one, of all rows that are out).  Parameters: $nobody, $least.
 WITH ppdm_places AS (
-    SELECT DISTINCT ppdm_person, ppdm_cohort FROM grown WHERE ppdm_person <> $nobody
+    SELECT DISTINCT ppdm_person, ppdm_cohort FROM people WHERE ppdm_person <> $nobody
 ), ppdm_several AS (
     SELECT ppdm_person, COUNT(*) AS ppdm_cohorts FROM ppdm_places GROUP BY ppdm_person HAVING COUNT(*) > 1
-), ppdm_held AS (
-    SELECT DISTINCT ppdm_cohort, ppdm_value FROM grown WHERE ppdm_value IS NOT NULL
-), ppdm_common AS (
-    SELECT p.ppdm_person, h.ppdm_value, COUNT(*) AS ppdm_times, MAX(s.ppdm_cohorts) AS ppdm_cohorts
+), ppdm_theirs AS (
+    SELECT p.ppdm_person, p.ppdm_cohort, s.ppdm_cohorts
     FROM ppdm_several AS s
     JOIN ppdm_places AS p ON p.ppdm_person = s.ppdm_person
-    JOIN ppdm_held AS h ON h.ppdm_cohort = p.ppdm_cohort
-    GROUP BY p.ppdm_person, h.ppdm_value
+), ppdm_held AS (
+    SELECT DISTINCT g.ppdm_cohort, g.ppdm_value
+    FROM grown AS g
+    JOIN (SELECT DISTINCT ppdm_cohort FROM ppdm_theirs) AS t ON t.ppdm_cohort = g.ppdm_cohort
+    WHERE g.ppdm_value IS NOT NULL
+), ppdm_common AS (
+    SELECT t.ppdm_person, h.ppdm_value, COUNT(*) AS ppdm_times, MAX(t.ppdm_cohorts) AS ppdm_cohorts
+    FROM ppdm_theirs AS t
+    JOIN ppdm_held AS h ON h.ppdm_cohort = t.ppdm_cohort
+    GROUP BY t.ppdm_person, h.ppdm_value
 ), ppdm_left AS (
     SELECT ppdm_person, COUNT(*) AS ppdm_values
     FROM ppdm_common

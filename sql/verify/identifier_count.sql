@@ -1,6 +1,7 @@
 -- Classes whose rows have fewer than $k different values of an identifier, and the rows in them.
 -- Rows without a value count one each: nothing says that they are of one person.
--- Stand-ins: source, quasi, identifier.  Parameter: $k.
+-- Classes of fewer than $least rows are left out: a policy without k allows them.
+-- Stand-ins: source, quasi, identifier.  Parameters: $k, $least.
 WITH ppdm_class AS (
     SELECT
         quasi,
@@ -11,4 +12,4 @@ WITH ppdm_class AS (
 )
 SELECT COUNT(*) AS ppdm_classes, COALESCE(SUM(ppdm_size), 0) AS ppdm_rows
 FROM ppdm_class
-WHERE ppdm_values < $k
+WHERE ppdm_values < $k AND ppdm_size >= $least

@@ -144,6 +144,27 @@ def test_names_that_a_pivot_makes_are_counted_and_not_told(ward_session, query):
         ward_session(show_values=True).publish(POLICY.format(query=query, quasi="n"))
 
 
+STORED = [
+    f"CREATE TABLE stored AS {PIVOTED}",
+    "CREATE TABLE stored AS PIVOT people ON ward USING count(*) GROUP BY id, n, ill",
+    'CREATE OR REPLACE TABLE main . "stored" AS PIVOT people ON ward USING count(*) GROUP BY id, n, ill',
+    "CREATE TABLE stored AS SELECT * FROM wide",
+    "CREATE TABLE step AS SELECT * FROM wide; CREATE TABLE stored AS FROM step",
+    "CREATE TEMP TABLE step AS SELECT * FROM wide; ALTER TABLE step RENAME TO STORED",
+]
+
+
+@pytest.mark.parametrize("text", STORED)
+def test_names_in_a_table_that_a_statement_of_the_policy_pivots_are_counted_too(ward_session, text):
+    policy = POLICY.format(query="SELECT * FROM stored", quasi="n")
+    session = ward_session()
+    with pytest.raises(PolicyError, match="4 columns of a PIVOT have no role: list the columns") as error:
+        session.execute(f"{text}; {policy}")
+    assert "CANARY" not in str(error.value)
+    with pytest.raises(PolicyError, match='column "CANARY An" does not exist$'):
+        session.execute(POLICY.format(query="SELECT * FROM stored", quasi='"CANARY An"'))
+
+
 def test_a_name_that_a_pivot_makes_is_not_guessed_at(ward_session):
     with pytest.raises(PolicyError, match='column "CANARY An" does not exist$'):
         ward_session().publish(POLICY.format(query="SELECT * FROM wide", quasi='"CANARY An"'))

@@ -20,12 +20,13 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import SCHEMA, Name
 
-NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 NEXT, LATER = f"{len(NUMBERS) + 1:04d}", len(NUMBERS) + 2  # the next file, and one of a later version
 TABLES = {
     "migration", "setting", "run", "run_event", "release", "release_source", "release_event", "release_check",
     "model", "model_event", "model_node", "model_branch", "model_value", "model_count",
     "evaluation", "evaluation_point", "ledger", "ledger_entry", "release_reader", "release_recoding", "growth",
+    "share_round",
 }  # fmt: skip
 
 
@@ -324,4 +325,5 @@ SUMS = {
     "0007_ledger.sql": "8db0635e3e44",
     "0008_growing.sql": "6fc1ad804629",
     "0009_recoding.sql": "51128734a922",
+    "0010_share_round.sql": "ecaadec255d9",
 }

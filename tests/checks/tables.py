@@ -10,6 +10,7 @@ from functools import cached_property
 
 from ppdm_sql.checks.measure import Sensitive
 from ppdm_sql.requirements import (
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
@@ -20,6 +21,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     SimpleDiversity,
+    UniqueShare,
 )
 from ppdm_sql.source.hierarchy import build
 from tests import oracles
@@ -107,6 +109,12 @@ def verdicts(data, column, requirement, *, by_entity=False):
         if by_entity:
             counted = oracles.entity_counts(data.mappings, data.quasi, data.entity)
         return {key: units >= requirement.k for key, units in counted.items()}
+    if isinstance(requirement, AverageRisk | UniqueShare):
+        sizes = {key: len(rows) for key, rows in data.classes.items()}
+        alone = isinstance(requirement, UniqueShare)
+        figure = Fraction(list(sizes.values()).count(1) if alone else len(sizes), sum(sizes.values()))
+        fine = {key: size > 1 if alone else size >= 1 / requirement.limit for key, size in sizes.items()}
+        return {key: figure <= requirement.limit or holds for key, holds in fine.items()}
     if isinstance(requirement, BetaLikeness | EnhancedLikeness | DeltaDisclosure):
         return _likeness_verdicts(data, column, requirement)
     tests = {

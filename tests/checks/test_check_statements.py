@@ -16,6 +16,8 @@ from ppdm_sql.engines.base import Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.requirements import (
+    About,
+    AverageRisk,
     BetaLikeness,
     Closeness,
     ConfidenceLimit,
@@ -26,6 +28,7 @@ from ppdm_sql.requirements import (
     KAnonymity,
     RecursiveDiversity,
     SimpleDiversity,
+    UniqueShare,
 )
 from ppdm_sql.statements.names import Name
 from tests import oracles
@@ -179,6 +182,8 @@ STANDING = {
         {"beta_numerator": 1, "beta_denominator": 2, "tolerance": 1e-9},
     ),
     "delta_disclosure": (DeltaDisclosure(Fraction(1)), {name: str(number) for name, number in E_LIMIT.items()}),
+    "average_risk": (AverageRisk(Fraction(1, 8)), {"limit_numerator": 1, "limit_denominator": 8}),
+    "unique_share": (UniqueShare(Fraction(1, 100)), {"limit_numerator": 1, "limit_denominator": 100}),
     "closeness_equal": (Closeness(Fraction(1, 4), "equal"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_ordered": (Closeness(Fraction(1, 4), "ordered"), {"t_numerator": 1, "t_denominator": 4}),
     "closeness_hierarchical": (Closeness(Fraction(1, 4), "hierarchical"), {"t_numerator": 1, "t_denominator": 4}),
@@ -195,7 +200,7 @@ def test_every_check_is_tried_as_it_stands():
 def test_a_file_runs_as_it_stands_on_a_table_of_its_names(name, null_is_value):
     """The text of the file, untouched, on relations called source and hierarchy."""
     requirement, params = STANDING[name]
-    if not isinstance(requirement, KAnonymity):
+    if requirement.about is About.VALUES:
         params = {**params, "null_is_value": null_is_value}
     connection = duckdb.connect()
     connection.execute("CREATE TABLE source (quasi VARCHAR, sensitive INTEGER)")

@@ -7,6 +7,7 @@ import random
 import re
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tests.profile.profile_tables import people
@@ -76,12 +77,15 @@ def test_seventy_columns_with_odd_names(ppdm, clinic):
         quoted = ['"' + name.replace('"', '""') + '"' for name in names]
         kinds = ["BOOLEAN"] * 40 + ["TEXT"] * 15 + ["DOUBLE"] * 14 + ["INTEGER"]
         con.execute(f"CREATE TABLE wide ({', '.join(map(' '.join, zip(quoted, kinds, strict=True)))})")
+        rows = []
         for number in range(200):
             flags = [draw.choice([True, False, None]) for _ in range(40)]
             codes = [draw.choice(["a;b", 'say "x"', "é", "long\nline", None, "A1"]) for _ in range(15)]
             values = [round(draw.gauss(50, 20), 2) for _ in range(14)]
-            row = [*flags, *codes, *values, 500_000 + 37 * number]
-            con.execute(f"INSERT INTO wide VALUES ({', '.join('?' * 70)})", row)
+            rows.append((*flags, *codes, *values, 500_000 + 37 * number))
+        given = pa.table(list(map(pa.array, zip(*rows, strict=True))), names=[f"c{n}" for n in range(70)])
+        con.register("given", given)
+        con.execute("INSERT INTO wide FROM given")
     draft, columns, found = published(ppdm, clinic, "wide", "--k", "5")
     assert (len(columns), len(found)) == (69, 200)
     assert roles_of(draft)["customer_no"] == "IDENTIFIER"

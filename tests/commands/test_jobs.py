@@ -155,3 +155,47 @@ def test_a_reader_is_waited_for_and_named_and_an_exported_file_needs_no_waiting(
     finally:
         reading.kill()
         reading.communicate()
+
+
+FILE_READER = """
+import duckdb, sys
+connection = duckdb.connect("open.duckdb", read_only=True)
+for line in sys.stdin:
+    if line == "close and open\\n":
+        connection.close()
+    if line != "go on\\n":
+        connection = duckdb.connect("open.duckdb", read_only=True)
+    (rows,) = connection.execute("SELECT COUNT(*) FROM people_open").fetchone()
+    print(rows, flush=True)
+"""
+GROWING = """CREATE TABLE people_open GROWING AS SELECT id, age, illness FROM people WITH ANONYMIZATION (ALGORITHM mondrian
+REQUIRE k = 2 QUASI IDENTIFIER (age) SENSITIVE (illness) KEY (id))"""
+
+
+def test_a_process_that_reads_the_exported_file_is_not_disturbed_by_the_job(ppdm, clinic):
+    """It goes on with last night's rows, and whoever opens the file next has tonight's."""
+    export = "EXPORT people_open TO 'open.duckdb'"
+    people = (
+        "CREATE TABLE people AS SELECT range AS id, range % 50 AS age, 'ill ' || range % 3 AS illness FROM range(100)"
+    )
+    done = ppdm("--db", "grows.duckdb", "--create", "run", "-c", people, "-c", GROWING, "-c", export)
+    assert done.code == 0, done.err
+    reading = subprocess.Popen(
+        [sys.executable, "-c", FILE_READER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=clinic
+    )
+
+    def rows(word: str) -> int:
+        reading.stdin.write(f"{word}\n")
+        reading.stdin.flush()
+        return int(reading.stdout.readline())
+
+    try:
+        assert rows("go on") == 100
+        more = "INSERT INTO people SELECT range + 100, range % 50, 'illness 1' FROM range(20)"
+        done = ppdm("--db", "grows.duckdb", "run", "-c", more, "-c", "REFRESH people_open", "-c", export)
+        assert done.code == 0, done.err
+        # A second connection of a process that has the file open still: DuckDB takes the one that is open.
+        assert (rows("go on"), rows("open"), rows("close and open")) == (100, 100, 120)
+    finally:
+        reading.kill()
+        reading.communicate()

@@ -12,7 +12,7 @@ from ppdm_sql.catalog import evaluations, releases
 from ppdm_sql.catalog.evaluations import EvaluationPoint
 from ppdm_sql.cells import aggregate as aggregation
 from ppdm_sql.engines.duckdb import DuckDBEngine
-from ppdm_sql.errors import NotAvailable, PolicyError
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import bench as bench_module
 from ppdm_sql.evaluate import points, run
 from ppdm_sql.evaluate.bench import EvaluationBench, open_table
@@ -102,7 +102,7 @@ def test_methods_are_known_and_there():
     assert read_methods("kactus2, TPP,kactus2") == ("kactus2", "tpp")
     with pytest.raises(PolicyError, match=r"^--method mondiran: unknown method: did you mean mondrian\?$"):
         read_methods("tpp,mondiran")
-    with pytest.raises(NotAvailable, match=r"^--method dmpd: not in this version"):
+    with pytest.raises(PolicyError, match=r"^--method dmpd: it publishes several tables"):
         read_methods("dmpd")
 
 

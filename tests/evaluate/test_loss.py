@@ -85,7 +85,9 @@ def test_nulls_hidden_values_and_hierarchies():
     ward = Values.of(ColumnInfo("ward", Kind.TEXT, "TEXT"), ["B1", "A1", "B2"], has_null=False, hierarchy=WARDS)
     assert {ward.texts[place] for place in ward.read_label("B").places} == {"B1", "B2"}
     assert {ward.texts[place] for place in ward.read_label("A").places} == {"A1"}
+    assert {ward.texts[place] for place in ward.read_label("{A1, B}").places} == {"A1", "B1", "B2"}
     assert ward.read_label("D") is None
+    assert ward.read_label("{A1, D}") is None
 
 
 # -- columns by brute force ----------------------------------------------------------------------------------------

@@ -188,8 +188,8 @@ def partition(table: Table, max_parts: int | None = None) -> list[Part]:
     generation = [root]
     while generation:
         for part in generation:
-            split(table, part)
-        mend_level(table, [part for part in generation if not part.children])
+            split_by_gain(table, part)
+        split_by_width(table, [part for part in generation if not part.children])
         generation = [child for part in generation for child in part.children if not child.lost]
     return leaves(root) if max_parts is None else best_first(root, max_parts)
 
@@ -217,8 +217,8 @@ def best_first(root, most):
     return done
 
 
-def split(table, part):
-    """By the largest gain, if it is worth telling; else the widest attribute that has an allowable split."""
+def split_by_gain(table, part):
+    """By the largest gain, if it is worth telling."""
     found = {name: best_of(table, part, name) for name in table.quasi} if table.target else {}
     options = [
         (weighed(table, part, name, found[name]), order, name)
@@ -231,12 +231,31 @@ def split(table, part):
         price = 0 if table.numeric else (len(groups) - 1) * math.log2(len(part.rows))
         if table.numeric or round(gain * 2**20) > round(price * 2**20):
             divide(table, part, name, found[name])
-            return
-    for name in by_width(table, part, table.quasi):
-        even = best_of(table, part, name, even=True)
-        if even is not None:
-            divide(table, part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
-            return
+
+
+def split_by_width(table, parts):
+    """The widest attribute that has an allowable split, or one that can be mended; then ends of number lines."""
+    for rank in range(len(table.quasi)):
+        for name in table.quasi:
+            for part in parts:
+                ways = by_width(table, part, table.quasi)
+                if not part.children and rank < len(ways) and ways[rank] == name:
+                    split_along(table, part, name)
+    lines = [name for name in table.quasi if table.is_line(name)]
+    for rank in range(len(lines)):
+        for name in table.quasi:
+            for part in parts:
+                ways = by_width(table, part, lines)
+                if not part.children and rank < len(ways) and ways[rank] == name:
+                    trim(table, part, name)
+
+
+def split_along(table, part, name):
+    even = best_of(table, part, name, even=True)
+    if even is not None:
+        divide(table, part, name, (*even[:2], 0.0 if table.target else even[2], even[3]))
+    elif table.branches(name):
+        mend(table, part, name)
 
 
 def weighed(table, part, name, found):
@@ -330,26 +349,6 @@ def by_labels(table, part, name):
 
 
 # -- labels that stay behind and are too few ---------------------------------------------------------------
-
-
-def mend_level(table, parts):
-    """Parts without an allowable split: each along its widest hierarchy where something can be done about it."""
-    for rank in range(len(table.quasi)):
-        for name in table.quasi:
-            for part in parts:
-                ways = by_width(table, part, [name for name in table.quasi if table.branches(name)])
-                hopeful = [
-                    name for name in ways if any(table.persons(g) >= table.k for g in by_labels(table, part, name))
-                ]
-                if not part.children and rank < len(hopeful) and hopeful[rank] == name:
-                    mend(table, part, name)
-    lines = [name for name in table.quasi if table.is_line(name)]
-    for rank in range(len(lines)):
-        for name in table.quasi:
-            for part in parts:
-                ways = by_width(table, part, lines)
-                if not part.children and rank < len(ways) and ways[rank] == name:
-                    trim(table, part, name)
 
 
 def trim(table, part, name):

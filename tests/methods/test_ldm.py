@@ -86,6 +86,41 @@ def test_without_a_requirement_it_is_the_plain_tree(duckdb_engine, make_table, s
     assert veto.splits == 0
 
 
+@pytest.mark.duckdb
+def test_with_bins_every_node_meets_the_policy(duckdb_engine, make_table):
+    split = 0
+    for seed in range(12):
+        case = public_case(seed, bins="3")
+        if not is_fine(case, range(len(case.rows))):
+            continue
+        plan = case.run(duckdb_engine, make_table)[0]
+        tree = plan.tree
+        rows_of: dict[int, list[int]] = {}
+        for number, row in enumerate(case.rows):
+            end = tree.nodes[follow(tree, row)]
+            for node in (end, *(step for step, _ in tree.path(end))):
+                rows_of.setdefault(node.number, []).append(number)
+        for node in tree.nodes:
+            assert is_fine(case, rows_of[node.number])
+        assert {frozenset(rows_of[leaf.number]) for leaf in tree.leaves} == audited_spans(duckdb_engine, tree, case)
+        split += len(tree.nodes) > 1
+    assert split > 2
+
+
+@pytest.mark.duckdb
+def test_with_bins_it_grows_the_tree_that_atp_prunes(duckdb_engine, make_table):
+    """With a requirement that every child meets, both have the same bins and make the same splits."""
+    compared = 0
+    for seed in range(10):
+        ldm = replace(public_case(seed, bins="4"), require="k = 2", table=f"first{seed}")
+        ldm.rows = [row | {"id": place} for place, row in enumerate([*ldm.rows, *ldm.rows])]  # every child has two
+        atp = replace(ldm, method="atp", table=f"again{seed}", options={"bins": "4", "allow_root_leaf": "true"})
+        one, other = ldm.run(duckdb_engine, make_table)[0].tree, atp.run(duckdb_engine, make_table)[0].tree
+        assert one.nodes == other.nodes
+        compared += len(one.nodes) > 3
+    assert compared > 2
+
+
 @pytest.mark.parametrize("seed", [2])
 def test_every_engine_gives_the_same_tree(engine, make_table, seed, duckdb_engine):
     case = replace(public_case(seed, form="c45"), require="k = 3")
@@ -103,7 +138,9 @@ def test_every_engine_gives_the_same_tree(engine, make_table, seed, duckdb_engin
         ({"class_is_public": True}, '"cls" is a quasi-identifier: use kadet'),
         ({"hierarchies": {"p0": [["a", "*"]]}}, 'does not generalize: leave out the HIERARCHY of "p0"'),
         ({"options": {"form": "cart"}}, "form of ALGORITHM ldm must be id3 or c45"),
-        ({"options": {"bins": "3"}}, "ALGORITHM ldm has no option bins"),
+        ({"options": {"bins": "1"}}, "bins of ALGORITHM ldm must be"),
+        ({"options": {"bins": "3", "prune": "true"}}, "prune of ALGORITHM ldm is for splits at thresholds"),
+        ({"options": {"cuts": "(p0, 3)"}}, "cuts of ALGORITHM ldm"),
     ],
 )
 def test_what_it_cannot_keep_is_refused(duckdb_engine, make_table, change, told):

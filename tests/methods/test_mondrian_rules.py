@@ -197,7 +197,7 @@ def test_words_that_few_hold_are_never_printed(duckdb_engine):
     found = printed(duckdb_engine, case_of(3, a=words))
     assert Counter(found) == {"ash": 4, "oak": 4, "{other}": 4}
     found = printed(duckdb_engine, case_of(5, a=["ash"] * 6 + ["oak"] * 3 + ["canary"], b=[1, 2] * 5))
-    assert {label[0] for label in found} == {"*"}
+    assert Counter(label[0] for label in found) == {"ash": 5, "{other}": 5}  # one ash is pulled up
     assert not any("canary" in statement or "ash" in statement for statement in statements)
 
 

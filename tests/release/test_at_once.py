@@ -5,10 +5,9 @@ Every publisher is ready and waits at a barrier; which of them comes first does 
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import duckdb
 import pytest
@@ -81,45 +80,52 @@ def test_of_publications_at_once_on_duckdb_one_gets_out(shared, texts):
     assert ledger.problems(sessions[0].engine) == ()
 
 
-_PROCESS = """
-import sys
-from pathlib import Path
-from ppdm_sql.engines.postgres.engine import PostgresEngine
-from ppdm_sql.errors import PpdmError
-from ppdm_sql.session import Session
-from ppdm_sql.watching import silent
-url, text = sys.argv[1:]
-with Session(PostgresEngine.open(url), out=Path.cwd(), show_values=False, progress=silent) as session:
-    print("ready", flush=True)
-    sys.stdin.readline()
-    try:
-        session.execute(text)
-        print("published")
-    except PpdmError as error:
-        print(type(error).__name__)
-"""
+@pytest.fixture
+def on_postgres(postgres_engine, postgres_url, open_session):
+    """on_postgres(n): sessions over connections of their own."""
+    from ppdm_sql.engines.postgres.engine import PostgresEngine
+
+    postgres_engine.pass_through(f"CREATE TABLE people AS {ROWS.format('g')} FROM GENERATE_SERIES(0, 599) AS g")
+    migrate.ensure(postgres_engine)
+    with ExitStack() as stack:
+
+        def opened(number: int) -> list[Session]:
+            return [open_session(stack.enter_context(PostgresEngine.open(postgres_url))) for _ in range(number)]
+
+        yield opened
 
 
 @pytest.mark.postgres
 @pytest.mark.parametrize("texts", TOGETHER.values(), ids=TOGETHER)
-def test_of_publications_at_once_on_postgres_one_gets_out(postgres_engine, postgres_url, texts):
-    postgres_engine.pass_through(f"CREATE TABLE people AS {ROWS.format('g')} FROM GENERATE_SERIES(0, 599) AS g")
-    migrate.ensure(postgres_engine)
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", _PROCESS, postgres_url, text], **pipes)
-        for text in texts
-    ]  # fmt: skip
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    ends = [process.communicate(timeout=120)[0].strip() for process in processes]
-    assert ends.count("published") == 1
-    assert set(ends) <= {"published", "RequirementBreached", "DatabaseUnavailable"}
+def test_of_publications_at_once_on_postgres_one_gets_out(on_postgres, postgres_engine, texts):
+    ends = run_at_once(on_postgres(len(texts)), texts)
+    assert sum(end is None for end in ends) == 1
+    for end in ends:
+        assert end is None or isinstance(end, RequirementBreached | DatabaseUnavailable), end
     assert len(releases.list_releases(postgres_engine)) == 1
     assert ledger.problems(postgres_engine) == ()
+
+
+ONE_NAME = {
+    "CREATE": [table("a", "age"), table("a", "age")],
+    "CREATE OR REPLACE": [f"CREATE OR REPLACE {table('a', 'age').removeprefix('CREATE ')}"] * 2,
+    "views": [table("a", quasi).replace("TABLE", "VIEW") for quasi in ("age", "age")],
+}
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("texts", ONE_NAME.values(), ids=ONE_NAME)
+def test_of_two_sessions_that_want_one_name_the_loser_is_told_to_try_again(on_postgres, texts):
+    """The status of a failed run (3); on a busy machine one may begin when the other has ended, and is refused (2)."""
+    sessions = on_postgres(2)
+    ends = run_at_once(sessions, texts)
+    assert None in ends
+    for end in ends:
+        late = isinstance(end, PolicyError) and "already exists; use CREATE OR REPLACE" in str(end)
+        assert end is None or late or (end.exit_code == 3 and "another" in str(end)), end
+    assert sessions[0].verify("a").holds
+    assert len(sessions[0].releases()) == 1
+    assert ledger.problems(sessions[0].engine) == ()
 
 
 # -- between planning and the lock, step by step -------------------------------------------------------------
@@ -155,8 +161,9 @@ def test_what_got_out_after_the_planning_counts(interrupted, first, second):
 
 @pytest.mark.duckdb
 def test_a_name_that_was_taken_after_the_planning_is_not_replaced(interrupted):
-    with pytest.raises(PolicyError, match="already exists; use CREATE OR REPLACE"):
+    with pytest.raises(PpdmError, match='another session published or created "a" .*already exists') as refused:
         interrupted(table("a", "age"), table("a", "age"))
+    assert refused.value.exit_code == 3
 
 
 @pytest.mark.duckdb

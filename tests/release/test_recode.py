@@ -5,14 +5,20 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pytest
 
+from ppdm_sql.catalog.recodings import find_recoding
+from ppdm_sql.errors import Tampered
+from ppdm_sql.release.export.recode_rules import RecodeRules
 from ppdm_sql.release.reverify import reverify_file
+from tests.conftest import arrow_type
 
 COLUMNS = {"id": "INTEGER", "age": "INTEGER", "light": "DECIMAL(6, 3)", "seen": "DATE", "sex": "TEXT", "job": "TEXT",
            "dead": "TEXT"}  # fmt: skip
@@ -56,7 +62,10 @@ def recoded(path: str, rows: list[tuple], columns: dict[str, str] = COLUMNS) -> 
         connection.execute(text)
         types = ", ".join(f'"{name}" {kind}' for name, kind in columns.items())
         connection.execute(f'CREATE TABLE "my rows" ({types})')
-        connection.executemany(f'INSERT INTO "my rows" VALUES ({", ".join("?" * len(columns))})', rows)
+        kinds = map(arrow_type, columns.values())
+        values = [pa.array(one, kind) for one, kind in zip(zip(*rows, strict=True), kinds, strict=True)]
+        connection.register("given", pa.Table.from_arrays(values, names=list(columns)))
+        connection.execute('INSERT INTO "my rows" FROM given')
         answer = connection.execute(f"FROM {macro}('\"my rows\"')")
         names = [one[0] for one in answer.description]
         return names, {row[names.index("id")]: row for row in answer.fetchall()}
@@ -159,13 +168,39 @@ def test_the_files_are_listed_and_hashed_and_vanish_with_a_release_that_has_none
     assert not told.holds
     assert any("recode.sql differs" in one for one in told.problems)
     duck.publish(
-        policy("tpp", "sex, job")
+        policy("tpp (numbers = shifted)", "sex, job")
         .replace("id, age, light, seen, sex", "id, sex")
         .replace("(undeclared)", "(undeclared, boundaries)")
     )
     done = duck.export('open "people"', "out.parquet")
     assert done.recodes == ()
     assert not file.exists()
+
+
+EDITS = {
+    "another document": "UPDATE ppdm.release_recoding SET body = replace(body, '\"age\"', '\"agf\"')",
+    "a space more": "UPDATE ppdm.release_recoding SET body = body || ' '",
+    "no document": "DELETE FROM ppdm.release_recoding",
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_recoding_is_not_exported(duck, edit, tmp_path):
+    duck.publish(policy("mondrian"))
+    connection = duck.engine._connection
+    assert connection.execute(f"{EDITS[edit]} RETURNING 1").fetchall() == [(1,)]
+    with pytest.raises(Tampered, match=r"ppdm\.release_recoding"):
+        duck.export('open "people"', "out.parquet")
+    assert not list(tmp_path.glob("out.parquet*"))
+
+
+def test_a_release_of_a_version_that_kept_no_hash_of_it_is_exported(duck):
+    """Its roles say nothing about a recoding; the document is there, or there is none."""
+    record = duck.publish(policy("mondrian")).record
+    older = replace(record, roles=replace(record.roles, recoding_sha256=None))
+    assert RecodeRules.from_json(find_recoding(duck.engine, older)).raw
+    duck.engine._connection.execute("DROP TABLE ppdm.release_recoding")
+    assert find_recoding(duck.engine, older) is None
 
 
 @pytest.mark.postgres

@@ -70,9 +70,11 @@ class PostgresEngine(PostgresCatalog):
                 engine._set(name, value)
             engine._pin()
             engine.read_only = read_only or not engine._quietly("catalog/writable_postgres")[0][0]
-        except psycopg.Error as cause:
+        except BaseException as cause:
             connection.close()
-            raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
+            if isinstance(cause, psycopg.Error):
+                raise DatabaseUnavailable(f"a setting was refused ({cause.sqlstate})") from cause
+            raise
         return engine
 
     # -- settings ----------------------------------------------------------------------------------
@@ -118,7 +120,7 @@ class PostgresEngine(PostgresCatalog):
                 table.set("db", identifier(place))
         statements.write_backslashes(tree)
         for asked in list(tree.find_all(exp.CurrentSchema)):  # the user's, not the one this session works in
-            asked.replace(exp.Literal.string(self._creation_schema()))
+            asked.replace(exp.Literal.string(self._path[0] if self._path else ""))
         return super().render(tree)
 
     def _creation_schema(self) -> str:
@@ -355,6 +357,16 @@ class PostgresEngine(PostgresCatalog):
             self.execute(statements.grant(exp.Revoke, "ALL", name.table(), ["public"]))
             if roles:
                 self.execute(statements.grant(exp.Grant, "SELECT", name.table(), roles))
+
+    def share_catalog(self, group: str, role: str) -> None:
+        self._check_names([group, role])
+        if not self._looked_up("catalog/roles_postgres", names=[role]):
+            raise PolicyError(f"role {role} does not exist in this database")
+        with self._all_or_nothing():
+            for text, _ in self._looked_up("catalog/share_postgres", group_name=group, role_name=role):
+                self._tell(text)
+                with self._explain_errors(text):
+                    self._execute(text, {})
 
     @property
     def in_transaction(self) -> bool:

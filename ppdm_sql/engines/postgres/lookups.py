@@ -116,6 +116,12 @@ class PostgresCatalog(PostgresExpressions):
         oid = self._oid(name)
         return [] if oid is None else [row[0] for row in self._looked_up("catalog/grants_postgres", relation=oid)]
 
+    def hides_catalog(self) -> bool:
+        return bool(self._looked_up("catalog/hidden_postgres"))
+
+    def row_security(self, tables: Sequence[str]) -> list[str]:
+        return [row[0] for row in self._looked_up("catalog/row_security_postgres", names=list(tables))]
+
     def past_readers(self, name: Name | None, release_id: str) -> list[str]:
         """Roles with a right today, and a word for those whose right was taken away: PostgreSQL keeps that trace."""
         oid = None if name is None else self._oid(name)

@@ -71,7 +71,7 @@ _SAID = {
     "40001": "the transaction was refused: another one changed the same rows",
     "40P01": "the transaction was refused: it deadlocked with another one",
     "25006": "the database is open read-only",
-    "57P01": "the server is shutting down",
+    "57P01": "the server ended this session (pg_terminate_backend, or a shutdown); the transaction was rolled back",
     "57P02": "the server crashed; the transaction was rolled back",
     "57P03": "the server is starting up or shutting down",
 }

@@ -15,18 +15,15 @@ tree was pruned, the leaves of the result are judged on those counts and then on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated
 
 import numpy as np
-from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
-from ppdm_sql.methods.atp.bins import AskedColumn, Bins, asked_columns, class_lookup, rising
+from ppdm_sql.methods.atp.bins import Bins, asked_columns, class_lookup
+from ppdm_sql.methods.atp.cuts import read_cuts
+from ppdm_sql.methods.atp.growth import grow_asked
 from ppdm_sql.methods.atp.leaf_counts import recounted
 from ppdm_sql.methods.atp.node_labels import ByCounts, ByLabels, Judge, label_of, label_passes
 from ppdm_sql.methods.atp.prune import Pruned, leaves_of, prune
@@ -38,18 +35,12 @@ from ppdm_sql.methods.shared.class_limits import ClassDemands, attributes_of, ch
 from ppdm_sql.methods.shared.linking_attack import attack_step, figures_of
 from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_option, read_options
 from ppdm_sql.policy.policy import OptionValue, Policy
-from ppdm_sql.policy.words import did_you_mean, many, nearest, printable
-from ppdm_sql.source.encode import Lookup, joined_lookups
-from ppdm_sql.source.relation import Source, match
-from ppdm_sql.statements.names import Word
+from ppdm_sql.policy.words import many
+from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.borders import At
-from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, read_moment
 from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.inducers import Depth
-from ppdm_sql.trees.nominal import Nominal, grow_nominal
 from ppdm_sql.trees.tree import attribute_of
-from ppdm_sql.watching import Progress
 
 _CONFIDENCE = 0.25
 MERGES = ResidualRisk(
@@ -101,7 +92,10 @@ def plan_atp(job: Job) -> ModelPlan:
         raise PolicyError("a tree needs at least one attribute other than the target")
     bins = Bins(form.bins, form.binning, demands.least_rows, cuts)
     asked = asked_columns(engine, source.relation, columns, classes_of, bins)
-    grown = _grown(engine, source, asked, classes_of, whole, form, job.progress)
+    grown = grow_asked(
+        engine, source, asked, classes_of, whole, min_leaf=form.min_leaf, max_depth=form.max_depth,
+        by_ratio=form.form == "c45", confidence=_CONFIDENCE if form.prune else None, progress=job.progress,
+    )  # fmt: skip
     job.progress("pruning the tree", 0, None)
     before = sum(not node.children for node in grown)
     pruned = prune(pieces_of(grown), judge)
@@ -141,33 +135,6 @@ def _judge(form: AtpOptions, demands: ClassDemands, whole: Ints) -> Judge:
     return ByLabels(demands, len(whole))
 
 
-def _grown(
-    engine: Engine,
-    source: Source,
-    asked: Sequence[AskedColumn],
-    target: Lookup,
-    whole: Ints,
-    form: AtpOptions,
-    progress: Progress,
-) -> list[Grown]:
-    query = exp.Select().from_(source.relation.table("r"))
-    query, codes = joined_lookups(engine, query, [*(one.lookup for one in asked), target], "r")
-    nominal = [Nominal(one.lookup, code, one.size) for one, code in zip(asked, codes[:-1], strict=True)]
-    return grow_nominal(
-        engine,
-        query,
-        nominal,
-        Nominal(target, codes[-1], len(whole)),
-        whole,
-        min_leaf=form.min_leaf,
-        min_rows=2,
-        confidence=_CONFIDENCE if form.prune else None,
-        by_ratio=form.form == "c45",
-        max_depth=form.max_depth,
-        progress=progress,
-    )
-
-
 def _check_result(pruned: Pruned, demands: ClassDemands, form: AtpOptions, before: int) -> None:
     """Refuses what the paper's estimates let through, and a tree of which nothing is left."""
     counts = np.stack([leaf.counts for leaf in leaves_of(pruned.root)])
@@ -198,46 +165,4 @@ def declared_cuts(options: AtpOptions, source: Source) -> dict[str, tuple[At, ..
     if options.cuts is None:
         return {}
     with about_option("cuts"):
-        return _declared(options.cuts, source)
-
-
-def _declared(value: OptionValue, source: Source) -> dict[str, tuple[At, ...]]:
-    """The borders of cuts = (age, 30, 45, 60, hours, 40), by column."""
-    wrong = PolicyError("cuts of ALGORITHM atp must list columns and their thresholds, as in cuts = (age, 30, 45, 60)")
-    found: dict[str, list[At]] = {}
-    name: str | None = None
-    for item in value if isinstance(value, tuple) else ():
-        here = match(Word(item), source.columns) if isinstance(item, str) else None
-        if here is not None and here not in found:
-            name = here
-            found[name] = []
-        elif here is None and isinstance(item, str) and (name is None or _is_misspelt(item, source)):
-            near = did_you_mean(item, source.columns)
-            raise PolicyError(f'cuts of ALGORITHM atp: column "{printable(item)}" does not exist: {near}')
-        elif name is None or here is not None:
-            raise wrong
-        else:
-            found[name].append(_border(item, source, name))
-    if not found or not all(found.values()):
-        raise wrong
-    for column, cuts in found.items():
-        if not rising(attribute_of(source.info(column)), cuts):
-            raise PolicyError(f'cuts of ALGORITHM atp: the thresholds of "{column}" are not in ascending order')
-    return {column: tuple(cuts) for column, cuts in found.items()}
-
-
-def _is_misspelt(item: str, source: Source) -> bool:
-    """Whether a text is meant as a column, not as a border of the one before."""
-    return read_moment(item) is None and nearest(item, tuple(source.columns)) is not None
-
-
-def _border(item: OptionValue, source: Source, name: str) -> At:
-    kind = source.info(name).kind
-    moment = read_moment(item) if isinstance(item, str) and kind in MOMENTS else None
-    if moment is not None and not (kind is Kind.DATE and moment[0] % 86_400):
-        return str(item)
-    if isinstance(item, Fraction) and kind in NUMBERS:
-        exact = Decimal(item.numerator) / Decimal(item.denominator)
-        if Fraction(exact) == item:
-            return exact
-    raise PolicyError(f'cuts of ALGORITHM atp: column "{name}" is {kind.value}, and a threshold given for it is not')
+        return read_cuts(options.cuts, source, "atp")

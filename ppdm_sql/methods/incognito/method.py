@@ -32,7 +32,7 @@ from ppdm_sql.methods.shared.limits import Demands
 from ppdm_sql.policy.options import Choice, Whole, read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import decimal
+from ppdm_sql.requirements import AverageRisk, EveryAnonymity, UniqueShare, decimal
 from ppdm_sql.source.relation import Source
 
 _LISTED = 12  # nodes that a plan shows
@@ -85,7 +85,10 @@ def plan_incognito(job: CellJob) -> CellPlan:
     if not allowed:
         table.demands.check_whole(job.cells.total, job.cells.units, job.counts_persons)
     limits = SearchLimits(allowed, _LISTED, options.max_nodes, options.max_seconds, options.minimal == "all")
-    search = LatticeSearch(table.cache, table.demands, QUALITIES[options.quality](table.lattice), limits, job.progress)
+    quality = QUALITIES[options.quality](table.lattice)
+    search = LatticeSearch(
+        table.cache, table.demands, quality, limits, job.progress, whole=job.policy.table_requirements
+    )
     search.run()
     if not search.best:
         raise _refusal(job, table, search)
@@ -109,6 +112,7 @@ def plan_incognito(job: CellJob) -> CellPlan:
 INCOGNITO = Method(
     "incognito", ROWS, IncognitoOptions, OF_COUNTS,
     takes_tunings=True, leaves_rows_out=True, labels_new_rows=True, runs_live=True,
+    keeps_table=frozenset({AverageRisk, UniqueShare, EveryAnonymity}),
     plan_cells=plan_incognito, check_options=check_options,
 )  # fmt: skip
 
@@ -133,12 +137,15 @@ def _refusal(job: CellJob, table: LatticeTable, search: LatticeSearch) -> Requir
             "max_nodes or max_seconds, or publish fewer quasi-identifiers"
         )
     columns = ", ".join(f'"{name}"' for name in limited)
+    told = f"{many(int((~kept).sum()), 'class', 'classes')} with {many(gone, 'row')} of {job.cells.total:,} that fail"
+    unmet = search.unmet(node, kept)
+    if not gone and unmet:
+        told = f"classes that do not meet {', '.join(map(str, unmet))}"
     advice = f"raise AT MOST LEVEL of {columns}, " if limited else ""
     return RequirementBreached(
         f"none of the {nodes} recodings of {many(len(table.columns), 'column')} meets the policy with "
-        f"SUPPRESS AT MOST {decimal(most * 100)} %: even the coarsest one has "
-        f"{many(int((~kept).sum()), 'class', 'classes')} with {many(gone, 'row')} of {job.cells.total:,} that fail; "
-        f"{advice}allow more rows to be left out, or ask for less"
+        f"SUPPRESS AT MOST {decimal(most * 100)} %: even the coarsest one has {told}; {advice}"
+        "allow more rows to be left out, or ask for less"
     )
 
 

@@ -15,10 +15,14 @@ from functools import cached_property
 import numpy as np
 
 from ppdm_sql.cells.cells import Ints
+from ppdm_sql.engines.base import Kind
 from ppdm_sql.methods.base import CellJob
+from ppdm_sql.methods.lattice.level_recoding import INTERVAL
 from ppdm_sql.methods.shared.columns import Axis, cell_axis, in_order, order_by_share, quasi_axis
 from ppdm_sql.methods.shared.labels import Regions, braces_around, labels_of, list_text
 from ppdm_sql.methods.tds.cuts import entropy
+from ppdm_sql.policy.policy import CalendarLadder, IntervalLadder
+from ppdm_sql.source.calendar import period_ends
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Flags
 
@@ -31,6 +35,7 @@ class PieceColumn:
 
     axis: Axis
     starts: tuple[int, ...]
+    gives_ranges: bool = False  # the labels of its hierarchy are ranges
 
     def __repr__(self) -> str:
         return f"PieceColumn({self.axis.info.name!r}, {len(self.starts)} pieces)"
@@ -65,12 +70,40 @@ class PieceColumn:
         if stop > self.axis.ordinary or (first, stop) == (0, self.axis.ordinary) == (0, self.axis.size):
             return suppressed
         labels = covering_labels(tree, first, stop)
-        return labels[0] if len(labels) == 1 else list_text(labels, range(len(labels)), False, self._braces)
+        if len(labels) == 1:
+            return labels[0]
+        moments = self.axis.info.kind in (Kind.DATE, Kind.TIMESTAMP)
+        run = run_text(labels, moments=moments) if self.gives_ranges else None
+        return run or list_text(labels, range(len(labels)), False, self._braces)
 
     @cached_property
     def _braces(self) -> int:
         assert self.axis.hierarchy is not None
         return braces_around(node.label for level in self.axis.hierarchy.levels for node in level)
+
+
+def run_text(labels: Sequence[str], *, moments: bool) -> str | None:
+    """What labels of INTERVALS or CALENDAR that follow each other print; None where one of them is no range.
+
+    >>> run_text(["[50, 55)", "[55, 60)"], moments=False), run_text(["48", "49"], moments=False)
+    ('[50, 60)', '[48, 49]')
+    >>> run_text(["2024-Q4", "2025"], moments=True), run_text(["2024-01-05 10:30:00", "2025"], moments=True)
+    ('[2024-10-01, 2026-01-01)', None)
+    """
+    ends = [_ends(label, moments) for label in (labels[0], labels[-1])]
+    if ends[0] is None or ends[1] is None:
+        return None
+    return f"[{ends[0][0]}, {ends[1][1]}"
+
+
+def _ends(label: str, moments: bool) -> tuple[str, str] | None:
+    """Where a label starts, and its end as an interval prints it."""
+    interval, period = INTERVAL.fullmatch(label), period_ends(label) if moments else None
+    if interval is not None:
+        return interval[1], f"{interval[2]})"
+    if period is not None:
+        return str(period[0]), f"{period[1]})"
+    return None if moments else (label, f"{label}]")
 
 
 def covering_labels(tree: Hierarchy, first: int, stop: int) -> list[str]:
@@ -102,7 +135,9 @@ def piece_columns(job: CellJob, target: str, most: int) -> tuple[PieceColumn, ..
         allowed = _allowed_starts(axis, most)
         chosen = best_cuts(counts[: axis.ordinary], held[: axis.ordinary], allowed, max(job.k, 1), most)
         apart = [code for code in range(axis.ordinary, axis.size) if code]
-        found.append(PieceColumn(axis, tuple(sorted({0, *chosen, *apart}))))
+        ladder = (job.source.hierarchies or {}).get(name)
+        starts = tuple(sorted({0, *chosen, *apart}))
+        found.append(PieceColumn(axis, starts, isinstance(ladder, CalendarLadder | IntervalLadder)))
     return tuple(found)
 
 

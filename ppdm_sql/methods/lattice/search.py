@@ -26,10 +26,12 @@ from math import inf, prod
 
 import numpy as np
 
+from ppdm_sql.checks.table_tests import TABLE_TESTS, TableClasses, kept_by_every
 from ppdm_sql.methods.lattice.groupings import Grouping, GroupingCache, Levels
 from ppdm_sql.methods.lattice.qualities import Quality, Value, height
 from ppdm_sql.methods.mondrian.level_counts import LevelCounts
 from ppdm_sql.methods.shared.limits import Demands
+from ppdm_sql.requirements import EveryAnonymity, Requirement
 from ppdm_sql.source.lines import Flags
 from ppdm_sql.watching import Progress, silent
 
@@ -134,6 +136,7 @@ class LatticeSearch:
     quality: Quality
     limits: SearchLimits
     progress: Progress = silent
+    whole: tuple[Requirement, ...] = ()  # what all kept groups together are to meet
     best: list[Tested] = field(default_factory=list)
     passing: list[Levels] = field(default_factory=list)  # where every passing node is asked for
     tested: int = 0
@@ -167,9 +170,31 @@ class LatticeSearch:
 
     # -- one node ----------------------------------------------------------------------------------
 
+    def large_groups(self, node: Grouping) -> Flags:
+        """The groups that have k, and whose rows have it for everybody who knows some of the columns."""
+        large = np.asarray(node.units >= self.demands.k) & (node.rows > 0)
+        for item in self.whole:
+            if isinstance(item, EveryAnonymity) and large.any():
+                large[large] = kept_by_every(item, self._classes(node, large))
+        return large
+
+    def _classes(self, node: Grouping, kept: Flags) -> TableClasses:
+        here = np.flatnonzero(kept)
+        fields = zip(self.quality.lattice.columns, self.quality.lattice.fields, strict=True)
+        return TableClasses(
+            node.units[here], {column.name: node.label_codes(field, here).astype(np.int64) for column, field in fields}
+        )
+
+    def unmet(self, node: Grouping, kept: Flags) -> tuple[Requirement, ...]:
+        """What the kept groups do not meet together."""
+        if not self.whole or not kept.any():
+            return self.whole
+        table = self._classes(node, kept)
+        return tuple(item for item in self.whole if not TABLE_TESTS.of(item)(item, table))
+
     def kept_groups(self, node: Grouping) -> Flags:
         """The groups that meet every requirement."""
-        large = np.asarray(node.units >= self.demands.k) & (node.rows > 0)
+        large = self.large_groups(node)
         if not self.demands.secrets:
             return large
         tally = LevelCounts(
@@ -187,16 +212,20 @@ class LatticeSearch:
         self.tested += 1
         self.progress("searching the lattice", self.tested, min(self.nodes, self.limits.nodes))
         node = self.cache.grouping(levels)
-        large = np.asarray(node.units >= self.demands.k)
+        large = self.large_groups(node)
         kept = self.kept_groups(node)
         gone = int(node.rows[~kept].sum())
         falling = gone if self.is_monotone else int(node.rows[~large].sum())
-        fails = falling > self.limits.suppressed
+        unmet = self.unmet(node, kept)
+        # Where rows may be left out, other rows go in a coarser node, and the rest is another table.
+        fails = falling > self.limits.suppressed or (
+            not self.limits.suppressed and any(item.falls_with_detail for item in unmet)
+        )
         if self._nodes is not None:
             self._nodes.close(levels, with_finer=fails)
             below = 0.0 if fails else self.quality.bound_below(node, kept if self.is_monotone else large)
             self._nodes.raise_bounds(levels, below, self.quality.bound_above(node, kept))
-        if gone <= self.limits.suppressed and kept.any() and self._is_close(node, kept):
+        if gone <= self.limits.suppressed and kept.any() and not unmet and self._is_close(node, kept):
             self._note(node, kept, gone)
         return not fails
 

@@ -7,6 +7,8 @@ LeFevre, DeWitt and Ramakrishnan 2006, strict multidimensional partitioning:
 Deviations: where the median itself is not allowable the most even allowable cut is taken, and where the
 widest attribute has none the next widest is tried, so that no allowable cut is left when it ends.  With a target,
 a split that gains no more than chance would is not made for its gain: the widest attribute is split then, too.
+A split along a hierarchy that leaves too little behind is mended where it comes up (left_behind.py): put off, rare
+values would be in many small parts, and each would cost its part the label.
 """
 
 from __future__ import annotations
@@ -248,10 +250,7 @@ class Grower:
         pending = np.flatnonzero(split.sizes == 0)
         if len(pending):
             every = self._shares()
-            share = every * hopeful
-            split = split.joined(self._widest(hopeful, share, pending))
-            pending = np.flatnonzero(split.sizes == 0)
-            split = split.joined(self._mended(share, pending))
+            split = split.joined(self._widest(hopeful, every, pending))
             pending = np.flatnonzero(split.sizes == 0)
             if self.mender.budget.rows:
                 split = split.joined(self._trimmed(every, pending, current))
@@ -260,62 +259,52 @@ class Grower:
 
     # -- choosing the attribute ----------------------------------------------------------------------
 
-    def _widest(self, hopeful: Flags, share: Floats, pending: Ints) -> LevelSplits:
-        """The attribute that spreads over the largest share of its codes; where it has no allowable split, the next."""
-        gain, several = np.zeros(len(hopeful)), []
-        ranking = np.argsort(-share, axis=1, kind="stable")  # equally wide: in the order of the attributes
+    def _widest(self, hopeful: Flags, every: Floats, pending: Ints) -> LevelSplits:
+        """The attribute that spreads over the largest share of its codes; where nothing can be made of it, the next."""
+        split, share = LevelSplits.none(len(every)), every * hopeful
+        ranking = np.argsort(-every, axis=1, kind="stable")  # equally wide: in the order of the attributes
         for rank in range(len(self.axes)):
-            pending, attribute = self._next(share, ranking, pending, rank)
-            if not len(pending):
-                break
-            found = self._searched(None, attribute, Evenness())
-            several.append(found.children(self.axes, found.ok))
-            if not self.response.chooses_attribute:  # else it gains nothing that is worth telling
-                gain[pending[found.ok]] = found.gain[found.ok]
-            hopeful[pending[found.hopeless], attribute[found.hopeless]] = False
-            pending = pending[~found.ok]
-        return LevelSplits(Children.joined(several), gain)
-
-    def _mended(self, share: Floats, pending: Ints) -> LevelSplits:
-        """Parts that have no allowable split as they are: along the widest hierarchy where one can be made of them."""
-        along = np.array([axis.hierarchy is not None for axis in self.axes])
-        share = share * along
-        split = LevelSplits.none(len(share))
-        ranking = np.argsort(-share, axis=1, kind="stable")
-        for rank in range(int(along.sum())):
-            pending, attribute = self._next(share, ranking, pending, rank)
-            if not len(pending):
-                break
-            tally = take_tally(self.cells, self.columns, None)
-            for number in np.unique(attribute).tolist():
-                children, pulls = self.mender.mend(tally.only(attribute == number), number)
-                split = split.joined(LevelSplits(children, np.zeros(len(share)), tuple(pulls)))
-            pending = pending[split.sizes[pending] == 0]
-        if not self.response.chooses_attribute:
-            split.gain[:] = np.bincount(split.children.part, split.children.rows, len(share))
+            here, attribute = self._next(share, ranking, pending, rank)
+            if len(here):
+                split = split.joined(self._split_along(hopeful, here, attribute))
+                pending = pending[split.sizes[pending] == 0]
         return split
 
-    def _trimmed(self, share: Floats, pending: Ints, current: Generation) -> LevelSplits:
+    def _split_along(self, hopeful: Flags, parts: Ints, attribute: Ints) -> LevelSplits:
+        """The most even split of every part along its attribute; one that leaves too little behind is mended."""
+        found = self._searched(None, attribute, Evenness())
+        hopeful[parts[found.hopeless], attribute[found.hopeless]] = False
+        split = self._without_gain(found.children(self.axes, found.ok), len(hopeful))
+        for number in np.unique(attribute[found.short]).tolist():
+            children, pulls = self.mender.mend(found.tally.only(found.short & (attribute == number)), number)
+            split = split.joined(self._without_gain(children, len(hopeful), pulls))
+        return split
+
+    def _trimmed(self, every: Floats, pending: Ints, current: Generation) -> LevelSplits:
         """Parts that still have none: without an end of the widest number line where that loses less."""
-        along = np.array([axis.line is not None and axis.hierarchy is None for axis in self.axes])
-        share = share * along
+        share = every * np.array([axis.line is not None and axis.hierarchy is None for axis in self.axes])
         split = LevelSplits.none(len(share))
         ranking = np.argsort(-share, axis=1, kind="stable")
         trimmer = Trimmer(self.axes, self.demands, self.mender.budget)
-        for rank in range(int(along.sum())):
-            pending, attribute = self._next(share, ranking, pending, rank)
-            if not len(pending):
+        for rank in range(len(self.axes)):
+            here, attribute = self._next(share, ranking, pending, rank)
+            if not len(here):
                 break
             tally = take_tally(self.cells, self.columns, None)
             for number in np.unique(attribute).tolist():
-                here = tally.only(attribute == number)
-                node = current.active[here.parts]
-                children = trimmer.trim(here, number, current.first[node, number], current.stop[node, number])
-                split = split.joined(LevelSplits(children, np.zeros(len(share))))
+                some = tally.only(attribute == number)
+                node = current.active[some.parts]
+                children = trimmer.trim(some, number, current.first[node, number], current.stop[node, number])
+                split = split.joined(self._without_gain(children, len(share)))
             pending = pending[split.sizes[pending] == 0]
-        if not self.response.chooses_attribute:
-            split.gain[:] = np.bincount(split.children.part, split.children.rows, len(share))
         return split
+
+    def _without_gain(self, children: Children, parts: int, pulls: Sequence[Pulls] = ()) -> LevelSplits:
+        """Splits that are not made for what they tell of a target; without one, the largest part comes first."""
+        gain = np.zeros(parts)
+        if not self.response.chooses_attribute:
+            gain += np.bincount(children.part, children.rows, parts)
+        return LevelSplits(children, gain, tuple(pulls))
 
     def _next(self, share: Floats, ranking: Ints, pending: Ints, rank: int) -> tuple[Ints, Ints]:
         """The parts that spread over the attribute of this rank, and that attribute; the next counts are about it."""

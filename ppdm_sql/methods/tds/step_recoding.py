@@ -25,6 +25,9 @@ def recode_steps(
     return _StepRecoder(cells, columns, least, everything).run(steps)
 
 
+_CLOSED = -1
+
+
 @dataclass
 class _StepRecoder:
     cells: Cells
@@ -32,38 +35,30 @@ class _StepRecoder:
     least: int
     everything: str
     nodes: list[RecodingNode] = field(default_factory=list)
-    inside: dict[int, Ints] = field(default_factory=dict)  # open node -> its cells
-    pieces: dict[int, tuple[int, ...]] = field(default_factory=dict)  # open node -> per column the id of its piece
-    having: dict[int, list[int]] = field(default_factory=dict)  # id of a piece -> nodes that have it or had it
 
     def run(self, steps: Sequence[Step]) -> RecodingTree:
         place = {column.name: number for number, column in enumerate(self.columns)}
-        top: dict[str, int] = {}
+        node_of_cell = np.full(len(self.cells), ROOT)  # _CLOSED where a node has too few to be divided
         for step in steps:
-            top.setdefault(step.column, id(step.piece))
-        tops = tuple(top.get(column.name, -1) for column in self.columns)
-        self._open(ROOT, np.arange(len(self.cells)), tops)
-        for step in steps:
-            for node in self.having.pop(id(step.piece), ()):
-                if node in self.pieces:
-                    self._divide(node, place[step.column], step)
+            self._divide(node_of_cell, place[step.column], step)
         return RecodingTree(TREE, tuple(self._column(one) for one in self.columns), tuple(self.nodes))
 
-    def _open(self, node: int, inside: Ints, pieces: tuple[int, ...]) -> None:
-        self.inside[node], self.pieces[node] = inside, pieces
-        for piece in pieces:
-            self.having.setdefault(piece, []).append(node)
-
-    def _divide(self, node: int, number: int, step: Step) -> None:
-        column, inside, pieces = self.columns[number], self.inside.pop(node), self.pieces.pop(node)
+    def _divide(self, node_of_cell: Ints, number: int, step: Step) -> None:
+        """Divides all open nodes that have the piece: it is what distinguishes none of their cells."""
+        column, many = self.columns[number], len(step.children)
         assert column.axis.codes is not None
-        codes = column.axis.codes[inside]
-        for child in step.children:
-            label = column.label(child, self.everything)
-            self.nodes.append(RecodingNode(node, number, _take(column, child), label, len(child.codes)))
-            there = inside[np.isin(codes, child.codes)]
-            if int(self.cells.counted[there].sum()) >= self.least:
-                self._open(len(self.nodes), there, (*pieces[:number], id(child), *pieces[number + 1 :]))
+        child_of_code = np.full(column.axis.size, -1)
+        for place, child in enumerate(step.children):
+            child_of_code[child.codes] = place
+        child_of_cell = child_of_code[column.axis.codes]
+        inside = np.flatnonzero((child_of_cell >= 0) & (node_of_cell != _CLOSED))
+        divided, node = np.unique(node_of_cell[inside], return_inverse=True)
+        new = node * many + child_of_cell[inside]
+        held = np.bincount(new, weights=self.cells.counted[inside], minlength=len(divided) * many)
+        numbers = len(self.nodes) + 1 + np.arange(len(held))
+        node_of_cell[inside] = np.where(held >= self.least, numbers, _CLOSED)[new]
+        made = [(_take(column, one), column.label(one, self.everything), len(one.codes)) for one in step.children]
+        self.nodes += [RecodingNode(before, number, *one) for before in divided.tolist() for one in made]
 
     def _column(self, column: CutColumn) -> RecodedColumn:
         label = column.label(column.top(), self.everything)

@@ -18,13 +18,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ppdm_sql.cells.parts import Parts
+from ppdm_sql.engines.base import Kind
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk, ValueLabels
 from ppdm_sql.methods.tpp.columns import Column, RecodedColumn, Splits, splits_of
 from ppdm_sql.methods.tpp.inputs import TppInputs, TppOptions, check_numbers, check_skipping, prepare_tpp, read_inputs
+from ppdm_sql.methods.tpp.later_rows import recode_groups
 from ppdm_sql.methods.tpp.preserved_trees import Preserved, check_inducers, pattern, told
 from ppdm_sql.methods.tpp.recoding_check import Classes
 from ppdm_sql.methods.tpp.stored_models import refuse_incomplete
@@ -92,6 +95,7 @@ def plan_tpp(job: CellJob) -> CellPlan:
         stand_ins=frozenset(stand_ins),
         notes=dict.fromkeys(stand_ins, STAND_IN),
         value_labels=values,
+        later_rows=_later_rows(source, table, told_of, classes, options),
     )
 
 
@@ -224,6 +228,19 @@ def _labels(told_of: _Published, classes: Classes) -> dict[str, list[str | None]
         for number, (name, one) in enumerate(told_of.shown.items())
     }
     return {**labels, **{name: [text] * len(classes.sizes) for name, (text, _) in told_of.constants.items()}}
+
+
+def _later_rows(
+    source: Source, table: TppInputs, told_of: _Published, classes: Classes, options: TppOptions
+) -> PlannedRecoding | None:
+    """What becomes of other rows; the paper's numbers and columns that keep their type say it of no others."""
+    kinds = {name: table.columns[name].axis.info.kind for name in source.quasi}
+    typed = [name for name, one in told_of.shown.items() if one.keeps_type and kinds[name] is not Kind.TEXT]
+    if options.shifted or table.fixed or typed:
+        return None
+    used = {name: (table.columns[name], one) for name, one in told_of.shown.items()}
+    values = {name: table.columns[name].axis.values for name in source.quasi}
+    return PlannedRecoding(partial(recode_groups, source.quasi, used, classes.groups, table.marker, values))
 
 
 def _value_labels(told_of: _Published) -> dict[str, ValueLabels]:

@@ -19,7 +19,7 @@ from ppdm_sql.planning.manifest import recorded_readings
 from ppdm_sql.release.export.open_file import DATABASE, RELEASE, release_query
 from ppdm_sql.requirements import Requirement
 from ppdm_sql.statements.handed_over import comment, statement_text
-from ppdm_sql.statements.names import aliased
+from ppdm_sql.statements.names import Name, aliased
 from ppdm_sql.verify.content import content_query
 from ppdm_sql.verify.relation import SensitiveColumn, measuring_statements
 
@@ -55,7 +55,7 @@ def certificate(
         *([sql_of(attachment(file, DATABASE))] if form == "duckdb" else []),
         sql_of(view),
         *proofs,
-        _content_proof(engine, list(content.columns)),
+        content_proof(engine, list(content.columns)),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -121,9 +121,9 @@ def _when(breach: exp.Expr, classes: exp.Expr) -> exp.Expr:
     return exp.Case().when(exp.EQ(this=breach, expression=exp.Literal.number(1)), classes)
 
 
-def _content_proof(engine: Engine, columns: Sequence[str]) -> str:
+def content_proof(engine: Engine, columns: Sequence[str], relation: Name = RELEASE) -> str:
     """The figure of the rows, to compare with export.content_hash of the manifest."""
-    told, lanes = content_query(engine, RELEASE, columns)
+    told, lanes = content_query(engine, relation, columns)
     text: exp.Expr = exp.Literal.string(json.dumps(told, ensure_ascii=True)[:-1])
     for lane in ("ppdm_rows", "ppdm_first_sum", "ppdm_second_sum"):
         text = exp.DPipe(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -29,25 +29,30 @@ def open_export(path: Path, form: str, table: str, columns: Mapping[str, str]) -
     """The file as temporary view ppdm_release in a locked-down DuckDB, in which nothing else of the file is found."""
     with closing(DuckDBEngine.open(":memory:", allow=[str(path.parent)])) as engine:
         if form == "duckdb":
-            if os.path.lexists(f"{path}.wal"):  # it would be read as part of the file, and nobody hashed it
-                raise PolicyError(f"{path.name}.wal is next to {path.name}: an export has no such file")
-            engine.attach(str(path), DATABASE)
-            _refuse_more(engine, path, table)
+            attach_release(engine, path, [table])
         engine.view_of_text(RELEASE, release_query(str(path), form, table, columns).sql("duckdb"))
         yield engine
 
 
-def _refuse_more(engine: DuckDBEngine, path: Path, table: str) -> None:
-    """Refuses a database file that holds anything but the released table."""
+def attach_release(engine: DuckDBEngine, path: Path, tables: Sequence[str]) -> None:
+    """Opens a database file that holds these tables and nothing else."""
+    if os.path.lexists(f"{path}.wal"):  # it would be read as part of the file, and nobody hashed it
+        raise PolicyError(f"{path.name}.wal is next to {path.name}: an export has no such file")
+    engine.attach(str(path), DATABASE)
+    _refuse_more(engine, path, [("table", "main", table) for table in tables])
+
+
+def _refuse_more(engine: DuckDBEngine, path: Path, tables: Sequence[tuple[str, str, str]]) -> None:
+    """Refuses a database file that holds anything but the released tables."""
     held = engine.fetch(statement("catalog/held_duckdb"), database=DATABASE)
-    others = [(kind, schema, name) for kind, schema, name in held if (kind, schema, name) != ("table", "main", table)]
+    others = [(kind, schema, name) for kind, schema, name in held if (kind, schema, name) not in tables]
     if others:
         kinds = Counter(kind for kind, _, _ in others)
         told = ", ".join(many(kinds[kind], kind) for kind in sorted(kinds))
         raise PolicyError(
             f"{path.name} contains more than the released table: {told}.  An export contains nothing else"
         )
-    if not held:
+    if len(held) < len(tables):
         raise PolicyError(f"{path.name} does not contain the released table")
 
 

@@ -217,7 +217,7 @@ def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -
     names = list(record.columns)
     query = published_query(engine, relation, names, record.seed)
     if order.format == "csv":
-        query.set("expressions", [aliased(_csv_text(engine, name, order), name) for name in names])
+        query.set("expressions", csv_rows(names, order))
     else:  # no file has the engine's own ranges: they are told as it prints them
         for place, (name, declared) in enumerate(record.columns.items()):
             if engine.ranges is not None and engine.ranges.has_type(str(declared)):
@@ -225,7 +225,12 @@ def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -
     return engine.batches(query)
 
 
-def _csv_text(engine: Engine, name: str, order: Order) -> exp.Expr:
+def csv_rows(names: Sequence[str], order: Order) -> list[exp.Expr]:
+    """The columns of the alias "s" as the texts of a CSV file."""
+    return [aliased(_csv_text(name, order), name) for name in names]
+
+
+def _csv_text(name: str, order: Order) -> exp.Expr:
     text: exp.Expr = exp.cast(column(name, "s"), "TEXT")
     if not order.spreadsheet_safe:
         return text
@@ -282,7 +287,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
 
 def _recode_texts(engine: Engine, record: ReleaseRecord) -> dict[str, str]:
     """By the end of a file's name what tells other rows in the words of the release; empty where nothing can."""
-    found = find_recoding(engine, record.release_id)
+    found = find_recoding(engine, record)
     if found is None:
         return {}
     rules = RecodeRules.from_json(found)
@@ -297,6 +302,9 @@ def _same_text(record: ReleaseRecord, order: Order) -> bool:
 
 
 def file_sha256(path: Path) -> str:
+    """The hash of a file, or of the names and hashes of the files in a folder."""
+    if path.is_dir():
+        return sha256_of("\n".join(f"{file.name} {file_sha256(file)}" for file in sorted(path.iterdir())))
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
@@ -339,8 +347,8 @@ def put_in_place(
     release_id: of the export; a file without a manifest needs none.
     first: what is done when all is on the disk and nothing has its name yet.
     """
-    for file in names:
-        with (work / file.name).open("rb") as handle:
+    for file in (one for name in names for one in _files_in(work / name.name)):
+        with file.open("rb") as handle:
             os.fchmod(handle.fileno(), 0o600)  # engines write with the modes of the process
             os.fsync(handle.fileno())
     if first is not None:
@@ -351,6 +359,10 @@ def put_in_place(
     for moved in (file, *names[2:], *manifests):
         os.replace(work / moved.name, moved)
     _sync(file.parent)
+
+
+def _files_in(path: Path) -> list[Path]:
+    return sorted(path.iterdir()) if path.is_dir() else [path]
 
 
 def _announce_files(work: Path, beside: Path, release_id: str | None) -> None:

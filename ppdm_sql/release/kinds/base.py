@@ -75,6 +75,10 @@ class ReleaseKind(ABC):
         """What REFRESH would publish, where that is not the whole release again."""
         return None
 
+    def refresh_statement(self, statement: Publish, record: ReleaseRecord) -> Publish:
+        """The statement as REFRESH runs it, with what the release keeps of its first night."""
+        return statement
+
     def growth_lines(self, record: ReleaseRecord) -> list[str]:
         """How the release grew, for people."""
         return []
@@ -119,6 +123,16 @@ class ReleaseKind(ABC):
     def comment(self, record: ReleaseRecord) -> str | None:
         """What a database that holds an exported copy says of it."""
         return None
+
+    def certificate_text(self, engine: Engine, record: ReleaseRecord, file: str) -> str | None:
+        """The certificate that would lie next to an export under this name."""
+        from ppdm_sql.release.export.certificate_today import certificate_today
+
+        return certificate_today(engine, record, file)
+
+    def published_columns(self, record: ReleaseRecord) -> Mapping[str, str]:
+        """What people read, with its types."""
+        return record.manifest.columns
 
     # -- releases that give one another back -------------------------------------------------------
 

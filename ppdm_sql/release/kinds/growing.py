@@ -21,6 +21,7 @@ from ppdm_sql.policy import grammar
 from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.policy.words import many
 from ppdm_sql.release import grow
+from ppdm_sql.release.grown_rows import rows_out
 from ppdm_sql.release.kinds.base import Publication
 from ppdm_sql.release.kinds.stored import StoredRelease
 from ppdm_sql.release.preview_growing import growth_lines, preview_refresh
@@ -65,27 +66,27 @@ class GrowingRelease(StoredRelease):
         engine.create_table(rows, grow.stored_rows(request.plan.published, night=0))
         engine.create_table(growth.waiting_name(request.release_id), grow.no_waiting())
         if not request.target.is_view:
-            engine.create_table(request.name, grow.rows_out(rows, request.plan.published))
+            engine.create_table(request.name, rows_out(rows, request.plan.published))
             return request.name
         return rows
 
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         if request.target.is_view:
             rows = growth.rows_name(request.release_id)
-            engine.create_view(request.name, grow.rows_out(rows, request.plan.published), replace=True)
+            engine.create_view(request.name, rows_out(rows, request.plan.published), replace=True)
         assert request.plan.recoding is not None
         growth.keep_recoding(engine, request.release_id, request.plan.recoding.to_packed_json())
 
     def storage(self, request: Request) -> str | None:
         return growth.rows_name(request.release_id).last
 
-    def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
+    def complete_roles(self, engine: Engine, roles: RolesRecord, request: Request, measured: Measured) -> RolesRecord:
         assert request.plan.recoding is not None
         kept = sha256_of(json_text(request.plan.recoding.to_packed_json()))
-        here = grow.first_growth(request.release_id, request.source, request.plan.classes, kept)
+        here = grow.first_growth(engine, request, measured, kept)
         return replace(roles, growing=here, cohort=request.source.cohort)
 
-    def complete_manifest(self, content: Manifest) -> Manifest:
+    def complete_manifest(self, content: Manifest, measured: Measured) -> Manifest:
         loss = None if content.utility is None else content.utility.loss
         shown = "cohort" if "cohort" in content.policy.quasi_identifiers else None
         first = GrownRecord(

@@ -74,7 +74,7 @@ class LiveView(StoredRelease):
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         live.let_read(engine, request.release_id, readers)
 
-    def complete_manifest(self, content: Manifest) -> Manifest:
+    def complete_manifest(self, content: Manifest, measured: Measured) -> Manifest:
         return replace(content, live=True)
 
     def fingerprint(self, engine: Engine, request: Request) -> Mapping[str, str] | None:

@@ -13,6 +13,7 @@ from ppdm_sql.release.kinds.base import Publication, ReleaseKind
 MODULES = [
     "ppdm_sql.release.kinds.model",
     "ppdm_sql.release.kinds.pseudo_data",
+    "ppdm_sql.release.kinds.projections",
     "ppdm_sql.release.kinds.live_view",
     "ppdm_sql.release.kinds.growing",
     "ppdm_sql.release.kinds.stored",

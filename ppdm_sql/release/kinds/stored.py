@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sqlglot import exp
+
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods import registry
-from ppdm_sql.planning.measure_table import Measured
+from ppdm_sql.planning.joint import link_query
+from ppdm_sql.planning.measure_table import Measured, measure_stored
 from ppdm_sql.planning.planner import Planner
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, public_columns
@@ -68,6 +71,14 @@ class StoredRelease(ReleaseKind):
         engine.create_table(storage, public_columns(STAGE, request.plan.published))
         return storage
 
+    def measure(self, engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
+        """What the judge finds on what was stored."""
+        return measure_stored(engine, request, stored, progress)
+
+    def link_query(self, measured: Measured) -> exp.Select:
+        """Which row of whom is in which class, for joint checks with later releases."""
+        return link_query()
+
     def show(self, engine: Engine, request: Request, measured: Measured) -> None:
         """Gives what was stored and measured its name, where it is stored under another one."""
         target = request.target
@@ -81,11 +92,11 @@ class StoredRelease(ReleaseKind):
         """The table in schema ppdm that holds the rows, where it is another one than that of the release's name."""
         return request.target.storage.last if request.target.is_stored_view else None
 
-    def complete_roles(self, roles: RolesRecord, request: Request) -> RolesRecord:
+    def complete_roles(self, engine: Engine, roles: RolesRecord, request: Request, measured: Measured) -> RolesRecord:
         """What the catalog keeps of releases of this kind alone."""
         return roles
 
-    def complete_manifest(self, content: Manifest) -> Manifest:
+    def complete_manifest(self, content: Manifest, measured: Measured) -> Manifest:
         """What a manifest says of releases of this kind alone."""
         return content
 

@@ -119,7 +119,7 @@ def columns(facts: Facts, audience: Audience) -> Section:
     ):  # fmt: skip
         for name in names:
             given.setdefault(name, []).append(role)
-    published = facts.manifest.columns
+    published = facts.kind.published_columns(facts.record)
     types = published if facts.kind.has_rows else None
     rows: list[tuple[Cell | str, ...]] = [
         (Cell(name), ", ".join(given.get(name, [])), *([types.get(name, "not published")] if types is not None else []))

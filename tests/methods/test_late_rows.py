@@ -1,0 +1,66 @@
+"""Late rows are settled along a recoding: who waits, who may not wait, and what former values forbid."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from ppdm_sql.methods.late_rows import FormerColumn, LateRows, place_late_rows
+from ppdm_sql.methods.shared.limits import Demands, Secret
+from ppdm_sql.requirements import DistinctDiversity
+
+
+def recoding(printable=(True, True, True)):
+    """A root and two finer nodes."""
+    return SimpleNamespace(
+        names=("age",),
+        coarser=np.array([-1, 0, 0]),
+        losses=np.array([1.0, 0.5, 0.4]),
+        printable=np.array(printable),
+        labels=lambda nodes: {"age": [("*", "young", "old")[node] for node in nodes]},
+    )
+
+
+def late(node, rows, values, history=None, former=()):
+    numbers = [np.array(one) for one in (node, rows)]
+    past = np.zeros(len(node), dtype=np.int64) if history is None else np.array(history)
+    return LateRows(*numbers, numbers[1], (np.array(values),), past, former)
+
+
+def demands(k, l=1):
+    return Demands(k, (Secret("illness", (DistinctDiversity(l),), np.array([9, 9])),))
+
+
+def test_too_few_rows_wait_until_they_are_due():
+    rows = late([1, 2], [10, 3], [0, 1])
+    waiting = place_late_rows(recoding(), rows, demands(5))
+    assert (waiting.parts.part.tolist(), waiting.labels) == ([0, -1], {"age": ["young"]})
+    due = place_late_rows(recoding(), rows, demands(5), due=True)
+    assert (due.parts.part.tolist(), due.labels) == ([0, 0], {"age": ["*"]})
+
+
+def test_rows_that_are_due_take_several_classes_where_one_is_not_enough():
+    rows = late([1, 2, 2], [3, 3, 2], [0, 0, 0])
+    assert place_late_rows(recoding(), rows, demands(3, l=2), due=True).published == 0  # nobody has another value
+    rows = late([1, 2, 0], [5, 5, 1], [0, 0, 1])
+    placed = place_late_rows(recoding(), rows, demands(11), due=True)
+    assert placed.parts.part.tolist() == [0, 0, 0]
+
+
+def test_where_the_coarsest_labels_may_not_be_printed_the_next_ones_are_the_last():
+    rows = late([1, 2], [10, 3], [0, 1])
+    placed = place_late_rows(recoding((False, True, True)), rows, demands(5), due=True)
+    assert placed.parts.part.tolist() == [0, -1]
+
+
+def test_rows_are_not_divided_by_what_they_are_now_where_their_former_values_would_be_one():
+    now = [0, 1, 0, 1]
+    apart = late([1, 1, 2, 2], [3, 3, 3, 3], now, history=[7, 7, 7, 7])
+    assert place_late_rows(recoding(), apart, demands(5, l=2)).labels == {"age": ["young", "old"]}
+    secret = Secret("illness", (DistinctDiversity(2),), np.ones(2, dtype=np.int64))
+    before = FormerColumn(secret, np.array([0, 0, 1, 1]), frozenset({7}))
+    rows = late([1, 1, 2, 2], [3, 3, 3, 3], now, history=[7, 7, 7, 7], former=(before,))
+    assert place_late_rows(recoding(), rows, demands(5, l=2)).labels == {"age": ["*"]}
+    fresh = late([1, 1, 2, 2], [3, 3, 3, 3], now, former=(before,))  # they were never published
+    assert place_late_rows(recoding(), fresh, demands(5, l=2)).labels == {"age": ["young", "old"]}
