@@ -24,7 +24,7 @@ from benchmarks.growing_stream import Stream
 from ppdm_sql.errors import PpdmError
 from ppdm_sql.session import Session
 
-METHODS = ("mondrian", "kactus", "kactus2", "incognito", "kadet", "tds", "tdr")
+METHODS = ("mondrian", "kactus", "kactus2", "incognito", "kadet", "tds", "tdr", "koptimize")
 WAIT = "CHANGES (late = wait (loss = 0.3, nights = 7))"
 MOST_NIGHTS = 7
 _SIZE = """SELECT CAST(SUM(pg_total_relation_size(c.oid)) AS BIGINT) FROM pg_catalog.pg_class AS c

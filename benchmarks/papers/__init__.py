@@ -17,7 +17,7 @@ from ppdm_sql.watching import Progress
 
 # Imported when asked for: each brings its own methods and learners.
 PAPERS: Mapping[str, str] = MappingProxyType(
-    {"000": "sharing_000", "001": "kadet_001", "002": "tpp_002", "004": "kactus_004"}
+    {"000": "sharing_000", "001": "kadet_001", "002": "tpp_002", "003": "dmpd_003", "004": "kactus_004"}
 )
 
 

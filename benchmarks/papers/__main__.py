@@ -28,7 +28,7 @@ from ppdm_sql.watching import Progress
               help="Also write every cell as a line of CSV.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def main(papers: Sequence[str], data: str, quick: bool, csv_file: str | None, as_json: bool) -> None:
-    """Run the experiments of papers 000, 001, 002 and 004 again; without an argument, all of them.
+    """Run the experiments of papers 000, 001, 002, 003 and 004 again; without an argument, all of them.
 
     The public tables are not part of the repository: --data names their folder.  Nothing is published.
 

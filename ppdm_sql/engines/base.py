@@ -23,7 +23,7 @@ from ppdm_sql.engines.roles import NoRoles
 from ppdm_sql.engines.unsteady import UNSTEADY
 from ppdm_sql.engines.workspace import Workspace, open_workspace, temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
-from ppdm_sql.statements.load import used_params
+from ppdm_sql.statements.load import statement, used_params
 from ppdm_sql.statements.names import Name, Word, identifier
 from ppdm_sql.statements.texts import texts_of
 
@@ -270,6 +270,10 @@ class Engine(NoRoles, ABC):
 
     def name(self, words: Sequence[Word]) -> Name:
         return Name(*(self.fold(word) for word in words))
+
+    def own_catalog(self) -> str:
+        """The first part of a name of three that means the open database."""
+        return str(self.fetch_one(statement("catalog/current_catalog"))[0])
 
     def is_same_name(self, one: Word, other: Word) -> bool:
         """Whether two words mean the same relation."""

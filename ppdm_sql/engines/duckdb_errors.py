@@ -43,6 +43,8 @@ def explanation(cause: duckdb.Error, sql: str, files: tuple[Path, ...] = ()) -> 
     # A full disk that shows at COMMIT comes as a TransactionException around the IOException.
     if isinstance(cause, duckdb.IOException) or any(sign in text for sign in _FAILED_WRITES):
         return _failed_write(text, sql, files)
+    if "single attached database" in text:
+        return EngineError("a release is stored in the open database, not in one that is attached to it", sql=sql)
     if isinstance(cause, duckdb.TransactionException):
         return DatabaseUnavailable("the transaction was refused: another one changed the same relation", sql=sql)
     if isinstance(cause, duckdb.InvalidInputException) and "read-only" in text:

@@ -7,11 +7,12 @@ from typing import Any
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.models.bayes_kind import BayesKind
 from ppdm_sql.models.kind import ModelKind
+from ppdm_sql.models.parts_kind import PartsKind
 from ppdm_sql.models.rules_kind import RulesKind
 from ppdm_sql.models.tree_kind import TreeKind
 from ppdm_sql.policy.words import did_you_mean, printable
 
-KINDS: tuple[ModelKind[Any], ...] = (TreeKind(), BayesKind(), RulesKind())
+KINDS: tuple[ModelKind[Any], ...] = (TreeKind(), BayesKind(), RulesKind(), PartsKind())
 INDUCERS = tuple(inducer for kind in KINDS for inducer in kind.inducers)
 
 

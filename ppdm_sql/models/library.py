@@ -20,6 +20,8 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.models.kinds import kind_named, kind_of_inducer
+from ppdm_sql.models.parts_kind import PartsKind, PartTrees
+from ppdm_sql.models.tree_kind import TreeKind
 from ppdm_sql.source.given import name_of, relation_of
 from ppdm_sql.source.relation import match
 from ppdm_sql.statements.names import PREFIX, SCHEMA, Name, Word
@@ -34,7 +36,7 @@ class Model:
     """A model that has a name: its record and what was learned, a tree, a naive Bayes model or a list of rules."""
 
     record: ModelRecord
-    learned: Tree | NaiveBayes | ConjunctiveRules
+    learned: Tree | NaiveBayes | ConjunctiveRules | PartTrees
     release: ReleaseRecord | None = None  # that published it; None: it is a working copy
 
     @property
@@ -126,6 +128,9 @@ def train(
     chosen = kind.settings(inducer, {**(options or {}), **({} if rare is None else {"rare": rare})})
     _make_ready(engine, name, replace=replace)
     relation = relation_of(engine, source)
+    parts = _parts_of(engine, relation)
+    if parts:
+        return _train_on_parts(engine, name, parts, target, chosen, source, replace=replace, progress=progress)
     columns = {info.name: info for info in engine.columns(relation)}
     ours = [f'"{name}"' for name in columns if name.casefold().startswith(PREFIX)]
     if ours:
@@ -133,6 +138,45 @@ def train(
     found = _learn(engine, kind, relation, columns, target, chosen, progress)
     record = kind.record(name, found, chosen, _whence(engine, relation, source))
     return _save(engine, kind, record, found.learned, replace=replace)
+
+
+def _parts_of(engine: Engine, relation: Name) -> list[Name]:
+    """The tables that a relation lists, where it is the list of a release of several tables."""
+    found = releases.current(engine, relation) if migrate.is_there(engine) else None
+    if found is None or found.is_damaged or found.manifest.projections is None:
+        return []
+    return [Name(*found.name.parts[:-1], part.table) for part in found.manifest.projections.parts]
+
+
+def _train_on_parts(
+    engine: Engine,
+    name: str,
+    parts: Sequence[Name],
+    target: str,
+    chosen: Chosen,
+    source: str,
+    *,
+    replace: bool,
+    progress: Progress,
+) -> Model:
+    """A tree of every table of a release whose tables share the class."""
+    if not isinstance(kind_of_inducer(chosen.inducer), TreeKind):
+        raise PolicyError(
+            f'"{source}" is a release of several tables: a learner of trees, such as c45, learns one of each, and '
+            f"{chosen.inducer} does not"
+        )
+    tables = []
+    for part in parts:
+        columns = {info.name: info for info in engine.columns(part)}
+        wanted = match(Word(target), columns)
+        if wanted is None:
+            raise PolicyError(
+                f'the target column "{target}" is not in {part}: it must be the one that all tables share'
+            )
+        tables.append((part, [info for info in columns.values() if info.name != wanted], columns[wanted]))
+    kind = PartsKind()
+    found = kind.learn_parts(engine, tables, chosen, progress)
+    return _save(engine, kind, kind.record(name, found, chosen, source), found.learned, replace=replace)
 
 
 def train_on(

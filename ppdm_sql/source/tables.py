@@ -137,7 +137,8 @@ def _word(part: exp.Expr) -> Word:
 
 
 def relation_name(engine: Engine, table: exp.Table) -> Name | None:
-    if table.args.get("catalog"):
+    catalog = table.args.get("catalog")
+    if catalog is not None and not engine.is_same_name(_word(catalog), Word(engine.own_catalog(), quoted=True)):
         return None
     parts = [part for part in (table.args.get("db"), table.this) if part is not None]
     return engine.name([_word(part) for part in parts])

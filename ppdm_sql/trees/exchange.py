@@ -26,7 +26,7 @@ from ppdm_sql.trees.tree import Value
 FORMAT = "ppdm-model"
 VERSIONS = (1, 2)
 BANDS_VERSION = 2  # the first that knows bands
-KINDS = ("tree", "naive_bayes", "rules")
+KINDS = ("tree", "naive_bayes", "rules", "parts")
 MOST_BYTES = 64 * 1024 * 1024
 _DEEPEST = 40  # objects and lists within each other; a tree's file needs eight
 _LONGEST_NAME = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -72,6 +73,21 @@ def test_the_macros_read_what_python_reads():
                 ]
                 unknown = label is None or label.strip("*") in ("", "(known)")
                 assert shares == [None, None] if unknown else sum(shares) == pytest.approx(1)
+                spread = "SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE, lowest := -50, tail := 4)"
+                shares = [
+                    connection.execute(spread, [label, *ends]).fetchone()[0] for ends in ((-1e9, place), (place, 1e9))
+                ]
+                assert shares == [None, None] if unknown else sum(shares) == pytest.approx(1)
+
+
+@pytest.mark.duckdb
+def test_an_open_range_is_spread_from_the_lowest_value_and_over_a_tail():
+    with duckdb.connect() as connection:
+        connection.execute(resources.sql_text("analyst/read"))
+        ask = """SELECT ppdm_share('< 30', 20, 40, lowest := 10), ppdm_share('< 30', 20, 40, lowest := 30),
+            ppdm_share('< 30', 20, 40), ppdm_share('>= 65', 60, 75, tail := 10), ppdm_share('>= 65', 60, 75, tail := 0),
+            ppdm_share('[60, 70)', 65, 80, lowest := 0, tail := 3), ppdm_share('>= 65', 80, 70, tail := 10)"""
+        assert connection.execute(ask).fetchone() == (0.5, 1, 1, pytest.approx(1 - math.exp(-1)), 1, 0.5, 0)
 
 
 @pytest.mark.postgres
@@ -87,6 +103,10 @@ def test_postgres_reads_the_same(postgres_engine):
             theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}, ppdm_share(%s::TEXT, 60, 67)", [label] * 6)
             ours = other.execute(f"SELECT {ask.format('$1::TEXT')}, ppdm_share($1::TEXT, 60, 67)", [label])
             assert tuple(theirs.fetchone()) == ours.fetchone()
+            spread = "ppdm_share({0}, 20, 67, lowest := 10, tail := 7.5), ppdm_share({0}, 66, 1e9, tail := 0.001)"
+            theirs = connection.execute(f"SELECT {spread.format('%s::TEXT')}", [label] * 2)
+            ours = other.execute(f"SELECT {spread.format('$1::TEXT')}", [label])
+            assert tuple(theirs.fetchone()) == pytest.approx(ours.fetchone(), nan_ok=True)
         ask = ask.replace("(", "_date(").replace("66", "DATE '2003-06-01'")
         ask = ask.replace("60", "DATE '2003-02-01'").replace("70", "DATE '2003-03-01'")
         for label in (

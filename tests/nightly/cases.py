@@ -51,7 +51,7 @@ NEEDS_NO_TARGET = ("mondrian", "incognito", "hilbert")
 TAKES_HIERARCHIES = ("mondrian", "incognito", "tds", "tdr", "hilbert", "koptimize")
 LEAVES_ROWS_OUT = ("mondrian", "kactus", "kactus2", "incognito", "koptimize")
 TAKES_SETS = ("tds", "tdr")  # k = 3 ON (a, b)
-GROWS = ("mondrian", "kactus", "kactus2", "incognito")
+GROWS = ("mondrian", "kactus", "kactus2", "incognito", "tds", "tdr", "koptimize")
 
 ROOT = "*"  # of every hierarchy
 MOST_SUBSETS = 10  # values of a text column that tpp takes with three classes

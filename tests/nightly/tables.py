@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -128,9 +128,16 @@ def _breaches(case: Case, groups: Groups) -> Iterable[str]:
         places = [case.shown.index(name) for name in known]
         coarser: Groups = defaultdict(list)
         for labels, rows in groups.items():
-            coarser[tuple(labels[place] for place in places)].extend(rows)
+            coarser[_some(labels, places)].extend(rows)
         for found in breaches(coarser, [KAnonymity(item.k)], [], **reading):
             yield f"{item}: {found}"
+
+
+def _some(labels: tuple[object, ...], places: Sequence[int]) -> tuple[object, ...]:
+    """Some of the labels of a class; of a row that was published on several nights, those of every night."""
+    if any(isinstance(one, tuple) for one in labels):
+        return tuple(None if one is None else _some(one, places) for one in labels)  # type: ignore[arg-type]
+    return tuple(labels[place] for place in places)
 
 
 def refresh_and_judge(

@@ -272,7 +272,7 @@ def test_a_plan_says_what_tonight_would_cost_and_writes_nothing(duck):
 
 @pytest.mark.wide
 @pytest.mark.duckdb
-@pytest.mark.parametrize("method", first(1, ["kactus2", "kactus", "kadet", "tds", "tdr"]))
+@pytest.mark.parametrize("method", first(1, ["kactus2", "kactus", "kadet", "tds", "tdr", "koptimize"]))
 def test_other_methods_grow_too(duck, method):
     if method == "kadet":  # it takes no NULL
         duck.execute("UPDATE people SET sex = COALESCE(sex, 'm'), illness = COALESCE(illness, 'flu')")
@@ -308,6 +308,7 @@ def test_a_drift_from_the_whole_release_is_refused_and_last_night_stays(duck):
         (growing().replace("KEY (id)", "KEY (zip2)").replace("id, name", "name, zip AS zip2"), "120 rows that share"),
         (growing("TARGET (illness)", method="tpp"),
          "tpp cannot label rows that come later: it keeps the trees .* algorithms that can: incognito, kactus, kactus2, kadet"),
+        (growing(method="hilbert"), "hilbert cannot label rows that come later: it has no recoding: the same value"),
         (growing().replace("mondrian", "mondrian (ranges = extent)").replace("SEED", "ACCEPT RISK (extremes) SEED"),
          "mondrian, with these options or roles, cannot label rows that come later"),
         (growing("CHANGES (show = cohort)").replace("illness FROM", "illness, 1 AS cohort FROM")

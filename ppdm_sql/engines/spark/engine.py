@@ -216,6 +216,9 @@ class SparkEngine(Engine):
             return str(name)
         return ".".join([*(found.namespace or ["session"]), found.name]).casefold()
 
+    def own_catalog(self) -> str:
+        return str(self._session.catalog.currentCatalog())
+
     def path_schemas(self) -> list[str]:
         return [self._session.catalog.currentDatabase()]
 

@@ -8,7 +8,7 @@ it as several tables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
@@ -17,8 +17,18 @@ from ppdm_sql.methods.base import Job, Method
 from ppdm_sql.methods.dmpd.counting import DmpdCells
 from ppdm_sql.methods.dmpd.dependencies import dependency_risk, dependent_pairs, parted_pairs
 from ppdm_sql.methods.dmpd.folding import Folded, folded_cells
-from ppdm_sql.methods.dmpd.options import FOLD, REJOINS, Columns, DmpdOptions, Lists, check_options, read_lists
+from ppdm_sql.methods.dmpd.options import (
+    FOLD,
+    REJOINS,
+    Columns,
+    DmpdOptions,
+    Lists,
+    check_options,
+    in_order,
+    read_lists,
+)
 from ppdm_sql.methods.dmpd.rows import folded_rows
+from ppdm_sql.methods.dmpd.search import FoundParts, PartsSearch
 from ppdm_sql.methods.dmpd.validity import Validity, partition_validity, refuse_invalid
 from ppdm_sql.methods.plan import Projection, Projections, ResidualRisk, TablePlan, parts_text
 from ppdm_sql.policy.words import many
@@ -59,9 +69,32 @@ def plan_dmpd(job: Job) -> TablePlan:
     """The parts that were given, or that a search finds, with what holds for them."""
     options = job.options(DmpdOptions)
     parting = open_parting(job, options)
-    if parting.lists.parts is None:
-        raise PolicyError(f"{job.owner} needs parts = ((...), (...)): the lists of columns that each become a table")
-    return _plan(job, options, parting, parting.lists.parts)
+    if parting.lists.parts is not None:
+        return _plan(job, options, parting, parting.lists.parts)
+    found = search_parts(job, options, parting)
+    plan = _plan(job, options, parting, found.parts)
+    figures: dict[str, int | str] = {"searched_partitions": found.tried, "estimated_accuracy": f"{found.accuracy:.4f}"}
+    return replace(plan, steps=(*plan.steps, search_step(found)), figures={**plan.figures, **figures})
+
+
+def search_parts(job: Job, options: DmpdOptions, parting: Parting, *, front: bool = False, seed: int = 0) -> FoundParts:
+    """The best parts that a search finds; front: and those that no others beat in accuracy and anonymity."""
+    lists = parting.lists
+    search = PartsSearch(
+        parting.table, parting.features, lists.quasi, parting.k, options,
+        together=lists.together, apart=lists.apart, seed=job.policy.seed + seed, progress=job.progress,
+    )  # fmt: skip
+    found = search.run(front=front)
+    return replace(found, parts=in_order(found.parts, lists.features))
+
+
+def search_step(found: FoundParts) -> str:
+    """How the parts were found, in words."""
+    return (
+        f"the parts were searched for: {many(found.tried, 'partition')} in {many(found.generations, 'generation')}, "
+        f"accuracy {found.accuracy:.4f} by cross-validation on the rows that chose them; write them into the statement "
+        "to keep them"
+    )
 
 
 DMPD = Method(

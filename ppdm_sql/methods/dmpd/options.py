@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ppdm_sql.errors import Mistake, OptionError, PolicyError
-from ppdm_sql.policy.options import AsWritten, Choice
+from ppdm_sql.policy.options import AsWritten, Choice, Whole
 from ppdm_sql.policy.policy import OptionValue, PlacedWord, Policy
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.source.relation import Source, match
@@ -15,6 +15,8 @@ from ppdm_sql.statements.names import Word
 
 EXACT, CLASS, ALL, NONE = REJOINS = ("exact", "class", "all", "none")
 FOLD, FILTER = RARE = ("fold", "filter")
+C45, NAIVE_BAYES = INDUCERS = ("c45", "naive_bayes")
+_LEAST_PAIR = 2
 _LISTS = "lists of columns, as in ((age, sex), (zip))"
 _COLUMNS = "a list of columns, as in (zip, ward)"
 
@@ -23,10 +25,18 @@ Columns = tuple[str, ...]
 
 @dataclass(frozen=True)
 class DmpdOptions:
-    parts: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
+    parts: Annotated[OptionValue | None, AsWritten(_LISTS)] = None  # None: they are searched for
     rare: Annotated[str, Choice(*RARE)] = FOLD
     rejoin: Annotated[str, Choice(*REJOINS)] = EXACT
     filter: Annotated[OptionValue | None, AsWritten(_COLUMNS)] = None  # columns that are in no part
+    together: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
+    apart: Annotated[OptionValue | None, AsWritten(_LISTS)] = None
+    inducer: Annotated[str, Choice(*INDUCERS)] = C45
+    population: Annotated[int, Whole(4, 1000)] = 50
+    generations: Annotated[int, Whole(1, 10_000)] = 100
+    patience: Annotated[int, Whole(1, 10_000)] = 20  # generations without a better partition after which it ends
+    folds: Annotated[int, Whole(2, 20)] = 5
+    max_seconds: Annotated[int | None, Whole(1, 1_000_000)] = None
 
 
 @dataclass(frozen=True)
@@ -37,20 +47,22 @@ class Lists:
     quasi: frozenset[str]
     parts: tuple[Columns, ...] | None
     filtered: Columns
+    together: tuple[Columns, ...] = ()
+    apart: tuple[Columns, ...] = ()
 
 
 def check_options(policy: Policy, source: Source | None) -> None:
     """Refuses lists that are no lists; with the columns known, what they name, too."""
     if source is not None:
-        parts, filtered = (policy.options.get(name) for name in _LIST_OPTIONS)
-        read_lists(DmpdOptions(parts=parts, filter=filtered), source)
+        parts, filtered, together, apart = (policy.options.get(name) for name in _LIST_OPTIONS)
+        read_lists(DmpdOptions(parts=parts, filter=filtered, together=together, apart=apart), source)
         return
     for option in _LIST_OPTIONS:
         if option in policy.options:
             _words(option, policy.options[option], nested=option != "filter")
 
 
-_LIST_OPTIONS = ("parts", "filter")
+_LIST_OPTIONS = ("parts", "filter", "together", "apart")
 
 
 def read_lists(options: DmpdOptions, source: Source) -> Lists:
@@ -80,8 +92,15 @@ def read_lists(options: DmpdOptions, source: Source) -> Lists:
     parts = None if options.parts is None else tuple(_find_columns("parts", options.parts, known, target))
     if parts is not None:
         _check_parts(options.parts, parts, features, filtered)
+    pairs = {
+        name: tuple(_find_columns(name, value, known, target))
+        for name, value in (("together", options.together), ("apart", options.apart))
+    }
+    for option, lists in pairs.items():
+        if any(len(one) < _LEAST_PAIR for one in lists):
+            raise OptionError(option, f"{option} of ALGORITHM dmpd needs two columns or more in each list")
     ordered = None if parts is None else in_order(parts, features)
-    return Lists(features, frozenset(source.quasi), ordered, filtered)
+    return Lists(features, frozenset(source.quasi), ordered, filtered, pairs["together"], pairs["apart"])
 
 
 def in_order(parts: Sequence[Sequence[str]], features: Sequence[str]) -> tuple[Columns, ...]:

@@ -155,7 +155,7 @@ def refuse_invalid(found: Validity, parts: Parts, quasi: frozenset[str], k: int,
         )
         raise RequirementBreached(
             f"ALGORITHM dmpd: {told}; nothing was published.  Put a quasi-identifier of such a part into a part of its "
-            "own, or into filter = (...)"
+            "own, or into filter = (...), or leave parts out so that they are searched for"
         )
     joined = found.joined
     if joined is not None and not joined.holds:

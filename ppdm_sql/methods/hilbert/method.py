@@ -100,7 +100,10 @@ def plan_hilbert(job: CellJob) -> CellPlan:
     )
 
 
-HILBERT = Method("hilbert", ROWS, HilbertOptions, OF_COUNTS, plan_cells=plan_hilbert)
+HILBERT = Method(
+    "hilbert", ROWS, HilbertOptions, OF_COUNTS, plan_cells=plan_hilbert,
+    why_not_new_rows="has no recoding: the same value gets different labels in different classes",
+)  # fmt: skip
 
 
 # -- along the curve ---------------------------------------------------------------------------------------

@@ -23,10 +23,11 @@ from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.koptimize.cut_columns import PieceColumn, piece_columns
+from ppdm_sql.methods.koptimize.piece_recoding import recode_pieces
 from ppdm_sql.methods.koptimize.search import CutLimits, CutSearch, FinestPieces
 from ppdm_sql.methods.lattice.groupings import merge_histogram
 from ppdm_sql.methods.mondrian.level_counts import Histogram
-from ppdm_sql.methods.plan import CellPlan, ResidualRisk, ValueLabels
+from ppdm_sql.methods.plan import CellPlan, PlannedRecoding, ResidualRisk, ValueLabels
 from ppdm_sql.methods.shared.columns import cell_axis
 from ppdm_sql.methods.shared.labels import marker, same_rows
 from ppdm_sql.methods.shared.limits import Demands, secret_of
@@ -84,13 +85,15 @@ def plan_koptimize(job: CellJob) -> CellPlan:
         steps=_steps(job, columns, search, parts),
         figures=_figures(job, columns, search, parts),
         risks=(OPTIMAL,),
+        later_rows=PlannedRecoding(lambda: recode_pieces(columns, texts, labels)),
         value_labels=_value_labels(job, columns, texts),
     )
 
 
 KOPTIMIZE = Method(
     "koptimize", ROWS, KOptimizeOptions, OF_COUNTS,
-    needs_target=True, leaves_rows_out=True, runs_live=True, in_advice=False, plan_cells=plan_koptimize,
+    needs_target=True, leaves_rows_out=True, labels_new_rows=True, runs_live=True, in_advice=False,
+    plan_cells=plan_koptimize,
 )  # fmt: skip
 
 

@@ -164,12 +164,12 @@ class _Recoder:
     def _region(self, attribute: int, first: int, stop: int, mixed: bool) -> tuple[Take, str | None, int]:
         axis = self.axes[attribute]
         if first >= axis.ordinary:
-            return _beyond(axis, first, stop, self.suppressed)
+            return beyond(axis, first, stop, self.suppressed)
         takes, label, covered = self._plain(attribute, first, stop)
         if not mixed:
             return takes, label, covered
-        beyond = _beyond(axis, axis.ordinary, stop, self.suppressed)[0]
-        both = replace(takes, values=(*takes.values, *beyond.values), missing=beyond.missing)
+        other = beyond(axis, axis.ordinary, stop, self.suppressed)[0]
+        both = replace(takes, values=(*takes.values, *other.values), missing=other.missing)
         return both, self.suppressed, axis.values
 
     def _plain(self, attribute: int, first: int, stop: int) -> tuple[Take, str | None, int]:
@@ -202,7 +202,7 @@ class _Recoder:
 
     def _common(self, axis: Axis, low: int, high: int) -> tuple[Take, str | None, int] | None:
         if low == high and low >= axis.ordinary:
-            return _beyond(axis, low, low + 1, self.suppressed)
+            return beyond(axis, low, low + 1, self.suppressed)
         if high >= axis.ordinary:
             return None
         if axis.hierarchy is not None and not axis.stands_alone:
@@ -238,7 +238,7 @@ def paths_of(axis: Axis) -> dict[str, tuple[str, ...]] | None:
     return dict(zip(tree.order, zip(*words, strict=True), strict=True))
 
 
-def _beyond(axis: Axis, first: int, stop: int, suppressed: str) -> tuple[Take, str | None, int]:
+def beyond(axis: Axis, first: int, stop: int, suppressed: str) -> tuple[Take, str | None, int]:
     """NULL and NaN; each alone prints itself."""
     missing = axis.null_code is not None and first <= axis.null_code < stop
     last = axis.size if axis.null_code is None else axis.null_code
