@@ -138,9 +138,7 @@ def tables_of(
     ]
 
 
-def _pooling(
-    folder: Path, progress: Progress, size: Size, chosen: Sequence[tuple[Printed, Requirement]]
-) -> PaperTable:
+def _pooling(folder: Path, progress: Progress, size: Size, chosen: Sequence[tuple[Printed, Requirement]]) -> PaperTable:
     """Anonymized trees of ten sources as one model, in a table of its own: other data, five dealings."""
     figures, used = Figures(), []
     dealings = Dealings(5 if size.asked is None else 1, size.many)
