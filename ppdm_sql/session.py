@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from ppdm_sql.evaluate.advise import Advice
+    from ppdm_sql.evaluate.advise_parts import PartsAdvice
     from ppdm_sql.evaluate.run import Watcher as GridWatcher
     from ppdm_sql.report.write import Reported
 
@@ -328,6 +329,19 @@ class Session(ModelCalls):
             sample=sample or SAMPLE, learner=learner, seed=seed, watch=watch or watch_nothing,
             show_values=self._planner.show_values,
         )  # fmt: skip
+
+    def advise_parts(
+        self, statement: Publish | str, asked: Mapping[str, int] | None = None, *, runs: int = 1, front: bool = False,
+        seed: int | None = None,
+    ) -> PartsAdvice:  # fmt: skip
+        """The parts of ALGORITHM dmpd for the table of a policy, by a search; publishes nothing."""
+        from ppdm_sql.evaluate.advise_parts import advise_parts
+
+        self.engine.check_builtins()
+        wanted = self._one_publish(statement) if isinstance(statement, str) else statement
+        return advise_parts(
+            self.engine, wanted, asked or {}, runs=runs, front=front, seed=seed, progress=self._planner.progress
+        )
 
     # -- releases ----------------------------------------------------------------------------------
 

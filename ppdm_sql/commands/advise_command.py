@@ -13,6 +13,7 @@ from ppdm_sql.commands.options import GlobalOptions, json_option, listed_columns
 
 if TYPE_CHECKING:
     from ppdm_sql.evaluate.advise import Advice
+    from ppdm_sql.evaluate.advise_parts import PartsAdvice
     from ppdm_sql.policy.policy import Publish
     from ppdm_sql.profile.roles import DraftedRole
     from ppdm_sql.session import Session
@@ -42,6 +43,20 @@ _columns = "COLUMN,COLUMN"
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the sample and the test rows.  [default: the policy's]"
 )
+@click.option("--method", type=click.Choice(["dmpd"]), help="Search the parts of this method instead.")
+@click.option("--front", is_flag=True, help="With --method: accuracy against anonymity, whatever k is.")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="With --method: searches with other seeds.",
+)
+@click.option("--population", type=int, help="With --method: individuals of the search.")
+@click.option("--generations", type=int, help="With --method: generations of the search.")
+@click.option("--max-seconds", type=int, help="With --method: when a run ends at the latest.")
+@click.option("--svg", "svg_file", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
+              help="With --front: also draw it.")  # fmt: skip
 @json_option
 @pass_options
 def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked: Any) -> int:
@@ -55,6 +70,7 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
     $ ppdm --db census.duckdb advise adult.sql
     $ ppdm --db census.duckdb advise --table adult
     $ ppdm --db census.duckdb advise --table adult --quasi age,sex,race,education --target income --k 10
+    $ ppdm --db census.duckdb advise adult.sql --method dmpd --front --runs 5 --svg front.svg
 
     Exit status: 0 done; 1 no combination tried can be published; 2 the call or the policy is wrong.
     """
@@ -62,6 +78,10 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
 
     if (file is None) == (asked["table"] is None):
         raise click.UsageError("ppdm advise takes a policy file, or --table with the roles of its columns")
+    if asked["method"] is not None:
+        return _advise_parts(options, file, asked, as_json=as_json)
+    if asked["front"] or asked["svg_file"] or asked["runs"] > 1:
+        raise click.UsageError("--front, --runs and --svg need --method dmpd")
     with options.session(progress=False) as session, watch_progress() as watching:
         statement, drafted = _statement(session, file, asked)
         found = session.advise(
@@ -72,6 +92,53 @@ def command(options: GlobalOptions, /, file: str | None, as_json: bool, **asked:
     else:
         _show(found, drafted)
     return 0
+
+
+def _advise_parts(options: GlobalOptions, file: str | None, asked: dict[str, Any], *, as_json: bool) -> int:
+    """The parts of dmpd: which columns are best published together."""
+    from ppdm_sql.commands import show
+    from ppdm_sql.commands.written_files import check_folder, write_file
+    from ppdm_sql.evaluate.advise_parts import draw_front
+
+    if asked["svg_file"] and not asked["front"]:
+        raise click.UsageError("--svg draws the front: add --front")
+    check_folder(asked["svg_file"])
+    wanted = {name: asked[name] for name in ("population", "generations", "max_seconds") if asked[name] is not None}
+    with options.session() as session:
+        statement, _ = _statement(session, file, asked)
+        found = session.advise_parts(statement, wanted, runs=asked["runs"], front=asked["front"], seed=asked["seed"])
+    if asked["svg_file"]:
+        write_file(asked["svg_file"], draw_front(str(session.engine.name(statement.name)), found))
+    if as_json:
+        show.print_json(found.as_json())
+        return 0
+    best = found.best
+    show.console.print(
+        f"{best.tried:,} partitions in {best.generations:,} generations, {best.seconds:.1f} s: accuracy "
+        f"{best.accuracy:.4f} by cross-validation on the rows that chose them, anonymity level {best.level:,}"
+    )
+    if found.points:
+        _show_front(found)
+    show.console.print()
+    show.console.print(found.statement, markup=False)
+    return 0
+
+
+def _show_front(found: PartsAdvice) -> None:
+    from ppdm_sql.commands import show
+    from ppdm_sql.methods.plan import parts_text
+
+    rows = [(f"{level:,}", f"{share:.4f}", parts_text(parts)) for level, share, parts in found.points]
+    show.rows(("K", "accuracy", "parts"), rows)
+    show.console.print(f"attained by {found.runs} runs")
+    surfaces = [
+        (f"{one.k:,}", *(_share(share) for share in (one.best, one.median, one.worst))) for one in found.surfaces
+    ]
+    show.rows(("K", "best", "median", "worst"), surfaces)
+
+
+def _share(share: float | None) -> str:
+    return "-" if share is None else f"{share:.4f}"
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from ppdm_sql.evaluate.points import measure_point
 from ppdm_sql.evaluate.protocol import Protocol, read_protocol
 from ppdm_sql.evaluate.run import EvaluationRequest, GridProgress, Watcher, evaluate, watch_nothing
 from ppdm_sql.methods import registry
+from ppdm_sql.planning import residual_risks
 from ppdm_sql.policy.policy import Publish
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.statements.names import column
@@ -66,6 +67,9 @@ def advise(
     """Tries what fits the table, and says what to publish."""
     engine.check_writable()
     opened = open_table(engine, statement, show_values=show_values)
+    # What a publication would refuse whatever the algorithm is said before anything is tried.
+    risks = (*residual_risks.derived_columns(opened.source), *residual_risks.undeclared(engine, opened.source))
+    residual_risks.refuse_unaccepted(statement.policy, risks)
     chosen = chosen_learner(engine, opened, learner)
     protocol, drawn = read_protocol("holdout"), statement.policy.seed if seed is None else seed
     points = candidates(opened, engine.dialect)

@@ -12,7 +12,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.planning.staging import STAGE, identifier_columns
-from ppdm_sql.planning.undeclared import UNDECLARED, undeclared_columns
+from ppdm_sql.planning.undeclared import UNDECLARED, UNIQUE_TARGET, undeclared_columns
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import EveryAnonymity
@@ -59,7 +59,8 @@ def _wider_knowledge(policy: Policy, asked: EveryAnonymity) -> ResidualRisk:
 def check_accepted(policy: Policy, risks: Sequence[ResidualRisk]) -> None:
     """A refusing risk must have been accepted by name; a name nobody knows is a mistake, not a wish."""
     # a job that runs every night accepts what is there on some days only
-    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE, UNDECLARED, ROW_SECURITY}
+    sometimes = {ROWS.name, JOINT_VALUES.name, RARE_CLASSES, DERIVED, KNOWN_ELSEWHERE, ROW_SECURITY}
+    sometimes |= {UNDECLARED, UNIQUE_TARGET}
     known = sorted({risk.name for risk in residual(policy, risks)} | sometimes)
     for name in policy.accepted_risks:
         if name not in known:

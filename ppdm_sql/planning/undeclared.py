@@ -8,6 +8,11 @@ A column outside the quasi-identifiers is taken for one that no attacker knows. 
     follows         rows that agree in a quasi-identifier agree in it (dummies of a recoded column, a town next to its
                     postcode), so it gives a part of the exact value away
 
+Half: a column whose V values are equally frequent leaves exp(-n / V) of n rows with a value of their own.  That is half
+of them from V = 1.44 n on, and such a column can name more people than there are.  50: n exp(-n / V) is at most V / e,
+so a column of fewer than 136 equally frequent values (ages, weeks, percentages) is never called unique, however small
+the table is.
+
 Rows can agree by chance.  So the last two need evidence: if the two columns had nothing to do with each other, at least
 _LEAST_SURPRISE rows would be expected to contradict, and none does.  SENSITIVE columns are declared, and measured by
 requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.  Nor
@@ -36,6 +41,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 
 UNDECLARED = "undeclared"
+UNIQUE_TARGET = "unique_target"
 _HALF = 2  # a column is nearly unique if one row in so many has a value of its own
 _LEAST_UNIQUE = 50  # rows: in a small table numbers differ without being anybody's own
 _LEAST_SURPRISE = 20  # rows
@@ -72,13 +78,27 @@ def undeclared_columns(engine: Engine, source: Source, outside: Sequence[str]) -
     known = [source.info(name) for name in source.quasi]
     measured = _measure(engine, source, left, known)
     told = list(_findings(measured, outside, source))
+    known_targets = tuple(_unique_target(one) for one in measured.values() if _is_unique_target(one, source))
     if not told:
-        return ()
+        return known_targets
     message = (
         f"{'; '.join(told)}: published unchanged, this reveals whom a row is about or what is generalized.  Make it a "
         "QUASI IDENTIFIER, or leave it out of the SELECT"
     )
-    return (ResidualRisk(UNDECLARED, message, refuses=True),)
+    return (ResidualRisk(UNDECLARED, message, refuses=True), *known_targets)
+
+
+def _unique_target(one: _Groups) -> ResidualRisk:
+    return ResidualRisk(
+        UNIQUE_TARGET,
+        f'"{one.info.name}" has a value of its own in {one.unique_rows:,} of {many(one.rows, "row")}: anyone who knows '
+        "the value of a person finds the row.  ROUND leaves fewer of them",
+    )
+
+
+def _is_unique_target(one: _Groups, source: Source) -> bool:
+    """A number to be predicted is published as it is; that it tells people apart is said."""
+    return one.info.name == source.target and _is_measured(one) and _has_own_values(one)
 
 
 def _findings(measured: dict[str, _Groups], outside: Sequence[str], source: Source) -> Iterator[str]:
@@ -97,8 +117,14 @@ def _findings(measured: dict[str, _Groups], outside: Sequence[str], source: Sour
 
 
 def _is_nearly_unique(one: _Groups, source: Source) -> bool:
-    if one.info.name == source.target and one.info.kind in (Kind.FLOAT, Kind.DECIMAL):
-        return False
+    return _has_own_values(one) and not (one.info.name == source.target and _is_measured(one))
+
+
+def _is_measured(one: _Groups) -> bool:
+    return one.info.kind in (Kind.FLOAT, Kind.DECIMAL)
+
+
+def _has_own_values(one: _Groups) -> bool:
     return one.unique_rows >= _LEAST_UNIQUE and one.unique_rows * _HALF >= one.rows
 
 

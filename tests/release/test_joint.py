@@ -255,7 +255,7 @@ def test_joint_classes_are_those_of_the_definition(engine, make_table, key, seed
     nobody = engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0]
     keys = Keys(("who", "rest") if key is person_and_rest else ("who", "mine"), ("who",), some_rows=True)
     other = SimpleNamespace(
-        release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
+        release_id="0", k_promised=3, manifest=SimpleNamespace(projections=None), name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
         roles=roles_record(entity="who", person_columns=("who",)),
     )  # fmt: skip
     for turn in seeds:
@@ -288,6 +288,7 @@ def test_the_first_breach_ends_the_joining(duckdb_engine, make_table):
             SimpleNamespace(
                 release_id=release_id,
                 k_promised=3,
+                manifest=SimpleNamespace(projections=None),
                 name=Name(name),
                 kind="TABLE",
                 stated_name=name,

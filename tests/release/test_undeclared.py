@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -84,3 +85,34 @@ def test_it_costs_one_statement(duck):
     heard.clear()
     duck.publish(statement("town", "SENSITIVE (town)"))
     assert [sql for sql in heard if "ppdm_groups_" in sql] == []
+
+
+def test_fifty_unique_rows_are_out_of_reach_of_a_column_of_few_values():
+    """n exp(-n / V) has its maximum V / e at n = V: 50 take more than 135 equally frequent values."""
+    most = {values: max(n * math.exp(-n / values) for n in range(1, 2000)) for values in (101, 135, 137)}
+    assert most[101] < 38
+    assert most[135] < 50 < most[137]
+
+
+@pytest.mark.duckdb
+def test_a_number_to_predict_that_tells_people_apart_is_a_risk_and_no_refusal(duckdb_engine, make_table, open_session):
+    rows = [(n % 40, n / 7) for n in range(200)]
+    make_table(duckdb_engine, "people", {"age": "INTEGER", "income": "DOUBLE"}, rows)
+    text = """CREATE TABLE open AS SELECT age, income FROM people
+    WITH ANONYMIZATION (ALGORITHM mondrian REQUIRE k = 4 QUASI IDENTIFIER (age) TARGET (income))"""
+    session = open_session(duckdb_engine)
+    risks = session.publish(text).manifest["residual_risks"]
+    assert "200 of 200 rows" in risks["unique_target"]
+    session.run("DROP RELEASE open")
+    text = text.replace("TARGET (income))", "TARGET (income) ROUND (income TO 10))")
+    assert "unique_target" not in session.publish(text).manifest["residual_risks"]
+
+
+@pytest.mark.duckdb
+def test_advice_is_refused_where_its_statement_would_be(duckdb_engine, make_table, open_session):
+    rows = [(f"p{n}", n % 40, "x" if n % 3 else "y") for n in range(200)]
+    make_table(duckdb_engine, "people", {"id": "TEXT", "age": "INTEGER", "ill": "TEXT"}, rows)
+    text = """CREATE TABLE open AS SELECT id, age, ill FROM people WITH ANONYMIZATION (ALGORITHM mondrian
+    REQUIRE k = 4 QUASI IDENTIFIER (age) TARGET (ill) INSENSITIVE (id))"""
+    with pytest.raises(RequirementBreached, match='"id" has a value of its own in 200 of 200 rows'):
+        open_session(duckdb_engine).advise(text)
