@@ -11,13 +11,14 @@ many at least.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from statistics import fmean
 
 from benchmarks.papers import sharing_runs as runs
 from benchmarks.papers.data import MANIFEST, ROW, load
+from benchmarks.papers.pooling_000 import Dealings, add_pooled, pooling_table
 from benchmarks.papers.releases_000 import add_releases, hierarchies_of, releases_table
 from benchmarks.papers.sharing_runs import POOL, TEST, TRAIN, Task, Way
 from benchmarks.papers.sharing_tables import Figures, others_table, requirements_table, sources_tables
@@ -66,7 +67,14 @@ ADULT = Printed(
 NURSERY = Printed(
     "Nursery", ("nursery.csv",), "class", 12_960, tuple(range(2, 6)), _grid(5, (5, 10, 15, 20)), leaves=(1, 10)
 )
-FILES = (MANIFEST, *ADULT.files, *NURSERY.files)
+CAR = Printed("Car", ("car.csv",), "class", 1_728, (), (), leaves=(1,))
+CMC = Printed("CMC", ("cmc.csv",), "contraceptive_method", 1_473, (), (), leaves=(1,))
+# What ten sources' anonymized trees are pooled under, by table.
+POOLED = (
+    (NURSERY, RecursiveDiversity(Fraction(5), 2)), (CAR, RecursiveDiversity(Fraction(5), 2)),
+    (CMC, RecursiveDiversity(Fraction(5), 2)), (ADULT, RecursiveDiversity(Fraction(5), 3)),
+)  # fmt: skip
+FILES = (MANIFEST, *(file for printed, _ in POOLED for file in printed.files))
 
 
 @dataclass(frozen=True)
@@ -126,7 +134,22 @@ def tables_of(
         others_table(others, used),
         requirements_table(anonymity, size.many, used),
         releases_table(anonymity, used),
+        _pooling(folder, progress, size, [one for one in POOLED if one[0] in chosen or size.asked is None]),
     ]
+
+
+def _pooling(folder: Path, progress: Progress, size: Size, chosen: Sequence[tuple[Printed, Requirement]]) -> PaperTable:
+    """Anonymized trees of ten sources as one model, in a table of its own: other data, five dealings."""
+    figures, used = Figures(), []
+    dealings = Dealings(5 if size.asked is None else 1, size.many)
+    with open_engine(":memory:") as engine:
+        for printed, asked in chosen:
+            task = _task(engine, folder, printed, size)
+            for part in _parts(engine, task, replace(size, tested=size.released)):
+                progress(f"{printed.name}, pooled", part, size.released)
+                add_pooled(engine, task, [asked], dealings, part, figures)
+            used.append(f"{printed.name}: {size.released} of {_PARTS} parts.")
+    return pooling_table(figures, dealings, used)
 
 
 # -- data ------------------------------------------------------------------------------------------------

@@ -11,9 +11,12 @@ from sqlglot import exp
 
 from benchmarks.papers import sharing_000
 from benchmarks.papers import sharing_runs as runs
+from benchmarks.papers.pooling_000 import limit_of_pseudo_rows, volume
 from benchmarks.papers.sharing_000 import FULL, Size, tables_of
 from ppdm_sql.engines.connect import open_engine
+from ppdm_sql.pseudodata.paths import recipes
 from ppdm_sql.requirements import RecursiveDiversity, SimpleDiversity
+from ppdm_sql.sharing.collect import Shared, pooled_domains
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.expression import NODE
 from ppdm_sql.trees.predict import predict
@@ -108,3 +111,20 @@ def test_the_whole_run_asks_for_what_the_paper_asked_for():
     adult, nursery = sharing_000.ADULT.asked, sharing_000.NURSERY.asked
     assert (len(adult), len(nursery)) == (13 + 39, 4 + 16)
     assert FULL.sources == tuple(range(1, 11))
+
+
+def test_the_limit_of_one_tree_is_the_tree_and_its_leaves_fill_the_domain():
+    """With one tree the densest class of a place is the leaf's commonest; the volumes of all leaves are the whole."""
+    with open_engine(":memory:") as engine:
+        size = Size({"Nursery": 900}, 1, (), None, 2)
+        task = sharing_000._task(engine, DATA, sharing_000.NURSERY, size)
+        for _ in sharing_000._parts(engine, task, size):
+            tree = sharing_000.runs.learned(engine, task, sharing_000.TRAIN, 5)
+            said = sharing_000.runs.said(engine, tree, "global")
+            share = sharing_000.runs.same(engine, sharing_000.runs.truth(engine, task), said)
+            assert limit_of_pseudo_rows(engine, task, [tree]) == pytest.approx(share)
+            common = pooled_domains([Shared("one", "one", tree, ())], {})
+            mine = {place: common[one.name] for place, one in enumerate(tree.attributes) if one.name in common}
+            volumes = [volume(recipe, mine) for recipe in recipes(tree, mine, None, 0)]
+            assert len(volumes) == len(tree.leaves)
+            assert sum(volumes) == pytest.approx(1)

@@ -58,7 +58,7 @@ def test_opened_counts_are_those_of_the_union(seeds, mode, tmp_path):
         assert document(plain_model(hospitals.codebook, grid)) == document(learned)
 
 
-@seeds(small=10, full=60, nightly=1000)
+@seeds(small=5, full=60, nightly=1000)
 def test_nothing_small_is_printed_and_nothing_small_follows(seeds):
     """A41: the model and its pools are judged by another reader, and attacked with linear programs."""
     pooled_somewhere = 0
