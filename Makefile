@@ -8,7 +8,7 @@ WORKERS ?= 2
 # Without compiled modules every command that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo dbt older weka test test-wide test-browser test-all test-spark nightly mutants coverage lint bench papers wheel clean
+.PHONY: demo dbt older weka test test-wide test-browser test-all test-spark nightly mutants coverage lint bench bench-quick papers wheel clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -126,6 +126,10 @@ lint: $(VENV)/.test ## Style and types
 
 bench: $(VENV)/.core $(VENV)-peers/.done ## Ratios to the plain GROUP BY and to peers, in one run
 	$(BIN)/python -m benchmarks --peers $(VENV)-peers/bin/python $(BENCH)
+
+bench-quick: $(VENV)/.core ## Publications of a million rows, and everything else on few rows: after a change on a hot path
+	$(BIN)/python -m benchmarks --publish --rows 1000000 --repeat 1
+	$(BIN)/python -m benchmarks --rows 100000 --tree-rows 30000 --repeat 1
 
 # DATA names the folder of the public tables, which are not part of the repository; QUICK=1 takes fewer rows and repeats.
 PAPER ?= 000 001 002 004

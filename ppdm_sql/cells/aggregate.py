@@ -1,8 +1,11 @@
 """Rows into cells: one GROUP BY in the engine where the rows are, and small numbers out of it.
 
-    ppdm_cells     a row per cell: its number, its values, its rows
+    ppdm_cells     a row per cell: its values, its rows
     ppdm_values    the values of up to 20 columns, each with its code: GROUPING SETS number all columns at once
     ppdm_people    where the policy names persons: which person is in which cell
+
+A cell is known by its key: its codes packed into one number, so that no text is put in order.  Where they do not fit
+into one, or there are more than 20 columns, cells are numbered in the order of their values.
 
 Values are compared as the engine compares them (text by its bytes); NULL and NaN are values of their own.  What comes
 to this process are the distinct values of each column, and per cell one packed number with its count.
@@ -11,12 +14,14 @@ to this process are the distinct values of each column, and per cell one packed 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlglot import exp
 
-from ppdm_sql.cells.cells import CellColumn, Cells, Codes, Ints, People, code_type
+from ppdm_sql.cells.cells import KEY, CellColumn, Cells, Codes, Ints, People, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.source.encode import canonical
@@ -26,19 +31,26 @@ from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.nominal import mixed_radix
 
 CELL, ROWS, CODE, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "entity", "weight"))
+KEYED = Name("ppdm_keyed")
 MOST_CELLS = 50_000_000
 _PACKED = 1 << 62
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 
 
-def aggregate(engine: Engine, source: Source, names: Sequence[str], *, people: bool = False) -> Cells:
+def aggregate(
+    engine: Engine, source: Source, names: Sequence[str], *, people: bool = False, enough: int | None = None
+) -> Cells:
     """The cells of these columns; made once where plans share the relation.
 
     people: with who is in which cell, where the policy names persons.
+    enough: CellColumn.held need not be exact from so many persons on.
     """
     people = people and source.entity is not None
-    about = ("cells", tuple(names), source.entity, tuple(source.quasi), people)
-    cells = engine.work.once(source.relation, about, lambda: _Aggregation(engine, source, tuple(names), people).run())
+    if source.entity is None or engine.work.shares(source.relation):  # several plans may ask for several numbers
+        enough = None
+    about = ("cells", tuple(names), source.entity, tuple(source.quasi), people, enough)
+    made = _Aggregation(engine, source, tuple(names), people, enough)
+    cells = engine.work.once(source.relation, about, made.run)
     engine.work.remember(("cells", source.relation), lambda: cells)
     return cells
 
@@ -53,6 +65,14 @@ def same_cell(engine: Engine, source: Source, cells: Cells, alias: str, cell_ali
     """Whether a row of the source is of a cell.  It can be hashed on every engine, NULL or not."""
     named = [(name, one.null_code is not None) for name, one in cells.columns.items()]
     return _same(engine, source, named, alias, cell_alias)
+
+
+def with_keyed(engine: Engine, query: exp.Select, cells: Cells) -> exp.Select:
+    """A query that reads the cells with their keys as KEYED.
+
+    The keys are looked up before anything is joined to the cells: once per cell and not once per row.
+    """
+    return query.with_(KEYED.last, as_=cells.keyed, materialized=engine.materializes or None)
 
 
 def _same(engine: Engine, source: Source, named: Sequence[tuple[str, bool]], alias: str, cell_alias: str) -> exp.Expr:
@@ -82,6 +102,10 @@ class _Values:
     def size(self) -> int:
         return len(self.values) + self.has_null
 
+    @property
+    def null_code(self) -> int | None:
+        return len(self.values) if self.has_null else None
+
 
 @dataclass
 class _Aggregation:
@@ -89,30 +113,39 @@ class _Aggregation:
     source: Source
     names: tuple[str, ...]
     with_people: bool = False
+    enough: int | None = None
 
     def run(self) -> Cells:
-        table = self.engine.work.table("cells", self._cells())
+        packs = 0 < len(self.names) <= TOGETHER
+        table = self.engine.work.table(
+            "cells", self._count_cells() if packs else _in_order(self._count_cells(), self._places())
+        )
         self._check_number(table)
-        with self.engine.workspace():
-            found: dict[str, _Values] = {}
-            codes: dict[str, Codes] = {}
-            held: dict[str, Ints] = {}
-            rows = np.zeros(0, dtype=np.int64)
-            people = None
-            for numbers in self._chunks():
-                values = self.engine.work.table("values", self._numbered(table, numbers))
-                self.engine.analyze(*([] if found else [table]), values)
-                here = self._read_values(values, numbers)
-                rows, coded = self._read_codes(table, values, here)
-                found |= {self.names[number]: one for number, one in here.items()}
-                codes |= {self.names[number]: one for number, one in coded.items()}
-                if self.source.entity is not None:
-                    people = people or self._people(table, found, numbers)
-                    held |= self._persons(table, values, people, here)
-            weights = None if people is None else self._weights(people, len(rows))
-            pairs = self._pairs(people) if people is not None and self.with_people else None
-        columns = {name: _column(one, codes[name], held.get(name)) for name, one in found.items()}
-        return Cells(table, columns, rows, weights, pairs)
+        keyed = _by_number(table, self._places())
+        found: dict[str, _Values] = {}
+        codes: dict[str, Codes] = {}
+        keys, rows = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        tables: list[tuple[Name, dict[int, _Values]]] = []
+        for numbers in self._chunks():
+            values = self.engine.work.table("values", self._numbered(table, numbers))
+            self.engine.analyze(*([] if found else [table]), values)
+            here = self._read_values(values, numbers)
+            if packs and len(_packs(_sizes(here))) == 1:
+                keyed = _by_codes(table, values, here)
+            elif packs:
+                rest = exp.Select(expressions=[exp.Star()]).from_(table.table())
+                table = self.engine.work.table("cells", _in_order(rest, self._places()), analyze=True)
+                packs, keyed = False, _by_number(table, self._places())
+            keys, rows, coded = self._read_codes(table, values, here, packed=packs)
+            found |= {self.names[number]: one for number, one in here.items()}
+            codes |= {self.names[number]: one for number, one in coded.items()}
+            tables.append((values, here))
+        columns = {name: _column(one, codes[name]) for name, one in found.items()}
+        cells = Cells(table, columns, rows, None, keyed=keyed, keys=keys, codes=tables[0][0] if packs else None)
+        return cells if self.source.entity is None else self._with_persons(cells, tables)
+
+    def _places(self) -> range:
+        return range(len(self.names))
 
     def _chunks(self) -> Iterator[range]:
         for first in range(0, len(self.names), TOGETHER):
@@ -120,20 +153,12 @@ class _Aggregation:
 
     # -- the cells ---------------------------------------------------------------------------------
 
-    def _cells(self) -> exp.Select:
-        """Cells are numbered in the order of their values: which row of a person weighs 1 follows from it."""
+    def _count_cells(self) -> exp.Select:
         values = [canonical(self.engine, self.source.info(name), "r") for name in self.names]
         picked = [aliased(value, _value(number)) for number, value in enumerate(values)]
         counted = aliased(exp.Count(this=exp.Star()), ROWS)
         grouped = exp.Select(expressions=[*picked, counted]).from_(self.source.relation.table("r"))
-        grouped = grouped.group_by(*(value.copy() for value in values))
-        names = [_value(number) for number in range(len(values))]
-        order = [_ascending(column(name, "g")) for name in names] or [_ascending(column(ROWS, "g"))]
-        place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
-        first = aliased(exp.Sub(this=place, expression=exp.Literal.number(1)), CELL)
-        return exp.Select(expressions=[first, *(column(name, "g") for name in (*names, ROWS))]).from_(
-            grouped.subquery("g")
-        )
+        return grouped.group_by(*(value.copy() for value in values))
 
     def _check_number(self, table: Name) -> None:
         counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(table.table())
@@ -178,20 +203,19 @@ class _Aggregation:
             for place, (number, info) in enumerate(zip(numbers, infos, strict=True), start=2)
         }
 
-    def _read_codes(self, table: Name, values: Name, found: Mapping[int, _Values]) -> tuple[Ints, dict[int, Codes]]:
-        """Rows and codes of every cell, in the order of the cells."""
-        query = exp.Select(expressions=[column(CELL, "c"), column(ROWS, "c")]).from_(table.table("c"))
-        packs = _packs({number: one.size for number, one in found.items()})
-        for place, pack in enumerate(packs):
-            packed = mixed_radix([(_code_of(number, found[number]), found[number].size) for number in pack])
-            query = query.select(aliased(packed, f"ppdm_k{place}"))
-        for number in found:
-            # NULL meets no value, and gets its code above.  A join that keeps every cell is planned for that many.
-            same = exp.EQ(this=column(_value(number), f"l{number}"), expression=column(_value(number), "c"))
-            here = exp.EQ(this=column(SET, f"l{number}"), expression=_number(number))
-            query = query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT")
+    def _read_codes(
+        self, table: Name, values: Name, found: Mapping[int, _Values], *, packed: bool
+    ) -> tuple[Ints, Ints, dict[int, Codes]]:
+        """Key, rows and codes of every cell, in the order of the cells."""
+        packs = _packs(_sizes(found))
+        coded = _values_to_code(found)
+        numbers = [_packed_codes({number: coded[number] for number in pack}) for pack in packs]
+        picked: list[exp.Expr] = [] if packed else [column(KEY, "c")]
+        picked += [column(ROWS, "c"), *(aliased(one, f"ppdm_k{place}") for place, one in enumerate(numbers))]
+        query = _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, coded)
         read = self.engine.arrays(query)
-        order = np.argsort(read[CELL])
+        keys = np.asarray(read["ppdm_k0" if packed else KEY]).astype(np.int64)
+        order = np.argsort(keys)
         codes: dict[int, Codes] = {}
         for place, pack in enumerate(packs):
             left = np.asarray(read[f"ppdm_k{place}"]).astype(np.int64)[order]
@@ -199,71 +223,168 @@ class _Aggregation:
                 size = max(found[number].size, 1)
                 codes[number] = (left % size).astype(code_type(size))
                 left = left // size
-        return np.asarray(read[ROWS]).astype(np.int64)[order], codes
+        return keys[order], np.asarray(read[ROWS]).astype(np.int64)[order], codes
 
     # -- persons -----------------------------------------------------------------------------------
 
-    def _people(self, table: Name, found: Mapping[str, _Values], numbers: range) -> Name:
+    def _with_persons(self, cells: Cells, tables: Sequence[tuple[Name, Mapping[int, _Values]]]) -> Cells:
+        with self.engine.workspace():
+            people = self._people(cells)
+            weights = self._weights(people, cells)
+            held: dict[str, Ints] = {}
+            for values, found in tables:
+                held |= self._holders(people, cells, values, found, weights)
+            columns = {name: replace(one, held=held.get(name, one.held)) for name, one in cells.columns.items()}
+            pairs = self._pairs(people, cells) if self.with_people else None
+        return replace(cells, columns=columns, weights=weights, people=pairs)
+
+    def _people(self, cells: Cells) -> Name:
         """Who is in which cell.  A row without a person (NULL) counts for nobody."""
         assert self.source.entity is not None
         person = canonical(self.engine, self.source.info(self.source.entity), "r")
-        named = [(name, found[name].has_null if name in found else True) for name in self.names]
-        query = exp.Select(expressions=[aliased(person, PERSON), column(CELL, "c")])
+        query = exp.Select(expressions=[aliased(person, PERSON), column(KEY, "c")])
         query = query.from_(self.source.relation.table("r"))
-        query = query.join(table.table("c"), on=_same(self.engine, self.source, named, "r", "c"))
+        query = query.join(KEYED.table("c"), on=same_cell(self.engine, self.source, cells, "r", "c"))
         query = query.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null()))).distinct()
-        return self.engine.work.table("people", query, analyze=True)
+        return self.engine.work.table("people", with_keyed(self.engine, query, cells), analyze=True)
 
-    def _weights(self, people: Name, cells: int) -> Ints:
+    def _weights(self, people: Name, cells: Cells) -> Ints:
         """Distinct persons do not add up over parts of a part.  These weights do, and never exceed the persons.
 
         The row that weighs 1 is one in the first cell of the person.  Rows of one cell stay together or are
         interchangeable, so which of them it is makes no difference.
         """
-        first = exp.Select(expressions=[aliased(exp.Min(this=column(CELL)), CELL)]).from_(people.table())
+        first = exp.Select(expressions=[aliased(exp.Min(this=column(KEY)), KEY)]).from_(people.table())
         first = first.group_by(column(PERSON))
-        query = exp.Select(expressions=[column(CELL, "f"), aliased(exp.Count(this=exp.Star()), WEIGHT)])
-        read = self.engine.arrays(query.from_(first.subquery("f")).group_by(column(CELL, "f")))
-        weights = np.zeros(cells, dtype=np.int64)
-        weights[read[CELL].astype(np.int64)] = read[WEIGHT]
+        query = exp.Select(expressions=[column(KEY, "f"), aliased(exp.Count(this=exp.Star()), WEIGHT)])
+        read = self.engine.arrays(query.from_(first.subquery("f")).group_by(column(KEY, "f")))
+        weights = np.zeros(len(cells), dtype=np.int64)
+        weights[_places_of(cells, read[KEY])] = read[WEIGHT]
         return weights
 
-    def _pairs(self, people: Name) -> People:
+    def _pairs(self, people: Name, cells: Cells) -> People:
         order = exp.Order(expressions=[_ascending(column(PERSON))])
         place = exp.Window(this=exp.Anonymous(this="DENSE_RANK"), order=order)
         number = aliased(exp.Sub(this=place, expression=_number(1)), PERSON)
-        read = self.engine.arrays(exp.Select(expressions=[column(CELL), number]).from_(people.table()))
-        return People(read[CELL].astype(np.int64), read[PERSON].astype(np.int64))
+        read = self.engine.arrays(exp.Select(expressions=[column(KEY), number]).from_(people.table()))
+        return People(_places_of(cells, read[KEY]), read[PERSON].astype(np.int64))
 
-    def _persons(self, table: Name, values: Name, people: Name, found: Mapping[int, _Values]) -> dict[str, Ints]:
-        """Per quasi-identifier and code but NULL's, how many persons hold the value."""
-        quasi = {number: one for number, one in found.items() if self.names[number] in self.source.quasi}
-        if not quasi:
+    def _holders(
+        self, people: Name, cells: Cells, values: Name, found: Mapping[int, _Values], weights: Ints
+    ) -> dict[str, Ints]:
+        """Per quasi-identifier and code but NULL's, how many persons hold the value, as exactly as is asked.
+
+        Weights of persons are a number that there are at least, rows one that there are at most.
+        """
+        named = {self.names[number]: number for number in found if self.names[number] in self.source.quasi}
+        held: dict[str, Ints] = {}
+        for name in named:
+            one = cells[name]
+            least = np.bincount(one.codes, weights, minlength=one.size)[: len(one.rows)].astype(np.int64)
+            settled = (least >= (self.enough or 0)) if self.enough is not None else least == one.rows
+            settled |= one.rows < (self.enough or 0)
+            if settled.all():
+                held[name] = np.where(one.rows < (self.enough or 0), one.rows, least)
+        return held | self._persons(people, cells, values, {name: n for name, n in named.items() if name not in held})
+
+    def _persons(self, people: Name, cells: Cells, values: Name, named: Mapping[str, int]) -> dict[str, Ints]:
+        """The same by counting them."""
+        if not named:
             return {}
-        held = {number: np.zeros(len(one.values), dtype=np.int64) for number, one in quasi.items()}
-        queries = [self._persons_of(table, values, people, number) for number in quasi]
+        held = {number: np.zeros(len(cells[name].rows), dtype=np.int64) for name, number in named.items()}
+        queries = [self._persons_of(people, cells, values, number) for number in named.values()]
         read = self.engine.arrays(exp.union(*queries, distinct=False) if len(queries) > 1 else queries[0])
         for number, persons_of in held.items():
             here = read[SET] == number
             persons_of[read[CODE][here].astype(np.int64)] = read[WEIGHT][here]
         return {self.names[number]: persons_of for number, persons_of in held.items()}
 
-    def _persons_of(self, table: Name, values: Name, people: Name, number: int) -> exp.Select:
+    def _persons_of(self, people: Name, cells: Cells, values: Name, number: int) -> exp.Select:
         persons = exp.Count(this=exp.Distinct(expressions=[column(PERSON, "p")]))
         picked = [aliased(_number(number), SET), column(CODE, "l"), aliased(persons, WEIGHT)]
         query = exp.Select(expressions=picked).from_(people.table("p"))
-        query = query.join(table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "p")))
+        query = query.join(cells.keyed.subquery("c"), on=exp.EQ(this=column(KEY, "c"), expression=column(KEY, "p")))
         here = exp.EQ(this=column(SET, "l"), expression=_number(number))
         same = exp.EQ(this=column(_value(number), "l"), expression=column(_value(number), "c"))
         return query.join(values.table("l"), on=exp.and_(here, same)).group_by(column(CODE, "l"))
 
 
-def _code_of(number: int, one: _Values) -> exp.Expr:
+# -- keys ------------------------------------------------------------------------------------------------
+
+
+def _in_order(grouped: exp.Select, places: Sequence[int]) -> exp.Select:
+    """Cells numbered in the order of their values."""
+    names = [_value(place) for place in places]
+    order = [_ascending(column(name, "g")) for name in names] or [_ascending(column(ROWS, "g"))]
+    place = exp.Window(this=exp.RowNumber(), order=exp.Order(expressions=order))
+    first = aliased(exp.Sub(this=place, expression=_number(1)), KEY)
+    return exp.Select(expressions=[first, *(column(name, "g") for name in (*names, ROWS))]).from_(grouped.subquery("g"))
+
+
+def _by_number(table: Name, places: Sequence[int]) -> exp.Select:
+    """The values of cells that are numbered, with their keys."""
+    return exp.Select(expressions=[column(name, "c") for name in (KEY, *map(_value, places))]).from_(table.table("c"))
+
+
+def _by_codes(table: Name, values: Name, found: Mapping[int, _Values]) -> exp.Select:
+    """The values of cells, and their codes as one number: its order is that of the values, NULL last."""
+    coded = _values_to_code(found)
+    picked = [aliased(_packed_codes(coded), KEY), *(column(_value(number), "c") for number in found)]
+    return _join_values(exp.Select(expressions=picked).from_(table.table("c")), values, coded)
+
+
+def join_codes(engine: Engine, source: Source, cells: Cells, query: exp.Select) -> tuple[exp.Select, exp.Expr]:
+    """A query over rows of the source "r" with the codes of their values, and the key of a row's cell."""
+    assert cells.codes is not None
+    coded = {
+        number: _Coded(canonical(engine, one.column, "r"), one.size, one.null_code)
+        for number, one in enumerate(cells.columns.values())
+    }
+    return _join_values(query, cells.codes, coded), _packed_codes(coded)
+
+
+class _Coded(NamedTuple):
+    """A value that gets a code."""
+
+    value: exp.Expr
+    size: int
+    null_code: int | None
+
+
+def _values_to_code(found: Mapping[int, _Values]) -> dict[int, _Coded]:
+    return {number: _Coded(column(_value(number), "c"), one.size, one.null_code) for number, one in found.items()}
+
+
+def _packed_codes(coded: Mapping[int, _Coded]) -> exp.Expr:
+    return mixed_radix([(_code_of(number, one), one.size) for number, one in coded.items()])
+
+
+def _code_of(number: int, one: _Coded) -> exp.Expr:
     code = column(CODE, f"l{number}")
-    if not one.has_null:
+    if one.null_code is None:
         return code
-    is_null = exp.Is(this=column(_value(number), "c"), expression=exp.Null())
-    return exp.Case(ifs=[exp.If(this=is_null, true=_number(len(one.values)))], default=code)
+    is_null = exp.Is(this=one.value.copy(), expression=exp.Null())
+    return exp.Case(ifs=[exp.If(this=is_null, true=_number(one.null_code))], default=code)
+
+
+def _join_values(query: exp.Select, values: Name, coded: Mapping[int, _Coded]) -> exp.Select:
+    """The query, of cells or rows, with the code of every value.  NULL meets no value, and gets its code above.
+
+    A join that keeps every row is planned for that many.
+    """
+    for number, one in coded.items():
+        same = exp.EQ(this=column(_value(number), f"l{number}"), expression=one.value.copy())
+        here = exp.EQ(this=column(SET, f"l{number}"), expression=_number(number))
+        query.join(values.table(f"l{number}"), on=exp.and_(here, same), join_type="LEFT", copy=False)
+    return query
+
+
+def _places_of(cells: Cells, keys: NDArray[Any]) -> Ints:
+    return np.searchsorted(cells.keys, keys.astype(np.int64))
+
+
+def _sizes(found: Mapping[int, _Values]) -> dict[int, int]:
+    return {number: one.size for number, one in found.items()}
 
 
 def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:
@@ -272,9 +393,8 @@ def _values(info: ColumnInfo, place: int, read: Sequence[Row]) -> _Values:
     return _Values(info, [row[place] for row in known], rows, len(known) < len(read))
 
 
-def _column(one: _Values, codes: Codes, held: Ints | None) -> CellColumn:
-    null_code = len(one.values) if one.has_null else None
-    return CellColumn(one.info, codes, one.size, null_code, one.values, one.rows, one.rows if held is None else held)
+def _column(one: _Values, codes: Codes) -> CellColumn:
+    return CellColumn(one.info, codes, one.size, one.null_code, one.values, one.rows, one.rows)
 
 
 def _packs(sizes: Mapping[int, int]) -> list[list[int]]:

@@ -1,8 +1,9 @@
 """Parts back to rows: the rows of the source joined to their cells, each with its part and nothing that a label says.
 
     ppdm_parts     a row per cell that is published: its part
-    ppdm_placed    the same with its values and the keys that follow from these; where it is read twice, or where
-                   the engine would work the keys out for every row
+    ppdm_placed    the same with its values and the keys that follow from these; a table where the engine would
+                   otherwise work the keys out for every row
+    ppdm_joined    where cells are divided: the rows with their cells and parts
     ppdm_shares    of cells whose rows go to several parts: which places of a bag go where
     ppdm_labels    a row per part: what is printed of every quasi-identifier
 
@@ -12,11 +13,12 @@ Rows stay narrow: labels are joined when a release is stored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import takewhile
 
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import CELL, same_cell
-from ppdm_sql.cells.cells import Cells
+from ppdm_sql.cells.aggregate import CELL, KEYED, join_codes, same_cell, with_keyed
+from ppdm_sql.cells.cells import KEY, Cells
 from ppdm_sql.cells.parts import DIVIDED, DROPPED, ENTITY, PART, Parts, Shares
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.source.encode import canonical
@@ -24,6 +26,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 
 _BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank", "first", "last", "weight"))
+_JOINED = "ppdm_joined"
 # Values of these types that are equal print alike, so a key of a cell's values is the key of each of its rows.
 PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 
@@ -75,18 +78,26 @@ class _Rows:
 
     def whole(self) -> exp.Select:
         """Every cell is in one part."""
-        return self._rows([aliased(column(PART, "p"), PART)], self._place(once=True))
+        return self._rows([aliased(column(PART, "p"), PART)])
 
     def divided(self) -> exp.Select:
-        """Some cells are in bags: their rows are put in order, and the shares say which place goes where."""
+        """Some cells are in bags: their rows are put in order, and the shares say which place goes where.
+
+        Rows are joined to their cells once, and everything else reads what that gave.
+        """
         named = [*self._published(), *self.private]
-        placed = self._place(once=False)
-        whole = self._rows([aliased(column(PART, "p"), PART)], placed.copy())
-        whole = whole.where(exp.GTE(this=column(PART, "p"), expression=exp.Literal.number(0)))
-        inner = self._rows([column(_BAG, "p"), column(CELL, "p")], placed.copy())
-        inner = inner.where(exp.EQ(this=column(PART, "p"), expression=exp.convert(DIVIDED)))
+        joined = self._rows([column(name, "p") for name in (PART, _BAG, CELL)])
+        whole = _pick([PART, *named], "j").where(exp.GTE(this=column(PART, "j"), expression=exp.Literal.number(0)))
+        every = exp.Union(this=whole, expression=self._moved(named), distinct=False).subquery("z")
+        query = exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
+        return query.with_(_JOINED, as_=joined)
+
+    def _moved(self, named: Sequence[str]) -> exp.Select:
+        """The rows of divided cells, each with the part of its place."""
+        inner = _pick([_BAG, CELL, *named], "j")
+        inner = inner.where(exp.EQ(this=column(PART, "j"), expression=exp.convert(DIVIDED)))
         if self._has_weights:
-            inner = self._weighted(inner, named, placed)
+            inner = self._weighted(inner, named)
         order = exp.Order(expressions=[*self._order("x")])
         rank = exp.Window(this=exp.RowNumber(), partition_by=[column(_BAG, "x")], order=order)
         ranked = exp.Select(expressions=[*(column(name, "x") for name in (_BAG, *named)), aliased(rank, _RANK)])
@@ -96,17 +107,26 @@ class _Rows:
         inside = exp.Between(this=column(_RANK, "y"), low=column(_FIRST, "s"), high=column(_LAST, "s"))
         same = exp.EQ(this=column(_BAG, "s"), expression=column(_BAG, "y"))
         moved = exp.Select(expressions=[column(PART, "s"), *(column(name, "y") for name in named)])
-        moved = moved.from_(ranked.subquery("y")).join(shares.table("s"), on=exp.and_(same, inside))
-        every = exp.Union(this=whole, expression=moved, distinct=False).subquery("z")
-        return exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
+        return moved.from_(ranked.subquery("y")).join(shares.table("s"), on=exp.and_(same, inside))
 
     # -- rows --------------------------------------------------------------------------------------
 
-    def _rows(self, first: Sequence[exp.Expr], placed: exp.Expr) -> exp.Select:
+    def _rows(self, first: Sequence[exp.Expr]) -> exp.Select:
         picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
         picked += [aliased(value, name) for name, value in self.private.items()]
         query = exp.Select(expressions=picked).from_(self.source.relation.table("r"))
-        return query.join(placed, on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+        if not self._meets_cells:
+            query, key = join_codes(self.engine, self.source, self.cells, query)
+            return query.join(self._load_parts().table("p"), on=exp.EQ(this=column(KEY, "p"), expression=key))
+        return query.join(self._place(), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
+
+    @property
+    def _meets_cells(self) -> bool:
+        """Whether a row finds its cell by its values: where cells are few, and what follows from them is shared.
+
+        Otherwise the codes of a row are looked up, and cells do not have to be at hand.
+        """
+        return self.cells.codes is None or 2 * len(self.cells) < self.cells.total
 
     def _published(self) -> dict[str, exp.Expr]:
         """What leaves as it is; as plain text where its type would list values that do not leave."""
@@ -120,7 +140,7 @@ class _Rows:
             found[ENTITY] = canonical(self.engine, self.source.info(self.source.entity), "r")
         return found
 
-    def _weighted(self, rows: exp.Select, named: Sequence[str], placed: exp.Expr) -> exp.Select:
+    def _weighted(self, rows: exp.Select, named: Sequence[str]) -> exp.Select:
         """Rows of divided cells with a weight: 1 for one row of each person, in the first of his cells.
 
         Only these rows are put in order: of a person whose first cell is not divided, none of them weighs 1.
@@ -135,16 +155,7 @@ class _Rows:
         kept = [column(name, "w") for name in (_BAG, CELL, *named)]
         query = exp.Select(expressions=[*kept, aliased(weight, _WEIGHT)]).from_(rows.subquery("w"))
         same = exp.EQ(this=column(ENTITY, "f"), expression=column(ENTITY, "w"))
-        return query.join(self._first_cells(placed).subquery("f"), on=same, join_type="LEFT")
-
-    def _first_cells(self, placed: exp.Expr) -> exp.Select:
-        """Every person with the first of his cells that are published."""
-        assert self.source.entity is not None
-        person = canonical(self.engine, self.source.info(self.source.entity), "r")
-        first = aliased(exp.Min(this=column(CELL, "p")), _FIRST)
-        query = exp.Select(expressions=[aliased(person, ENTITY), first]).from_(self.source.relation.table("r"))
-        query = query.join(placed.copy(), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
-        return query.group_by(person.copy())
+        return query.join(_first_cells().subquery("f"), on=same, join_type="LEFT")
 
     def _order(self, alias: str, *, weighted: bool = True) -> list[exp.Expr]:
         """The keyed order of rows that are alike to the method; rows with a weight come first."""
@@ -158,15 +169,26 @@ class _Rows:
 
     # -- cells -------------------------------------------------------------------------------------
 
-    def _place(self, *, once: bool) -> exp.Expr:
-        """The cells that are published, as "p"; once: one statement reads them, once."""
+    def _place(self) -> exp.Expr:
+        """The cells that are published, as "p"."""
         query = self._placed_cells()
-        if once and not self.engine.repeats_subqueries:
+        if not self.engine.repeats_subqueries:
             return query.subquery("p")
         return self.engine.work.table("placed", query, analyze=True).table("p")
 
     def _placed_cells(self) -> exp.Select:
         """The cells that are published, with their parts and what private columns need of their values."""
+        values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
+        told = [CELL, PART, *([_BAG] if self.parts.bag is not None else [])]
+        picked: list[exp.Expr] = [*(column(name, "n") for name in told), *values]
+        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
+        query = exp.Select(expressions=picked).from_(KEYED.table("c"))
+        loaded = self._load_parts()
+        query = query.join(loaded.table("n"), on=exp.EQ(this=column(KEY, "n"), expression=column(KEY, "c")))
+        return with_keyed(self.engine, query, self.cells)
+
+    def _load_parts(self) -> Name:
+        """The parts of cells that are published."""
         import pyarrow as pa
 
         parts = self.parts
@@ -175,24 +197,31 @@ class _Rows:
         if parts.bag is not None:
             columns[_BAG] = parts.bag[kept]
         arrays = {name: pa.array(values, pa.int32()) for name, values in columns.items()}
-        loaded = self.engine.work.lend("parts", arrays, analyze=True)
-        values = [column(self.cells.value_column(name), "c") for name in self.cells.columns]
-        picked: list[exp.Expr] = [*(column(name, "n") for name in columns), *values]
-        picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
-        query = exp.Select(expressions=picked).from_(self.cells.table.table("c"))
-        return query.join(loaded.table("n"), on=exp.EQ(this=column(CELL, "n"), expression=column(CELL, "c")))
+        keys = {KEY: pa.array(self.cells.keys[kept], pa.int64())}
+        return self.engine.work.lend("parts", arrays | keys, analyze=True)
 
     def _with_keys(self, value: exp.Expr) -> exp.Expr:
         """The expression over a row; what follows from the values of its cell is worked out once per cell."""
         if isinstance(value, exp.Column) or not value.find(exp.Column):
             return value.copy()
-        if self._is_of_cells(value):
+        if self._meets_cells and self._is_of_cells(value):
             name = self._keys.setdefault(value, f"ppdm_h{len(self._keys)}")
             return column(name, "p")
-        made = value.copy()
+        made = self._with_one_end(value) if isinstance(value, exp.Concat) else value.copy()
         for child in list(made.iter_expressions()):
             if not isinstance(child, exp.Identifier | exp.DataType):
                 child.replace(self._with_keys(child))
+        return made
+
+    def _with_one_end(self, text: exp.Concat) -> exp.Expr:
+        """The texts at the end that are the same for all rows of a cell, put together once for them."""
+        pieces = text.expressions
+        end = len(list(takewhile(self._is_of_cells, reversed(pieces))))
+        if end < 2 or not self._meets_cells:
+            return text.copy()
+        made = text.copy()
+        last = exp.Concat(expressions=made.expressions[-end:], safe=True, coalesce=True)
+        made.set("expressions", [*made.expressions[:-end], last])
         return made
 
     def _is_of_cells(self, value: exp.Expr) -> bool:
@@ -206,6 +235,18 @@ class _Rows:
         for one in list(moved.find_all(exp.Column)):
             one.replace(column(self.cells.value_column(one.name), "c"))
         return moved
+
+
+def _pick(names: Sequence[str], alias: str) -> exp.Select:
+    """Columns of the rows that were joined to their cells."""
+    return exp.Select(expressions=[column(name, alias) for name in names]).from_(Name(_JOINED).table(alias))
+
+
+def _first_cells() -> exp.Select:
+    """Every person with the first of his cells that are published."""
+    first = aliased(exp.Min(this=column(CELL, "j")), _FIRST)
+    query = exp.Select(expressions=[column(ENTITY, "j"), first]).from_(Name(_JOINED).table("j"))
+    return query.group_by(column(ENTITY, "j"))
 
 
 def _load_shares(engine: Engine, shares: Shares) -> Name:

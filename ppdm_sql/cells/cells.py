@@ -8,16 +8,18 @@ and no row is needed to work with cells.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo
 from ppdm_sql.statements.names import Name
 
+KEY = "ppdm_key"
 Ints = NDArray[np.int64]
 Codes = NDArray[Any]  # of the smallest unsigned type that holds them
 
@@ -32,7 +34,7 @@ class CellColumn:
     null_code: int | None
     values: Sequence[object]  # per code but NULL's
     rows: Ints  # per code but NULL's
-    held: Ints  # the same in persons, where the policy names them
+    held: Ints  # the same in persons, where the policy names them; from `enough` of aggregate() on at least so many
 
     def __repr__(self) -> str:
         return f"CellColumn({self.column.name!r}, {self.size} codes)"  # the values are data
@@ -62,13 +64,16 @@ class People:
 
 @dataclass(frozen=True, repr=False)
 class Cells:
-    """All cells of a source.  A cell is known by its place in the arrays; `table` has the same places in the engine."""
+    """All cells of a source.  A cell is known by its place in the arrays, and by its key in the engine."""
 
-    table: Name  # (ppdm_cell, ppdm_v0, ppdm_v1, ...), in the engine where the rows are
+    table: Name  # (ppdm_v0, ppdm_v1, ..., ppdm_rows), in the engine where the rows are
     columns: Mapping[str, CellColumn]
     rows: Ints  # per cell
     weights: Ints | None  # per cell, where the policy names persons: one row of each person weighs 1, the others 0
     people: People | None = None  # where the policy names persons and the method asked for them
+    keyed: exp.Select = field(default_factory=exp.Select)  # (ppdm_key, ppdm_v0, ppdm_v1, ...), in that engine
+    keys: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # per cell what it is known by there
+    codes: Name | None = None  # the values of all columns with their codes, where a key is made of these
 
     def __repr__(self) -> str:
         return f"Cells({len(self)} of {self.total} rows)"

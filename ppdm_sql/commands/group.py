@@ -64,7 +64,8 @@ class LazyGroup(click.Group):
     metavar="DIR",
     help="A folder that SQL may read from and write to; may be repeated.",
 )
-@click.option("--memory-limit", metavar="SIZE", help="DuckDB's memory, e.g. 1GB; larger data is spilled to disk.")
+@click.option("--memory-limit", metavar="SIZE",
+              help="DuckDB's memory (default: half of the machine's); larger data is spilled to disk.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), help="Threads DuckDB may use.")
 @click.option("--lock-timeout", type=click.FloatRange(min=0), default=30.0, show_default=True, metavar="SECONDS",
               help="Seconds to wait for a locked database.")  # fmt: skip

@@ -140,9 +140,9 @@ def _choices(found: Sequence[PlanChoice]) -> None:
     if len(found) < 2:
         return
     console.print(f"the best {len(found)} recodings; the first is the one that would be published:")
-    table = plain_table(found[0].quality, "left out", "classes", "smallest", "risk", "levels")
-    for one in found:
-        figures = (one.value_text, f"{one.suppressed_rows:,}", f"{one.classes:,}", f"{one.smallest:,}")
+    table = plain_table("", found[0].quality, "left out", "classes", "smallest", "risk", "levels")
+    for number, one in enumerate(found, start=1):
+        figures = (str(number), one.value_text, f"{one.suppressed_rows:,}", f"{one.classes:,}", f"{one.smallest:,}")
         table.add_row(*figures, f"{float(100 * one.risk):.3g} %", escape(one.levels_text))
     console.print(table)
 

@@ -53,6 +53,8 @@ class Engine(NoRoles, ABC):
     has_macros: ClassVar[bool] = False  # CREATE MACRO f(x) AS an expression
     reads_any_moment: ClassVar[bool] = False  # any_moment_in_utc takes DATE and TIMESTAMP, with a zone or without
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are computed again at every reference
+    concatenates: ClassVar[bool] = False  # CONCAT puts many texts together at once and leaves NULL out
+    materializes: ClassVar[bool] = True  # WITH ... AS MATERIALIZED
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments
@@ -81,18 +83,15 @@ class Engine(NoRoles, ABC):
         text = tree.sql(self.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
         if self.name_limit is not None or "\0" in text:
             self._check_names(word.this for word in tree.find_all(exp.Identifier))
-        if texts is not None:
-            texts[self.dialect] = text
-        return text
+        return text if texts is None else texts.setdefault(self.dialect, text)
 
     def _check_names(self, names: Iterable[str]) -> None:
         for name in names:
             if "\0" in name:
                 raise EngineError("a name contains a NUL character, which no relation or column name can have")
             if self.name_limit is not None and len(name.encode()) > self.name_limit:
-                raise EngineError(
-                    f"the name {name} is longer than the {self.name_limit} bytes that {self.title} allows"
-                )
+                allowed = f"the {self.name_limit} bytes that {self.title} allows"
+                raise EngineError(f"the name {name} is longer than {allowed}")
 
     def fetch(self, query: exp.Expr, **params: Any) -> Rows:
         sql = self._announce(query)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOCK_PAUSE = 0.01  # seconds
+_MEMORY = "50%"  # of the machine's, where no limit is given
 
 
 class DuckDBEngine(Engine):
@@ -53,6 +54,7 @@ class DuckDBEngine(Engine):
     has_list_lookup = True
     replaces_tables = True
     has_macros = True
+    concatenates = True
     reads_any_moment = True
     reads_files = True
 
@@ -109,10 +111,8 @@ class DuckDBEngine(Engine):
             "autoinstall_known_extensions": False,
             "lock_configuration": True,
         }
-        if memory_limit is not None:
-            settings = {"memory_limit": memory_limit} | settings
-        if threads is not None:
-            settings = {"threads": threads} | settings
+        limits = {"memory_limit": memory_limit or _MEMORY, "threads": threads}
+        settings = {name: limit for name, limit in limits.items() if limit is not None} | settings
         for name, value in settings.items():
             setting = exp.SetItem(this=exp.EQ(this=exp.Var(this=name), expression=exp.convert(value)))
             self._connection.execute(exp.Set(expressions=[setting]).sql("duckdb"))

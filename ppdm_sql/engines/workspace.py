@@ -131,6 +131,10 @@ class Workspace:
                 keeper._made[key] = make()
         return cast(Made, keeper._made[key])
 
+    def shares(self, relation: Name) -> bool:
+        """Whether several plans read this relation."""
+        return self._keeper(relation) is not None
+
     def keeps(self, table: Name) -> bool:
         """Whether a working table is one that plans share."""
         around = [one for one in self._around() if one._shares]

@@ -70,19 +70,42 @@ def curves_over_k(
 
 
 def draw_choices(name: str, choices: Sequence[PlanChoice]) -> str:
-    """The recodings that a plan chose from as SVG: quality against risk, the one that is published in a ring."""
+    """The recodings that a plan chose from as SVG: quality against risk, numbered as the plan lists them."""
     import altair as alt
     import vl_convert
 
-    rows = [{"x": float(100 * one.risk), "y": float(one.value), "told": one.levels_text} for one in choices]
+    rows = _numbered(choices)
     x = alt.X("x:Q", title="risk, in %: classes per published row", scale=alt.Scale(zero=True))
     y = alt.Y("y:Q", title=choices[0].quality, scale=alt.Scale(domain=_room(rows, None), nice=False))
     points = chart_of(rows).mark_point(filled=True, size=60, opacity=1, color=ON_WHITE.series[0])
     ring = chart_of(rows[:1]).mark_point(size=260, strokeWidth=3, stroke=ON_WHITE.chosen, filled=False, opacity=1)
-    layers: list[Any] = [points.encode(x=x, y=y, tooltip=alt.Tooltip("told:N")), ring.encode(x=x, y=y)]
-    chart = alt.LayerChart(layer=layers).properties(width=560, height=320, title=name)
+    numbers = chart_of(rows).mark_text(align="left", dx=13, dy=-9)
+    layers: list[Any] = [
+        points.encode(x=x, y=y, tooltip=alt.Tooltip("told:N")),
+        ring.encode(x=x, y=y),
+        numbers.encode(x=x, y=y, text="number:N"),
+    ]
+    below = "In the ring: the one that would be published. Numbers as in the list of the plan; up and right is worse."
+    title = alt.Title(f"{name}: the best {len(choices)} recodings", subtitle=below)
+    chart = alt.LayerChart(layer=layers).properties(width=560, height=320, title=title)
     svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return svg
+
+
+def _numbered(choices: Sequence[PlanChoice]) -> list[dict[str, Any]]:
+    """A point per place, with the numbers of all recodings there."""
+    places: dict[tuple[float, float], list[int]] = {}
+    for number, one in enumerate(choices, start=1):
+        places.setdefault((float(100 * one.risk), float(one.value)), []).append(number)
+    return [
+        {
+            "x": x,
+            "y": y,
+            "number": ", ".join(map(str, here)),
+            "told": "; ".join(choices[n - 1].levels_text for n in here),
+        }
+        for (x, y), here in places.items()
+    ]
 
 
 def chart_of(rows: Rows) -> alt.Chart:

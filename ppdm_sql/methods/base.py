@@ -230,7 +230,8 @@ class Method:
         prepared = Prepared() if self.prepare is None else self.prepare(job)
         job.progress("counting combinations", 0, None)
         names = tuple(dict.fromkeys([*job.cell_columns, *prepared.columns]))
-        cells = aggregate(engine, source, names, people=prepared.people)
+        enough = None if job.policy.table_requirements else max(job.k, 2)  # these may ask for a greater k
+        cells = aggregate(engine, source, names, people=prepared.people, enough=enough)
         people = populations_of(job)
         cell_job = CellJob(cells, source, job.policy, job.hierarchies, job.progress, prepared.models, people)
         found = self._cell_plan(cell_job)

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import CELL
-from ppdm_sql.cells.cells import CellColumn, Cells
+from ppdm_sql.cells.cells import KEY, CellColumn, Cells
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.methods.live_rules import GROUP, HIGH, LOW, MATCH, SHOWN, ColumnRules, Live, own_type, rule_key
 from ppdm_sql.methods.plan import ValueLabels
@@ -47,7 +46,7 @@ def _rules(engine: Engine, cells: Cells, name: str, found: ValueLabels) -> Colum
     codes, first = np.unique(here.codes, return_index=True)
     labels = [found.labels[code] for code in codes.tolist()]
     columns = {
-        CELL: pa.array(first, pa.int64()),
+        KEY: pa.array(cells.keys[first], pa.int64()),
         GROUP: pa.array([numbers[label] for label in labels], pa.int32()),
         SHOWN: pa.array(labels, pa.string()),
     }
@@ -62,7 +61,7 @@ def _rules(engine: Engine, cells: Cells, name: str, found: ValueLabels) -> Colum
     text: exp.Expr = exp.Min(this=column(SHOWN, "g")) if ranged else column(SHOWN, "g")
     shown = aliased(own_type(engine, here.column, text) if found.typed else text, SHOWN)
     query = exp.Select(expressions=[*taken, aliased(column(GROUP, "g"), GROUP), shown]).from_(table.table("g"))
-    query = query.join(cells.table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "g")))
+    query = query.join(cells.keyed.subquery("c"), on=exp.EQ(this=column(KEY, "c"), expression=column(KEY, "g")))
     return ColumnRules(query.group_by(column(GROUP, "g")) if ranged else query, ranged)
 
 

@@ -46,9 +46,10 @@ def private_columns(engine: Engine, source: Source, salt: str) -> Private:
     def numbers(names: Sequence[str]) -> tuple[exp.Expr, exp.Expr]:
         return hash_numbers(engine, [column(name, "r") for name in names], salt=salt)
 
+    whose = person_columns(source)
     row = numbers(key_columns(source))
-    person = numbers(person_columns(source) or key_columns(source))[0]
-    quasi = numbers(sorted(source.quasi))[0]
+    person = numbers(whose)[0] if whose else row[0].copy()
+    quasi = numbers(sorted(source.quasi))[0] if whose else row[0].copy()
     named = identifier_columns(source)
     identifiers = {stored: canonical(engine, source.info(name), "r") for name, stored in named.items()}
     return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers})

@@ -18,33 +18,36 @@ _LEAST_SURPRISE rows would be expected to contradict, and none does.  SENSITIVE 
 requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.  Nor
 is a TARGET refused because it follows from a quasi-identifier: then the release shows what it was made to show.
 
-One statement with a GROUP BY per column, over values and not hashes, since it decides a publication.  It reads the
-cells of the plan where these have all of the columns, else the rows.
+It is found in the cells of the plan where these have all of the columns.  Else it takes one statement with a GROUP BY
+per column, over values and not hashes, since it decides a publication.  Of many rows it first asks a few whether they
+contradict: one contradiction settles it, and mostly nothing is left to ask of all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
 
+import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import ROWS as CELL_ROWS
 from ppdm_sql.cells.aggregate import known_cells
+from ppdm_sql.cells.cells import Cells
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
-from ppdm_sql.statements.names import Name, aliased, column
+from ppdm_sql.statements.names import aliased, column
 
 UNDECLARED = "undeclared"
 UNIQUE_TARGET = "unique_target"
 _HALF = 2  # a column is nearly unique if one row in so many has a value of its own
 _LEAST_UNIQUE = 50  # rows: in a small table numbers differ without being anybody's own
 _LEAST_SURPRISE = 20  # rows
+_FEW = 5_000  # rows, in which two columns that have nothing to do with each other contradict
 
 
 @dataclass(frozen=True)
@@ -135,48 +138,80 @@ _ROWS = "ppdm_rows"
 
 @dataclass(frozen=True)
 class _Rows:
-    """Where groups are counted: the rows of the source, or its cells."""
+    """Where groups are counted: all rows of the source, or some of them."""
 
-    table: Name
-    number: exp.Expr  # of the rows of a group
+    table: exp.Expr
     values: Mapping[str, exp.Expr]
 
+    @property
+    def first(self) -> _Rows:
+        """A few of the rows."""
+        few = exp.Select(expressions=[exp.Star()]).from_(self.table.copy()).limit(_FEW)
+        return replace(self, table=few.subquery("ppdm_few"))
 
-def _rows_of(engine: Engine, source: Source, infos: Sequence[ColumnInfo]) -> _Rows:
-    """The cells that were counted for the plan, where they have all of these columns."""
-    cells = known_cells(engine, source.relation)
-    if cells is not None and {info.name for info in infos} <= cells.columns.keys():
-        number = exp.cast(exp.Sum(this=column(CELL_ROWS)), "BIGINT")
-        return _Rows(cells.table, number, {info.name: column(cells.value_column(info.name)) for info in infos})
-    values = {info.name: canonical(engine, info) for info in infos}
-    return _Rows(source.relation, exp.Count(this=exp.Star()), values)
+
+_Job = tuple[ColumnInfo, Sequence[ColumnInfo]]  # a column, and those that may have one value in each of its groups
 
 
 def _measure(
     engine: Engine, source: Source, left: Sequence[ColumnInfo], known: Sequence[ColumnInfo]
 ) -> dict[str, _Groups]:
-    """Every column with its groups, by one statement."""
-    width = max(len(left), len(known))
-    jobs = [*((info, known) for info in left), *((info, left) for info in known)]
-    rows = _rows_of(engine, source, [*left, *known])
-    parts = [_part(engine, rows, number, info, others, width) for number, (info, others) in enumerate(jobs)]
+    """Every column with its groups."""
+    jobs: list[_Job] = [*((info, known) for info in left), *((info, left) for info in known)]
+    cells = known_cells(engine, source.relation)
+    if cells is not None and {info.name for info, _ in jobs} <= cells.columns.keys():
+        return {info.name: _groups_of_cells(cells, info, others) for info, others in jobs}
+    rows = _Rows(source.relation.table(), {info.name: canonical(engine, info) for info, _ in jobs})
+    if cells is None or cells.total <= 4 * _FEW:
+        return _count(engine, [(rows, job) for job in jobs])
+    found = _count(engine, [*((rows, (info, ())) for info, _ in jobs), *((rows.first, job) for job in jobs)])
+    doubts: list[_Job] = []
+    for info, others in jobs:
+        asked = [other for other in others if found[info.name].explains(found[other.name])]
+        doubts += [(info, asked)] if asked else []
+    if not doubts:
+        return found
+    return found | _count(engine, [(rows, job) for job in doubts])
+
+
+def _groups_of_cells(cells: Cells, info: ColumnInfo, others: Sequence[ColumnInfo]) -> _Groups:
+    one = cells[info.name]
+    rows = np.bincount(one.codes, cells.rows, minlength=one.size).astype(np.int64)
+    settled = []
+    for other in others:
+        codes = cells[other.name].codes
+        any_code = np.zeros(one.size, dtype=codes.dtype)
+        any_code[one.codes] = codes  # of some cell of the group: the same as in all others, or it is not settled
+        if np.array_equal(any_code[one.codes], codes):
+            settled.append(other.name)
+    alike = sum(number * (number - 1) for number in rows.tolist())
+    return _Groups(info, cells.total, int((rows > 0).sum()), int((rows == 1).sum()), alike, frozenset(settled))
+
+
+def _count(engine: Engine, jobs: Sequence[tuple[_Rows, _Job]]) -> dict[str, _Groups]:
+    """The groups of columns by one statement; a column that comes again adds what is settled."""
+    width = max(len(others) for _, (_, others) in jobs)
+    parts = [_part(rows, number, info, others, width) for number, (rows, (info, others)) in enumerate(jobs)]
     query = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), parts)
     found: dict[str, _Groups] = {}
-    for number, rows, groups, unique, pairs, *flags in engine.fetch(query):
-        info, others = jobs[number]
-        settled = frozenset(other.name for other, flag in zip(others, flags, strict=False) if flag == 1)
-        figures = [int(figure or 0) for figure in (rows, groups, unique, pairs)]
+    for number, *told in sorted(engine.fetch(query)):
+        info, others = jobs[number][1]
+        settled = frozenset(other.name for other, flag in zip(others, told[4:], strict=False) if flag == 1)
+        if info.name in found:
+            found[info.name] = replace(found[info.name], settled=settled)
+            continue
+        figures = [int(figure or 0) for figure in told[:4]]
         found[info.name] = _Groups(info, figures[0], figures[1], figures[2], figures[3], settled)
     return found
 
 
-def _part(
-    engine: Engine, rows: _Rows, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int
-) -> exp.Expr:
+def _part(rows: _Rows, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int) -> exp.Expr:
     """SELECT number, rows, groups, unique rows, pairs, and a flag per other column, padded to one width."""
     one = exp.Literal.number(1)
     flags = [aliased(_settled(other, rows.values[other.name]), f"ppdm_f{place}") for place, other in enumerate(others)]
-    groups = exp.Select(expressions=[aliased(rows.number.copy(), _ROWS), *flags]).from_(rows.table.table(), copy=False)
+    groups = exp.Select(expressions=[aliased(exp.Count(this=exp.Star()), _ROWS), *flags]).from_(
+        rows.table.copy(), copy=False
+    )
     groups = groups.group_by(rows.values[info.name].copy(), copy=False)
     held = column(_ROWS)
     wide = exp.cast(held.copy(), "DECIMAL(18, 0)")

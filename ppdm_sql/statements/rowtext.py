@@ -25,16 +25,28 @@ def row_text(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> e
     """
     pieces: list[exp.Expr] = [exp.Literal.string(f"{salt}|")]
     for value in values:
-        printed = exp.cast(value.copy(), "TEXT")
-        length = exp.cast(exp.Length(this=printed.copy()), "TEXT")
-        measured = exp.DPipe(this=exp.DPipe(this=length, expression=exp.Literal.string(":")), expression=printed)
-        known = exp.Coalesce(this=measured, expressions=[exp.Literal.string("-")])
-        pieces.append(known)
+        pieces += _pieces_of(engine, _as_text(value.copy()))
+    if engine.concatenates:
+        return exp.Concat(expressions=pieces, safe=True, coalesce=True)
     # What comes last is put together first: so an engine can be given the text of the last values once for many rows.
     return reduce(lambda text, piece: exp.DPipe(this=piece, expression=text), reversed(pieces))
+
+
+def _pieces_of(engine: Engine, printed: exp.Expr) -> list[exp.Expr]:
+    """A value behind its length, or what stands for NULL."""
+    length, nothing = _as_text(exp.Length(this=printed.copy())), exp.Literal.string("-")
+    head = exp.DPipe(this=length, expression=exp.Literal.string(":"))
+    if engine.concatenates:
+        return [exp.Coalesce(this=head, expressions=[nothing]), printed]
+    return [exp.Coalesce(this=exp.DPipe(this=head, expression=printed), expressions=[nothing])]
+
+
+def _as_text(value: exp.Expr) -> exp.Expr:
+    # exp.cast() parses the word TEXT every time.
+    return exp.Cast(this=value, to=exp.DataType(this=exp.DataType.Type.TEXT))
 
 
 def hash_numbers(engine: Engine, values: Sequence[exp.Expr], *, salt: str = "") -> tuple[exp.Expr, exp.Expr]:
     """Two 60-bit numbers of a row: the same on every engine, for the same printed values and salt."""
     text = row_text(engine, values, salt=salt)
-    return engine.hash_number(text.copy(), 0), engine.hash_number(text.copy(), 1)
+    return engine.hash_number(text.copy(), 0), engine.hash_number(text, 1)

@@ -105,6 +105,13 @@ def test_memory_and_threads_are_as_asked(tmp_path):
         DuckDBEngine.open(":memory:", memory_limit="a lot")
 
 
+def test_half_of_the_memory_is_used_where_nothing_is_said():
+    asked = "SELECT current_setting('memory_limit')"
+    with DuckDBEngine.open(":memory:") as engine, duckdb.connect() as plain:
+        plain.execute("SET memory_limit = '50%'")
+        assert engine.fetch(parse_one(asked)) == plain.execute(asked).fetchall()
+
+
 # -- M13: what is spilled is private and does not stay ---------------------------------------------------
 
 

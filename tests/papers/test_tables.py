@@ -33,7 +33,9 @@ def test_a_paper_that_is_not_there_is_told_with_those_that_are(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_told_with_what_it_should_hold(tmp_path):
-    with pytest.raises(PolicyError, match=r"needs MANIFEST.json, adult_train.csv: the folder .*nowhere does not exist"):
+    with pytest.raises(
+        PolicyError, match=r"needs MANIFEST.json, adult_train.csv, standin/.*: the folder .*nowhere does not exist"
+    ):
         tables_of("002", tmp_path / "nowhere", silent, quick=True)
 
 
@@ -46,6 +48,7 @@ def test_every_missing_file_is_named_and_no_other(tmp_path):
 
 
 def test_a_file_the_manifest_does_not_describe_is_refused(tmp_path):
+    (tmp_path / "standin").mkdir()
     for name in tpp.FILES:
         (tmp_path / name).write_text('{"datasets": []}')
     with pytest.raises(PolicyError, match=r"MANIFEST.json does not describe adult_train.csv"):
@@ -179,3 +182,11 @@ def test_quick_tables_of_adult(paper):
     else:
         assert [row[0] for row in table.rows] == ["2", "3"]
         assert {row[7] for row in table.rows} == {"yes"}
+        learned, both, times, stand_in = others
+        assert [row[:2] for row in learned.rows] == [
+            (leaves, way) for leaves in "23" for way in ("original rows", "TPP", "InfoGain")
+        ]
+        assert {row[4] for row in (*learned.rows, *stand_in.rows) if row[1] == "TPP"} == {"yes"}
+        assert all(40 < float(row[5]) < 100 for row in learned.rows)
+        assert {cell for row in both.rows for cell in (row[3], row[6], row[9])} == {"yes"}
+        assert [row[0] for row in times.rows] == ["rows"] * 5 + ["attributes"] * (len(tpp.ATTRIBUTES) - 2)

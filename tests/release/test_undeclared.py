@@ -8,6 +8,7 @@ import random
 import pytest
 
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.planning import undeclared
 
 COLUMNS = {
     "id": "INTEGER", "education": "TEXT", "years": "INTEGER", "age": "INTEGER", "is_phd": "BOOLEAN", "town": "TEXT",
@@ -83,8 +84,40 @@ def test_it_costs_one_statement(duck):
     duck.publish(statement("town, flag", "INSENSITIVE (town) TARGET (flag)"))
     assert len([sql for sql in heard if "ppdm_groups_" in sql]) == 1
     heard.clear()
+    duck.publish(statement("flag", "TARGET (flag)"))  # cells have both columns
+    assert [sql for sql in heard if "ppdm_groups_" in sql] == []
+    heard.clear()
     duck.publish(statement("town", "SENSITIVE (town)"))
     assert [sql for sql in heard if "ppdm_groups_" in sql] == []
+
+
+@pytest.mark.parametrize(
+    ("passed", "message"),
+    [
+        ("id", '"id" has a value of its own in 240 of 240 rows'),
+        ("years", r'"years" \(6 values\) determines education'),
+        ("is_phd", r'"is_phd" \(2 values\) follows from education'),
+        ("town", None),
+        ("flag", None),
+    ],
+)
+@pytest.mark.parametrize("few", [1, 12, 59])
+def test_a_few_rows_are_asked_first(duck, monkeypatch, few, passed, message):
+    """What they contradict is settled, and what they do not is asked of all rows."""
+    monkeypatch.setattr(undeclared, "_FEW", few)
+    heard: list[str] = []
+    duck.engine.on_statement = heard.append
+    text = statement(passed, f"INSENSITIVE ({passed})")
+    if message is None:
+        assert "undeclared" not in duck.publish(text).record.manifest.residual_risks
+    else:
+        with pytest.raises(RequirementBreached, match=message):
+            duck.publish(text)
+    asked = [sql for sql in heard if "ppdm_groups_" in sql]
+    assert "ppdm_few" in asked[0]
+    assert not any("ppdm_few" in sql for sql in asked[1:])
+    if message is not None and passed != "id":
+        assert len(asked) == 2
 
 
 def test_fifty_unique_rows_are_out_of_reach_of_a_column_of_few_values():

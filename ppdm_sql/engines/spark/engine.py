@@ -64,6 +64,7 @@ class SparkEngine(Engine):
     dialect = "spark"
     title = "Spark"
     has_transactions = False
+    materializes = False
     has_constraints = False
     updates_in_place = False
     knows_readers = False

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from sqlglot import exp
 
-from ppdm_sql.cells.aggregate import CELL
-from ppdm_sql.cells.cells import Cells
+from ppdm_sql.cells.cells import KEY, Cells
 from ppdm_sql.cells.parts import ENTITY
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.methods.base import Job
@@ -72,10 +71,11 @@ def _map(engine: Engine, cells: Cells, one: Folded) -> Name:
     codes = cells[one.name].codes
     first = np.unique(codes, return_index=True)[1]  # a cell for each value
     labels = [one.labels[int(number)] for number in one.of_code[codes[first]]]
-    loaded = engine.work.lend("folds", {CELL: pa.array(first, pa.int32()), LABEL: pa.array(labels, pa.string())})
+    keys = pa.array(cells.keys[first], pa.int64())
+    loaded = engine.work.lend("folds", {KEY: keys, LABEL: pa.array(labels, pa.string())})
     value = cells.value_column(one.name)
     query = exp.Select(expressions=[aliased(column(value, "c"), VALUE), column(LABEL, "n")])
     query = query.from_(loaded.table("n")).join(
-        cells.table.table("c"), on=exp.EQ(this=column(CELL, "c"), expression=column(CELL, "n"))
+        cells.keyed.subquery("c"), on=exp.EQ(this=column(KEY, "c"), expression=column(KEY, "n"))
     )
     return engine.work.table("fold", query, analyze=True)

@@ -5,7 +5,7 @@ Bayardo, Agrawal: Data Privacy through Optimal k-Anonymization (ICDE 2005).
     the paper                        here
     head and tail of a node          CutNode.chosen, CutNode.open
     cost, CM                         CutSearch.cost: rows of classes left out, and rows not of their class's commonest
-    lower bound, PRUNE               CutSearch.bound, CutSearch._settle
+    lower bound, PRUNE               _Bounds, CutSearch._settle
     REORDER                          the cut without which the bound is highest is decided first
 
 Deviations.  A cut is decided in or out, instead of enumerating supersets in an order: what the paper prunes from a tail
@@ -17,7 +17,7 @@ classes too small for k count as left out; where no row may be left out, a class
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf, prod
 
@@ -125,29 +125,32 @@ class CutSearch:
         if branch is None:
             return []
         rest = tuple(cut for cut in node.open if cut != branch)
-        without = CutNode(node.chosen, rest, self._without(node.finest, branch))
+        without = CutNode(node.chosen, rest, self._without(node.finest, {branch}))
         return [without, CutNode(node.chosen | {branch}, rest, node.finest)]  # the last one is looked at first
 
     def _settle(self, node: CutNode) -> tuple[CutNode, Cut | None] | None:
         """The node with every cut decided that can be, and the cut to divide it by."""
+        noted: frozenset[Cut] | None = None
         while True:
-            if not self._note(node.chosen) or self.bound(node.chosen, node.finest) >= self.best_cost:
+            if node.chosen != noted and not self._note(node.chosen):
                 return None
-            out = [cut for cut in node.open if self.bound(node.chosen | {cut}, node.finest) >= self.best_cost]
+            noted = node.chosen
+            bounds = _Bounds.of(self, node)
+            if bounds.here >= self.best_cost:
+                return None
+            made = bounds.with_cuts()
+            out = {cut for cut in node.open if made[cut] >= self.best_cost}
             if out:
-                rest = tuple(cut for cut in node.open if cut not in set(out))
-                finest = node.finest
-                for cut in out:
-                    finest = self._without(finest, cut)
-                node = CutNode(node.chosen, rest, finest)
+                rest = tuple(cut for cut in node.open if cut not in out)
+                node = CutNode(node.chosen, rest, self._without(node.finest, out))
                 continue
-            bounds = {cut: self.bound(node.chosen, self._without(node.finest, cut)) for cut in node.open}
-            needed = {cut for cut, bound in bounds.items() if bound >= self.best_cost}
+            left = bounds.without_cuts()
+            needed = {cut for cut in node.open if left[cut] >= self.best_cost}
             if needed:
                 rest = tuple(cut for cut in node.open if cut not in needed)
                 node = CutNode(node.chosen | needed, rest, node.finest)
                 continue
-            return node, max(node.open, key=lambda cut: bounds[cut], default=None)
+            return node, max(node.open, key=lambda cut: left[cut], default=None)
 
     # -- costs -------------------------------------------------------------------------------------
 
@@ -178,21 +181,6 @@ class CutSearch:
                 fine[here] &= secret.holds(counts)
         return fine
 
-    def bound(self, chosen: frozenset[Cut], finest: FinestPieces) -> float:
-        """What every set costs at least that has the chosen cuts, and no others than those that leave `finest` apart.
-
-        Rows of a class too small for k stay left out however it is divided further.  Of other rows, those that are
-        not of the commonest class of their finest piece are in the minority of any class they can be in.
-        """
-        number, groups = self.groups(chosen, finest)
-        rows = finest.rows
-        total = np.bincount(number, weights=rows, minlength=groups)
-        small = np.bincount(number, weights=finest.units, minlength=groups) < self.demands.k
-        gone = int(total[small].sum())
-        if gone > self.limits.suppressed:
-            return inf
-        return gone + int((rows - finest.classes.max(axis=1))[~small[number]].sum())
-
     def groups(self, chosen: frozenset[Cut], pieces: FinestPieces) -> tuple[Ints, int]:
         """Per entry the number of its class, and how many classes there are."""
         runs = [np.zeros(size, dtype=np.int64) for size in self.sizes]
@@ -201,18 +189,113 @@ class CutSearch:
         taken = [run[codes] for run, codes in zip(runs, pieces.codes, strict=True)]
         return _group_numbers(taken, [int(run[-1]) + 1 for run in runs])
 
-    def _without(self, finest: FinestPieces, cut: Cut) -> FinestPieces:
-        """The pieces where this cut is not made: what starts there belongs to the piece before it."""
-        column, piece = cut
-        here = finest.codes[column]
-        before = here[here < piece]
+    def _without(self, finest: FinestPieces, cuts: Collection[Cut]) -> FinestPieces:
+        """The pieces where these cuts are not made: what starts there belongs to the piece before it."""
         codes = finest.codes.copy()
-        codes[column] = np.where(here == piece, before.max(initial=0), here)
+        for column in {column for column, _ in cuts}:
+            gone = [piece for here, piece in cuts if here == column]
+            stays = np.setdiff1d(codes[column], gone)
+            before = np.searchsorted(stays, codes[column], side="right") - 1
+            codes[column] = np.where(before >= 0, stays[before], 0) if len(stays) else 0
         number, groups = _group_numbers(list(codes), self.sizes)
         merged = np.zeros((len(codes), groups), dtype=np.int64)
         merged[:, number] = codes
         units = np.bincount(number, weights=finest.units, minlength=groups).astype(np.int64)
         return FinestPieces(merged, _class_sums(finest.classes, number, groups), units)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """What every set costs at least that has the chosen cuts, and no others than those that leave `finest` apart.
+
+    Rows of a class too small for k stay left out however it is divided further.  Of other rows, those that are not of
+    the commonest class of their finest piece are in the minority of any class they can be in.  All cuts of a column are
+    looked at together: one that is made divides classes, one that is not made joins pieces that are neighbours.
+    """
+
+    search: CutSearch
+    node: CutNode
+    number: Ints  # per entry its class
+    groups: int
+    rows: Ints
+    minority: Ints  # per entry the rows that are not of its commonest class
+    small: Flags  # per class
+
+    @classmethod
+    def of(cls, search: CutSearch, node: CutNode) -> _Bounds:
+        finest = node.finest
+        number, groups = search.groups(node.chosen, finest)
+        rows = finest.rows
+        small = np.bincount(number, weights=finest.units, minlength=groups) < search.demands.k
+        return cls(search, node, number, groups, rows, rows - finest.classes.max(axis=1), np.asarray(small))
+
+    @property
+    def _gone(self) -> int:
+        return int(self.rows[self.small[self.number]].sum())
+
+    @property
+    def here(self) -> float:
+        """The bound with every open cut left open."""
+        return self._cost(self._gone, int(self.minority[~self.small[self.number]].sum()))
+
+    def _cost(self, gone: int, minority: int) -> float:
+        return inf if gone > self.search.limits.suppressed else gone + minority
+
+    def with_cuts(self) -> dict[Cut, float]:
+        """Per open cut the bound where it is made."""
+        found = {}
+        for column, pieces in self._open_by_column().items():
+            width = self.search.sizes[column]
+            place = self.number * width + self.node.finest.codes[column]
+            rows, units, minority = (
+                np.bincount(place, weights=one, minlength=self.groups * width).astype(np.int64).reshape(-1, width)
+                for one in (self.rows, self.node.finest.units, self.minority)
+            )
+            gone, kept = np.zeros(width), np.zeros(width)
+            for backwards in (False, True):
+                below = [_sums_below(one, backwards) for one in (rows, units, minority)]
+                fails = below[1] < self.search.demands.k
+                gone += np.where(fails, below[0], 0).sum(axis=0)
+                kept += np.where(fails, 0, below[2]).sum(axis=0)
+            for piece in pieces:
+                found[column, piece] = self._cost(int(gone[piece]), int(kept[piece]))
+        return found
+
+    def without_cuts(self) -> dict[Cut, float]:
+        """Per open cut the bound where it is not made."""
+        here, found = self.here, {}
+        classes = self.node.finest.classes
+        for column, pieces in self._open_by_column().items():
+            codes = self.node.finest.codes[column]
+            others = [one for place, one in enumerate(self.node.finest.codes) if place != column]
+            sizes = [size for place, size in enumerate(self.search.sizes) if place != column]
+            row = _group_numbers(others, sizes)[0] if others else np.zeros(len(codes), dtype=np.int64)
+            order = np.argsort(row * self.search.sizes[column] + codes)
+            first, second = order[:-1], order[1:]
+            there = np.unique(codes)
+            before = np.full(self.search.sizes[column], -1)
+            before[there[1:]] = there[:-1]
+            pair = (row[first] == row[second]) & (before[codes[second]] == codes[first])
+            pair &= ~self.small[self.number[first]]
+            first, second = first[pair], second[pair]
+            both = classes[first] + classes[second]
+            more = both.sum(axis=1) - both.max(axis=1) - self.minority[first] - self.minority[second]
+            added = np.bincount(codes[second], weights=more, minlength=self.search.sizes[column])
+            for piece in pieces:
+                found[column, piece] = here + int(added[piece])
+        return found
+
+    def _open_by_column(self) -> dict[int, list[int]]:
+        found: dict[int, list[int]] = {}
+        for column, piece in self.node.open:
+            found.setdefault(column, []).append(piece)
+        return found
+
+
+def _sums_below(amounts: Ints, backwards: bool) -> Ints:
+    """Per class and piece the sum over the pieces below it, or over itself and those above it."""
+    below = np.cumsum(amounts, axis=1) - amounts
+    return np.asarray(amounts.sum(axis=1, keepdims=True) - below if backwards else below)
 
 
 def _group_numbers(codes: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, int]:
