@@ -182,7 +182,7 @@ class ProjectedRelease(StoredRelease):
 
     def content_text(self, record: ReleaseRecord) -> str:
         found = _parts_record(record)
-        return f"{many(int(record.rows or 0), 'row')} in {many(len(found.parts), 'part')} each: parts = {found.written}"
+        return f"{many(int(record.rows or 0), 'row')} in each of {many(len(found.parts), 'part')}: parts = {found.written}"
 
 
 def _preview(engine: Engine, request: Request, progress: Progress) -> Measured:
