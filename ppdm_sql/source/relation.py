@@ -296,7 +296,8 @@ def resolve(
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
     if not mistakes:
         placed = {name: roles.places.get(word, place) for word in roles.forms if (name := match(word, by_name))}
-        leaving = [name for name in by_name if name not in (*identifiers, *key, entity) and (name != weight or name in insensitive)]
+        dropped = {*identifiers, *key, entity, *({weight} - set(insensitive))}
+        leaving = [name for name in by_name if name not in dropped]
         mistakes.extend(form_mistakes(by_name, forms, hierarchies, leaving, placed))
     if missing:
         raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
@@ -306,7 +307,8 @@ def resolve(
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
         relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
-        nulls_as_value, forms=forms, tunings=tunings, key=key, weight=weight, cohort=_cohort_column(policy, by_name, place),
+        nulls_as_value, forms=forms, tunings=tunings, key=key, weight=weight,
+        cohort=_cohort_column(policy, by_name, place),
     )  # fmt: skip
 
 
