@@ -401,7 +401,7 @@ MISTAKES = [
     ("REQUIRE k = 5 SENSITIVE (w) WEIGHT COLUMN «w", "the column w is WEIGHT COLUMN here and SENSITIVE at"),
     ("REQUIRE k = 5 «WEIGHT COLUMN w ENTITY (e)", "WEIGHT COLUMN counts every row as a person"),
     ("REQUIRE k = 5 «WEIGHT COLUMN w PSEUDONYM (e)", "WEIGHT COLUMN counts every row as a person"),
-    ("REQUIRE k = 5, unique = 1 % FRACTION 10 % «WEIGHT COLUMN w", "leave one of them out"),
+    ("REQUIRE k = 5, unique = 1 % FRACTION 10 % «WEIGHT COLUMN w", "WEIGHT COLUMN and unique ... FRACTION both say"),
     ("REQUIRE k = 5 TARGET (c «HIERARCHY 'x')", "TARGET takes no HIERARCHY"),
     (
         "REQUIRE k = 5 TARGET (c «NULLS AS VALUE)",
