@@ -54,7 +54,7 @@ def weighted_risk(
     ]
     rows = exp.Select(expressions=[*picked, aliased(exact_weight(weight, "r"), _WEIGHT)]).from_(relation.table("r"))
     source = subquery(rows, "ppdm_rows")
-    query = statement("checks/weighted_risk", {"source": source}, {"quasi": names})
+    query = statement("release/weighted_risk", {"source": source}, {"quasi": names})
     count, classes, smallest, fewest, people, found = engine.fetch_one(query)
     if not count:
         return None
