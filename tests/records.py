@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from ppdm_sql.catalog.manifest import (
@@ -16,6 +17,7 @@ from ppdm_sql.catalog.manifest import (
 )
 from ppdm_sql.engines.base import Kind
 
+ONE_TABLE = SimpleNamespace(projections=None)  # the manifest of a release that is not several tables
 ROLES = RolesRecord(
     source_columns={"age": "INTEGER", "zip": "TEXT", "diagnosis": "TEXT"},
     identifiers=(),

@@ -29,10 +29,14 @@ def keep_recoding(engine: Engine, record: ReleaseRecord, text: str) -> None:
 
 
 def find_recoding(engine: Engine, record: ReleaseRecord) -> Any | None:
-    """The document of a release; None for one that has none.  Refused where it is not the one that was written."""
-    found = []
+    """The document of a release; None for one that has none.  Refused where it is not the one that was written.
+
+    Every night of a growing release has the recoding of the first one.
+    """
+    found, growing = [], record.roles.growing
+    first = record.release_id if growing is None else growing.growth_id
     if engine.relation_kind(Name(SCHEMA, "release_recoding")) is not None:  # not in a database of an earlier version
-        found = engine.fetch(statement("catalog/release_recoding"), release_id=record.release_id)
+        found = engine.fetch(statement("catalog/release_recoding"), release_id=first)
     expected = record.roles.recoding_sha256  # None: an earlier version did not keep it, or there is no recoding
     if expected is not None and [sha256_of(text) for (text,) in found] != [expected]:
         raise Tampered(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ppdm_sql.catalog.store import append, json_text, new_id, now, sha256_of
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.json_reader import read_json
 from ppdm_sql.statements.load import statement
+
+_WHAT = "ppdm.share_round"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,8 @@ def share_rounds(engine: Engine) -> list[ShareRound]:
 
 def _entry(row: Sequence[object]) -> ShareRound:
     round_, subject, site, codebook, shape, k, sites, attributes, rows, numbers, _ = row
+    listed = [read_json(str(text), _WHAT) for text in (sites, attributes, numbers)]
     return ShareRound(
-        str(round_), str(subject), str(site), str(codebook), str(shape), int(str(k)), tuple(json.loads(str(sites))),
-        json.loads(str(attributes)), int(str(rows)), tuple(json.loads(str(numbers))),
+        str(round_), str(subject), str(site), str(codebook), str(shape), int(str(k)), tuple(listed[0]),
+        listed[1], int(str(rows)), tuple(listed[2]),
     )  # fmt: skip

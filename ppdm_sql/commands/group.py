@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--db", envvar="PPDM_DB", show_envvar=True, metavar="DATABASE",
-              help="A DuckDB file, postgresql://..., or spark:local[2].")  # fmt: skip
+              help="A DuckDB file, postgresql://..., spark:local[2] or spark://host:port?warehouse=DIR.")  # fmt: skip
 @click.option("--create", is_flag=True, help="Create the DuckDB file if it does not exist.")
 @click.option("--read-only", is_flag=True, help="Open the database read-only.")
 @click.option(

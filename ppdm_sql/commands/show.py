@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
 
 # A pipe has no width of its own: rich would fold tables to 80 columns there.
 console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
+_LONGEST_FIGURE = 80
 
 
 def print_json(value: Any) -> None:
@@ -291,9 +291,10 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)
         _weighted(found.weighted)
-    told = ", ".join(f"{name} {figure}" for name, figure in _numbers(content.figures))
+    told = ", ".join(f"{name} {figure}" for name, figure in _short_figures(content.figures))
     if told:
-        console.print(f"figures of {escape(record.algorithm)}: {escape(told)}")
+        when = ", first night" if found.growth_lines else ""  # a REFRESH keeps the recoding and its figures
+        console.print(f"figures of {escape(record.algorithm)}{when}: {escape(told)}")
     for name, note in (content.column_notes or {}).items():
         console.print(f"column [bold]{escape(name)}[/]: {escape(note)}")
     for name, message in content.residual_risks.items():
@@ -316,9 +317,11 @@ def _print_swaps(found: Published) -> None:
         console.print(f"{rows} ({share}) with a swapped value, which is not their own", style="yellow")
 
 
-def _numbers(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The figures that are numbers; a manifest has more about trees and names than a line can."""
+def _short_figures(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Numbers and short words; a manifest has more about trees and names than a line can."""
     for name, figure in figures.items():
-        with suppress(TypeError, ValueError):
-            float(figure)
-            yield name, str(figure)
+        text = str(figure)
+        if isinstance(figure, int | float):
+            yield name, text
+        elif isinstance(figure, str) and len(text) <= _LONGEST_FIGURE and text.isprintable():
+            yield name, f"({text})" if "," in text else text

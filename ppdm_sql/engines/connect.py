@@ -35,7 +35,9 @@ def open_engine(database: object, **options: Any) -> Engine:
     if database.startswith(_SPARK):
         return _open(_engine("spark"), database, options)
     if "://" in database:
-        raise PolicyError(f"unknown scheme {database.split('://')[0]}://; use a DuckDB file, postgresql:// or spark:")
+        raise PolicyError(
+            f"unknown scheme {database.split('://')[0]}://; use a DuckDB file, postgresql://, spark:local[2] or spark://"
+        )
     return _open(DuckDBEngine, database, options)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 from typing import NamedTuple
 
 from sqlglot import Dialect
@@ -83,12 +84,15 @@ def read_options(reader: Reader, where: str) -> OptionReading:
     return options
 
 
-def read_value(reader: Reader) -> OptionValue:
-    """A number, a string in single quotes, DATE '...', true, false, another bare word, or a list of these."""
+def read_value(reader: Reader, *, in_list: bool = False) -> OptionValue:
+    """A number, a string in single quotes, DATE '...', true, false, another bare word, or a list of these.
+
+    In a list a word in double quotes is the name of a column.
+    """
     token = reader.peek()
     if token.kind is TokenKind.STRING:
         return read_string(reader, "an option's value")
-    if token.kind is TokenKind.QUOTED and token.text:  # a column of this name
+    if in_list and token.kind is TokenKind.QUOTED and token.text:
         reader.take()
         return PlacedWord.at(token.text, reader.place(token), quoted=True)
     if token.kind is TokenKind.WORD and token.word != "NULL":
@@ -97,7 +101,7 @@ def read_value(reader: Reader) -> OptionValue:
             return read_string(reader, "a moment")
         return {"TRUE": True, "FALSE": False}.get(token.word, PlacedWord.at(token.text, reader.place(token)))
     if reader.sign("("):
-        return tuple(reader.items("for a list of values", read_value))
+        return tuple(reader.items("for a list of values", partial(read_value, in_list=True)))
     allowed = "the value of an option must be a number, a 'string', true, false, a word or a list of these"
     return _read(reader, allowed, _OPTION, lambda number: True)
 

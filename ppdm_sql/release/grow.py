@@ -356,7 +356,7 @@ class _Growing:
             former,
             release_id=release_id,
             run_id=self.run_id,
-            roles=replace(roles, growing=here, cohort=self.source.cohort),
+            roles=replace(roles, growing=here, cohort=self.source.cohort, recoding_sha256=former.roles.recoding_sha256),
             key_columns=key_columns(self.source),
             rows=content.rows,
             classes=content.classes,

@@ -63,10 +63,11 @@ def _steps(planner: Planner, batch: Batch) -> tuple[str, ...]:
     cohorts = 0 if batch.plan is None else batch.plan.classes
     waiting = fresh - batch.new_rows
     steps = [
-        f"find the rows that are not out yet: {many(fresh, 'row')} on night {batch.night}",
+        f"find the rows that are not published yet: {many(fresh, 'row')} on night {batch.night}",
         f"publish {many(batch.new_rows, 'row')} in {many(cohorts, 'cohort')} under the labels of the first night",
-        f"let {many(max(waiting, 0), 'row')} wait for others",
     ]
+    if waiting > 0:
+        steps.append(f"let {many(waiting, 'row')} wait for others")
     if leaving:
         steps.append(f"take away {many(leaving, 'part')} of cohorts whose rows are gone or changed")
     return tuple(steps)

@@ -143,6 +143,8 @@ def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
     now = f"{many(state.judgement.rows, 'row')} {are} shown now, {record.rows:,} when it was published"
     if not state.judgement.rows:
         return (f"its source changed: {now}",)
+    if not record.manifest.patterns:
+        return (f"its source changed: {now}",)
     trees = "its trees are the same" if not state.different_trees else "REFRESH makes new rules and trees for it"
     return (f"its source changed: {now}; {trees}", *state.different_trees)
 

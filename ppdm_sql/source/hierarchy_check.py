@@ -184,7 +184,8 @@ def column_findings(leaves: Iterable[str], texts: Sequence[str], rows: Sequence[
     if not missing:
         return
     held = f" ({plural(sum(rows[number] for number in missing), 'row')})" if rows is not None else ""
-    message = f"{len(missing)} of {len(texts)} distinct values{held} of the column have no leaf"
+    have = "has" if len(missing) == 1 else "have"
+    message = f"{len(missing)} of {len(texts)} distinct values{held} of the column {have} no leaf"
     loose = {_loose(leaf) for leaf in known}
     near = sum(_loose(texts[number]) in loose for number in missing)
     if near:

@@ -29,6 +29,11 @@ pytestmark = pytest.mark.spark
         "spark:local[two]",
         "spark:local[2]?wharehouse=x",
         "spark:local?warehouse=",
+        "spark:local?warehouse=x&cores=2",
+        "spark://host:7077",
+        "spark://host:7077?warehouse=:memory:",
+        "spark://host?warehouse=x",
+        "spark://user:S3cret@host:7077?warehouse=x",
     ],
 )
 def test_a_wrong_url_says_what_a_right_one_is(url):
@@ -40,6 +45,11 @@ def test_connect_without_its_packages_or_its_server_is_told_without_the_token():
     with pytest.raises((PolicyError, DatabaseUnavailable), match="Spark Connect") as error:
         open_engine("spark:sc://localhost:1/;token=S3cret")
     assert "S3cret" not in str(error.value)
+
+
+def test_a_master_that_does_not_answer_is_named(tmp_path):
+    with pytest.raises(DatabaseUnavailable, match="no Spark master answers at spark://127.0.0.1:1"):
+        open_engine(f"spark://127.0.0.1:1?warehouse={tmp_path / 'lake'}")
 
 
 def test_a_memory_limit_is_a_size():
@@ -116,7 +126,7 @@ WRITE = """
             told["error"] = str(error)
         from ppdm_sql.engines.spark import session
         try:
-            session._claimed(session.SparkPlace(), sys.argv[2], 0.3)
+            session._claim(session.SparkPlace(), sys.argv[2], 0.3)
         except DatabaseUnavailable as error:
             told["locked"] = str(error)
         import os

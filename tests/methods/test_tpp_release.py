@@ -155,7 +155,7 @@ def test_the_statement_of_the_claim_sheet_runs(duck):
     sheet = Path(__file__).resolve().parents[2] / "docs" / "methods" / "tpp.md"
     statement = sheet.read_text("utf-8").split("```sql\n")[1].split("```")[0]
     duck.engine.pass_through(
-        "CREATE TABLE patients AS SELECT age, ward, CASE WHEN id % 2 = 0 THEN 'f' ELSE 'm' END AS sex, "
+        "CREATE TABLE patients AS SELECT id AS patient_id, age, ward, CASE WHEN id % 2 = 0 THEN 'f' ELSE 'm' END AS sex, "
         "illness AS diagnosis, back AS readmitted, age + id % 7 AS days FROM people"
     )
     (release,) = duck.execute(statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -206,9 +207,13 @@ def test_people_with_rows_in_several_cohorts_are_counted_or_held_back(duck):
 @pytest.mark.duckdb
 def test_an_exported_file_proves_its_cohorts_where_it_shows_them(duck, tmp_path):
     duck.publish(growing("CHANGES (show = cohort)"))
+    first = duck.export("people_open", "first.parquet")
     arrive(duck, range(900, 920))
     duck.run("REFRESH people_open")
     done = duck.export("people_open", "people.parquet")
+    texts = [Path(one.recodes[0]).read_text(encoding="utf-8") for one in (first, done)]
+    rules = [text.partition("\n")[2] for text in texts]  # the first line names the night's release
+    assert rules[0] == rules[1] != ""
     assert reverify_file(tmp_path / "people.parquet").holds
     manifest = json.loads((tmp_path / "people.parquet.manifest.json").read_text())
     assert manifest["policy"]["quasi_identifiers"][-1] == "cohort"

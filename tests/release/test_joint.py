@@ -18,7 +18,7 @@ from ppdm_sql.planning import joint
 from ppdm_sql.planning.people import Keys
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
-from tests.records import roles_record
+from tests.records import ONE_TABLE, roles_record
 from tests.release.conftest import COLUMNS, people, policy
 from tests.sizes import seeds
 
@@ -255,7 +255,7 @@ def test_joint_classes_are_those_of_the_definition(engine, make_table, key, seed
     nobody = engine.fetch_one(exp.Select(expressions=[joint.nobody(engine)]))[0]
     keys = Keys(("who", "rest") if key is person_and_rest else ("who", "mine"), ("who",), some_rows=True)
     other = SimpleNamespace(
-        release_id="0", k_promised=3, manifest=SimpleNamespace(projections=None), name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
+        release_id="0", k_promised=3, manifest=ONE_TABLE, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
         roles=roles_record(entity="who", person_columns=("who",)),
     )  # fmt: skip
     for turn in seeds:
@@ -288,7 +288,7 @@ def test_the_first_breach_ends_the_joining(duckdb_engine, make_table):
             SimpleNamespace(
                 release_id=release_id,
                 k_promised=3,
-                manifest=SimpleNamespace(projections=None),
+                manifest=ONE_TABLE,
                 name=Name(name),
                 kind="TABLE",
                 stated_name=name,
@@ -309,7 +309,7 @@ def test_a_release_of_exactly_these_rows_adds_nothing(duckdb_engine, make_table,
     make_table(duckdb_engine, link_name("0"), {**LINK, joint.ROWS: "BIGINT"}, [(*row, 1) for row in rows])
     record = SimpleNamespace(
         release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
-        roles=roles_record(entity="who", person_columns=("who",)), content_hash=content,
+        roles=roles_record(entity="who", person_columns=("who",)), content_hash=content, manifest=ONE_TABLE,
     )  # fmt: skip
     (found,) = joint.judge_jointly(
         duckdb_engine, [record], Keys(("who", "rest"), ("who",)), 3, persons=True, content="same"
@@ -325,7 +325,7 @@ def test_the_same_rows_of_another_person_are_told_by_the_difference(duckdb_engin
     make_table(duckdb_engine, link_name("0"), {**LINK, joint.ROWS: "BIGINT"}, [(*row, 1) for row in rows])
     record = SimpleNamespace(
         release_id="0", k_promised=3, name=Name("other"), kind="TABLE", stated_name="other", key_columns=("who", "rest"),
-        roles=roles_record(entity="who", person_columns=("who",)), content_hash="same",
+        roles=roles_record(entity="who", person_columns=("who",)), content_hash="same", manifest=ONE_TABLE,
     )  # fmt: skip
     keys = Keys(("who", "rest"), ("who",))
     (found,) = joint.judge_jointly(duckdb_engine, [record], keys, 3, persons=True, content="same")

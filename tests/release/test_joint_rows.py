@@ -16,7 +16,7 @@ from ppdm_sql.errors import PolicyError, RequirementBreached
 from ppdm_sql.planning import joint, people
 from ppdm_sql.planning.staging import STAGE
 from ppdm_sql.statements.names import Name, column
-from tests.records import roles_record
+from tests.records import ONE_TABLE, roles_record
 
 COLUMNS = {"pid": "INTEGER", "visit": "INTEGER", "x": "INTEGER", "y": "INTEGER", "name": "TEXT", "ill": "TEXT"}
 ALONE = "joint class(es)? of fewer than 10"
@@ -317,7 +317,7 @@ def test_no_joint_class_of_three_releases_is_taken_for_larger_than_it_is(duckdb_
                 keys = ("who", "rest") if kinds[number - 1] else ("who", f"other {number}")
                 others.append(SimpleNamespace(
                     release_id=str(number), k_promised=K, name=Name("other"), kind="TABLE", stated_name="other", key_columns=keys,
-                    roles=roles_record(entity="who", person_columns=("who",)),
+                    roles=roles_record(entity="who", person_columns=("who",)), manifest=ONE_TABLE,
                 ))  # fmt: skip
         outcomes = joint.judge_jointly(
             duckdb_engine, others, people.Keys(("who", "rest"), ("who",), some_rows=True), K, persons=True

@@ -392,6 +392,19 @@ def test_what_was_measured_is_told(duck, capsys):
     assert duck.verify("beds").measured == "not measured"
 
 
+def test_a_recoding_has_no_trees_to_speak_of(duck, capsys):
+    """VERIFY of a changed source, and the figures that SHOW prints: words as well as numbers."""
+    text = """CREATE VIEW beds LIVE AS SELECT age, ward, illness FROM people WITH ANONYMIZATION (ALGORITHM incognito
+        REQUIRE k = 5 QUASI IDENTIFIER (age, ward) SENSITIVE (illness) ACCEPT RISK (live))"""
+    duck.publish(text)
+    run(duck, "DELETE FROM people WHERE id = 0")
+    assert duck.verify("beds").notes == ("its source changed: 119 rows are shown now, 120 when it was published",)
+    show.release(duck.release("beds"))
+    told = capsys.readouterr().out
+    assert "proved optimal yes, quality loss, " in told
+    assert re.search(r"figures of incognito: .*levels \(age \d, ward \d\), ", told)
+
+
 def test_a_later_release_is_judged_together_with_it(duck):
     duck.publish(live())
     other = """CREATE TABLE second AS SELECT id, age, pay, illness FROM people WITH ANONYMIZATION (ALGORITHM mondrian

@@ -205,7 +205,7 @@ def test_missing_values_are_told_beside_a_broken_tree(tmp_path: Path, load: Load
     (tmp_path / "h.csv").write_text("a;x;*\na;x;*\n")
     assert findings(load, HierarchyFile("h.csv"), ["a", "b"]) == [
         "1 value is listed more than once",
-        "1 of 2 distinct values of the column have no leaf",
+        "1 of 2 distinct values of the column has no leaf",
     ]
 
 

@@ -1,4 +1,4 @@
-"""Spark 4, in this process (spark:local[2]) or behind Spark Connect (spark:sc://host:port).
+"""Spark 4: in this process (spark:local[2]), on a cluster (spark://host:port) or behind Spark Connect (spark:sc://).
 
 What is different here, and told by the flags: no transactions, no constraints, no UPDATE or DELETE of
 stored rows, no roles.  A working table is a temporary view over rows that were computed once and kept.

@@ -7,7 +7,8 @@ spark:local[2]?warehouse=/srv/lake keeps data and metastore below that folder (d
                            which are in PySpark's wheel
     /srv/lake/ppdm.lock    held by the one process that works here; Derby lets no second one in
 
-warehouse=:memory: keeps both only until the engine closes.
+warehouse=:memory: keeps both only until the engine closes.  spark://host:7077?warehouse=/mnt/lake keeps the same in a
+folder of the cluster (cluster.py).
 """
 
 from __future__ import annotations
@@ -28,13 +29,18 @@ from urllib.parse import parse_qsl
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 
+from ppdm_sql.engines.spark.cluster import check_shared, cluster_settings
 from ppdm_sql.engines.spill import private_folder, wipe
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_URL = re.compile(r"spark:(?:(?P<master>local(?:\[(?:\d+|\*)\])?)(?:\?(?P<options>.*))?|(?P<remote>sc://.+))")
+_LOCAL = r"local(?:\[(?:\d+|\*)\])?"
+_HOSTS = r"//[^/?,:@\s]+:\d+(?:,[^/?,:@\s]+:\d+)*"
+_URL = re.compile(rf"spark:(?:(?P<master>{_LOCAL}|{_HOSTS})(?:\?(?P<options>.*))?|(?P<remote>sc://.+))")
+_OPTIONS = ("warehouse",)
+_CLUSTER_OPTIONS = ("warehouse", "cores", "memory")
 _MEMORY = ":memory:"
 _gateways: Any = import_module("pyspark.java_gateway")  # has no types
 FAILURES = (PySparkException, import_module("py4j.protocol").Py4JError)
@@ -65,27 +71,47 @@ class SparkPlace:
 def start(url: str, lock_timeout: float, memory_limit: str | None) -> tuple[SparkSession, SparkPlace]:
     found = _URL.fullmatch(url)
     if found is None:
-        raise PolicyError("a Spark URL is spark:local[2], spark:local[2]?warehouse=/path or spark:sc://host:port")
+        raise PolicyError(
+            "a Spark URL is spark:local[2], spark:local[2]?warehouse=/path, spark://host:port?warehouse=/path "
+            "or spark:sc://host:port"
+        )
     if found["remote"] is not None:
         return _connect(found["remote"]), SparkPlace()
-    warehouse = _warehouse(found["options"] or "")
+    master = found["master"] if found["master"].startswith("local") else f"spark:{found['master']}"
+    cluster = master.startswith("spark:")
+    given = _read_options(found["options"] or "", _CLUSTER_OPTIONS if cluster else _OPTIONS)
+    warehouse = _warehouse(given, cluster)
     memory = {} if memory_limit is None else {"spark.driver.memory": _java_size(memory_limit)}
     if SparkContext._active_spark_context is not None:
         raise DatabaseUnavailable("Spark already runs in this process: pass its session instead of a URL")
     place = SparkPlace()
     try:
         folder = _claim(place, warehouse, lock_timeout)
-        return _launch(_settings(found["master"], folder, place) | memory, place), place
+        settings = _settings(master, folder, place) | memory
+        if not cluster:
+            return _launch(settings, place), place
+        given = {name: _java_size(size) if name == "memory" else size for name, size in given.items()}
+        session = _launch(settings | cluster_settings(master, given), place, defaults=True)
+        assert place.data is not None  # _claim has set it
+        check_shared(session, place.data)
+        return session, place
     except BaseException:
         place.close()
         raise
 
 
-def _warehouse(options: str) -> str:
-    given = dict(parse_qsl(options, keep_blank_values=True))
-    warehouse = given.pop("warehouse", "spark-warehouse")
-    if given:
-        raise PolicyError(f"a Spark URL has no option {', '.join(given)}; valid options: warehouse")
+def _read_options(text: str, known: tuple[str, ...]) -> dict[str, str]:
+    given = dict(parse_qsl(text, keep_blank_values=True))
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise PolicyError(f"a Spark URL has no option {', '.join(unknown)}; valid options: {', '.join(known)}")
+    return given
+
+
+def _warehouse(given: dict[str, str], cluster: bool) -> str:
+    warehouse = given.pop("warehouse", "" if cluster else "spark-warehouse")
+    if cluster and warehouse in ("", _MEMORY):
+        raise PolicyError("a cluster needs ?warehouse=/path: a folder that every worker reaches under the same path")
     if not warehouse or ";" in warehouse:
         raise PolicyError("warehouse must be the path of a folder, without ;")
     return warehouse
@@ -155,7 +181,6 @@ def _settings(master: str, folder: Path | None, place: SparkPlace) -> dict[str, 
         "spark.log.level": "ERROR",
         "spark.local.dir": f"{place.temp}/spill",
         "spark.sql.warehouse.dir": str(place.data),
-        "spark.sql.shuffle.partitions": "8",  # 200 is for clusters; adaptive execution merges small ones
         "spark.driver.extraJavaOptions": f'-Dderby.stream.error.file="{place.temp}/derby.log" '
         f'-Djava.io.tmpdir="{place.temp}"',
     }
@@ -180,7 +205,8 @@ def _java_size(limit: str) -> str:
     return f"{found[1]}{found[2].lower()}"
 
 
-def _launch(settings: dict[str, str], place: SparkPlace) -> SparkSession:
+def _launch(settings: dict[str, str], place: SparkPlace, *, defaults: bool = False) -> SparkSession:
+    """Starts the JVM and its session; with defaults, also with what spark-defaults.conf says."""
     from pyspark.sql import SparkSession
 
     conf = SparkConf(loadDefaults=False)
@@ -190,10 +216,16 @@ def _launch(settings: dict[str, str], place: SparkPlace) -> SparkSession:
         with _silence() as nowhere:
             # What the JVM prints are start-up notes, and errors that quote raw values.
             place.gateway = _gateways.launch_gateway(conf, popen_kwargs={"stdout": nowhere, "stderr": nowhere})
+            if defaults:
+                conf = SparkConf(_jvm=place.gateway.jvm)
+            conf.setIfMissing("spark.sql.shuffle.partitions", "8")  # 200 is for clusters; adaptive execution merges
             context = SparkContext(conf=conf, gateway=place.gateway)
             session = SparkSession(context)
     except FAILURES:
-        raise DatabaseUnavailable("Spark could not be started: it needs Java 17 or 21 (is JAVA_HOME set?)") from None
+        also = ", and a cluster of the same version of Spark" if defaults else ""
+        raise DatabaseUnavailable(
+            f"Spark could not be started: it needs Java 17 or 21 (is JAVA_HOME set?){also}"
+        ) from None
     try:
         session.catalog.databaseExists("default")
     except FAILURES:  # not kept as the cause: its text is asked from the JVM, which ends now

@@ -182,10 +182,10 @@ def _steps(job: CellJob, columns: Sequence[PieceColumn], search: CutSearch, part
     proof = "no other set of cuts is better" if search.proved else "the search was stopped: a better set may exist"
     return (
         f"put the values of {many(len(columns), 'quasi-identifier')} in order and take the {many(cuts, 'cut')} that "
-        f'tell most about "{job.source.target}"',
+        f'gain most for "{job.source.target}"',
         f"search the sets of cuts for the least classification metric: {many(search.nodes, 'branch', 'branches')}, "
         f"{proof}",
-        f"publish {_cut_counts(columns, search)} labels: classification metric {int(search.best_cost):,} of "
+        f"publish so many labels: {_cut_counts(columns, search)}; classification metric {int(search.best_cost):,} of "
         f"{job.cells.total:,} rows, {many(parts.dropped(job.cells.rows), 'row')} left out",
     )
 

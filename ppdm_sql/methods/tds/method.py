@@ -226,8 +226,8 @@ def _steps(
     by_name = {column.name: column for column in columns}
     unit = "persons" if job.counts_persons else "rows"
     shown = [
-        f'divide "{step.column}" {_told(by_name[step.column], step, everything)}: gain {step.gain:.4f}, '
-        f"smallest class {step.loss:g} {unit} smaller, score {step.score:.3g}"
+        f'divide "{step.column}" {_told(by_name[step.column], step, everything)}: gain {step.gain:.3g}, '
+        f"smallest class {step.loss:,.10g} {unit} smaller, score {step.score:.3g}"
         for step in work.steps[:_SHOWN]
     ]
     more = len(work.steps) - len(shown)
