@@ -246,6 +246,7 @@ class Session(ModelCalls):
             ],
             requirements=statement.policy.requirements,
             entity=source.info(source.entity) if source.entity else None,
+            weight=source.info(source.weight) if source.weight else None,
         )
 
     def _one_publish(self, text: str) -> Publish:

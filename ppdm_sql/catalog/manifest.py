@@ -198,6 +198,21 @@ class UtilityRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class WeightedRiskRecord(JsonRecord):
+    """Re-identification risk where rows stand for several people of a population, next to 1 / class size."""
+
+    population: str  # the sum of all weights
+    highest: str
+    average: str
+    unweighted_highest: str
+    unweighted_average: str
+
+    def to_numbers(self) -> dict[str, float]:
+        """The same for programs, with numbers in place of texts."""
+        return {key: float(text) for key, text in self.to_json().items()}
+
+
+@dataclass(frozen=True)
 class GrownRecord(JsonRecord):
     """Where a growing release stands after a night; the rows of a night with the same labels are a cohort."""
 
@@ -270,6 +285,7 @@ class Manifest(JsonRecord):
     utility: UtilityRecord | None = None  # None: an earlier version, or a release without quasi-identifiers in rows
     growing: GrownRecord | None = None
     projections: ProjectionsRecord | None = None
+    weighted_risk: WeightedRiskRecord | None = None  # None: the policy names no weights
 
     @classmethod
     def from_json(cls, value: object, place: str = "") -> Self:
@@ -346,6 +362,7 @@ class RolesRecord(JsonRecord):
     forms: Forms | None = None  # quasi-identifier -> its form, where it is no label
     growing: GrowthRecord | None = None
     cohort: str | None = None  # the published column that says in which cohort a row is
+    weight: str | None = None  # the column of the sampling weights
     recoding_sha256: str | None = None  # of its document in release_recoding; None: it has none, or is older
 
     @property

@@ -26,6 +26,7 @@ from ppdm_sql.checks.outcome import Outcome, merged_outcome
 from ppdm_sql.checks.risk import Risk, risk
 from ppdm_sql.checks.size import Bucket, histogram, k_outcome, table_outcome
 from ppdm_sql.checks.table_tests import average_of, unique_of
+from ppdm_sql.checks.weighted_risk import WeightedRisk, weighted_risk
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.engines.workspace import renumber
 from ppdm_sql.errors import PolicyError
@@ -76,6 +77,7 @@ class Measures:
     risk: Risk
     histogram: tuple[Bucket, ...]
     statements: str
+    weighted: WeightedRisk | None = None  # with sampling weights, where a column has them
 
     @property
     def holds(self) -> bool:
@@ -91,6 +93,7 @@ class Measures:
             "k": self.k,
             "k_null_matches_all": self.k_null_matches_all,
             "risk": self.risk.as_json(),
+            "weighted_risk": None if self.weighted is None else self.weighted.to_record().to_numbers(),
             "histogram": [asdict(bucket) for bucket in self.histogram],
             "statements": self.statements,
         }
@@ -104,6 +107,7 @@ def measure(
     sensitive: Sequence[Sensitive],
     requirements: Sequence[Requirement],
     entity: ColumnInfo | None = None,
+    weight: ColumnInfo | None = None,
 ) -> Measures:
     """Measures a relation as it stands; it changes nothing but its own working tables, which it drops."""
     about_values = requirements_about(requirements, About.VALUES)
@@ -126,6 +130,7 @@ def measure(
             )
         )
         sizes, k_null = work.sizes(), work.k_null_matches_all()
+        weighted = None if weight is None else weighted_risk(engine, relation, quasi, weight)
     return Measures(
         rows=sizes.total_rows,
         classes=sizes.total_classes,
@@ -135,6 +140,7 @@ def measure(
         risk=risk(sizes),
         histogram=histogram(sizes),
         statements=hashlib.sha256(renumber("\n".join(statements)).encode()).hexdigest(),
+        weighted=weighted,
     )
 
 

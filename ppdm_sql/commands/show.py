@@ -16,7 +16,7 @@ from ppdm_sql.policy.words import many, roles_text
 
 if TYPE_CHECKING:
     from ppdm_sql.catalog.ledger import ChainState
-    from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord
+    from ppdm_sql.catalog.manifest import FindingRecord, UtilityRecord, WeightedRiskRecord
     from ppdm_sql.catalog.releases import ReleaseSummary
     from ppdm_sql.checks.measure import Measures
     from ppdm_sql.checks.size import Bucket
@@ -81,6 +81,7 @@ def print_published(release: Published) -> None:
     findings(release.outcomes)
     _notes(release.null_readings)
     _utility(release.utility, release.rows, release.warnings)
+    _weighted(release.weighted)
 
 
 def print_verified(outcome: Verified) -> None:
@@ -118,6 +119,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     _choices(plan.choices)
     _notes(plan.notes)
     _utility(plan.utility, plan.rows, plan.warnings)
+    _weighted(plan.weighted)
     if plan.sample:
         console.print("rows as they would be published:")
         rows(plan.columns, plan.sample)
@@ -171,6 +173,17 @@ def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str
         console.print(f"warning: {escape(warning)}", style="yellow")
 
 
+def _weighted(found: WeightedRiskRecord | None) -> None:
+    """The risk with sampling weights, next to the one without."""
+    if found is None:
+        return
+    console.print(
+        f"  with weights the rows stand for {float(found.population):,.0f} people; re-identification risk: "
+        f"{percent(float(found.highest))} highest, {percent(float(found.average))} average (without weights "
+        f"{percent(float(found.unweighted_highest))} highest, {percent(float(found.unweighted_average))} average)"
+    )
+
+
 def _notes(notes: Sequence[str]) -> None:
     for note in notes:
         console.print(f"  {escape(note)}")
@@ -199,6 +212,7 @@ def _risk(found: Measures) -> None:
         f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
         f"{percent(risk.prosecutor_max)} highest, {percent(risk.prosecutor_mean)} average"
     )
+    _weighted(found.weighted.to_record() if found.weighted is not None else None)
     print_histogram(found.histogram)
 
 
@@ -276,6 +290,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         findings(found.outcomes)
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)
+        _weighted(found.weighted)
     told = ", ".join(f"{name} {figure}" for name, figure in _short_figures(content.figures))
     if told:
         when = ", first night" if found.growth_lines else ""  # a REFRESH keeps the recoding and its figures

@@ -20,6 +20,7 @@ from ppdm_sql.catalog.manifest import (
     Manifest,
     PolicyRecord,
     UtilityRecord,
+    WeightedRiskRecord,
 )
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.methods.plan import ResidualRisk, TablePlan
@@ -47,6 +48,7 @@ def build_manifest(
     risks: Sequence[ResidualRisk],
     joint: Sequence[JointRecord],
     utility: UtilityRecord | None = None,
+    weighted: WeightedRiskRecord | None = None,
 ) -> Manifest:
     """Everything a recipient may know about a release."""
     return Manifest(
@@ -83,6 +85,7 @@ def build_manifest(
         patterns=tuple(plan.patterns),
         column_notes=dict(plan.notes) or None,
         utility=utility,
+        weighted_risk=weighted,
     )
 
 

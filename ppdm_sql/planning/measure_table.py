@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from ppdm_sql.checks.weighted_risk import WeightedRisk, weighted_risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.methods.plan import ENTITY
@@ -18,6 +19,7 @@ from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import About
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
+from ppdm_sql.source.weights import WEIGHT
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.content import Sums, content_sums, hash_of_sums, same_content
 from ppdm_sql.verify.pseudonyms import lonely_persons
@@ -38,6 +40,7 @@ class Measured:
     utility: Utility
     stored: Name
     published: tuple[str, ...]
+    weighted: WeightedRisk | None = field(default=None, kw_only=True)  # where the policy names sampling weights
 
     @property
     def content_hash(self) -> str:
@@ -95,6 +98,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         ),
         stored,
         published,
+        weighted=_weighted(engine, request, stored),
     )
 
 
@@ -137,10 +141,24 @@ def _check_pseudonyms(engine: Engine, request: Request, stored: Name) -> None:
         )
 
 
-def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored: Name) -> Judgement:
-    """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
+def _check_stage(engine: Engine, request: Request, stored: Name) -> None:
     if not same_content(engine, STAGE, stored, request.plan.published):
         raise PpdmError("the stored rows differ from the staged rows; nothing was published")
+
+
+def _weighted(engine: Engine, request: Request, stored: Name) -> WeightedRisk | None:
+    """Risk with weights, on the stage: it is what was stored plus the weight, which does not leave."""
+    if request.source.weight is None:
+        return None
+    _check_stage(engine, request, stored)
+    infos = {info.name: info for info in engine.columns(STAGE)}
+    quasi = [infos[name] for name in request.source.release_quasi]
+    return weighted_risk(engine, STAGE, quasi, infos[WEIGHT])
+
+
+def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored: Name) -> Judgement:
+    """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
+    _check_stage(engine, request, stored)
     asked = request.statement.policy.size_requirements
     by_person = judge(
         engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY

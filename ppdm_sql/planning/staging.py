@@ -19,6 +19,7 @@ from ppdm_sql.forms.form_tables import formed_rows
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
+from ppdm_sql.source.weights import WEIGHT, exact_weight
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 
@@ -52,7 +53,8 @@ def private_columns(engine: Engine, source: Source, salt: str) -> Private:
     quasi = numbers(sorted(source.quasi))[0] if whose else row[0].copy()
     named = identifier_columns(source)
     identifiers = {stored: canonical(engine, source.info(name), "r") for name, stored in named.items()}
-    return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers})
+    weight = {} if source.weight is None else {WEIGHT: exact_weight(source.info(source.weight), "r")}
+    return Private({**dict(zip(KEY, row, strict=True)), PERSON: person, QUASI: quasi, **identifiers, **weight})
 
 
 def identifier_columns(source: Source) -> dict[str, str]:

@@ -22,6 +22,8 @@ class Algorithm(Protocol):
     def makes(self) -> frozenset[ReleaseKind]: ...
     @property
     def preserves_trees(self) -> bool: ...
+    @property
+    def parts_columns(self) -> bool: ...
 
 
 _METHODS: Mapping[str, str] = {
@@ -75,6 +77,12 @@ def releases_of(word: str) -> frozenset[ReleaseKind]:
     """What an algorithm makes."""
     found = find(word)
     return _RESERVED.get(word, frozenset()) if found is None else found.makes
+
+
+def parts_columns(word: str) -> bool:
+    """Whether an algorithm publishes several tables in the place of one."""
+    found = find(word)
+    return found is not None and found.parts_columns
 
 
 def makers_of(kind: ReleaseKind) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ from ppdm_sql.policy.changes import read_changes
 from ppdm_sql.policy.policy import Changes, Inducer, Place, Policy, Supersedes
 from ppdm_sql.policy.reader import Reader, UnreadablePolicyError, read_name, read_word
 from ppdm_sql.policy.require import read_requirements
-from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_columns, roles_of
+from ppdm_sql.policy.roles import RoleColumn, note_double_roles, read_column, read_columns, roles_of
 from ppdm_sql.policy.tokens import Token, TokenKind, describe_token
 from ppdm_sql.policy.treatments import note_treated, read_treated
 from ppdm_sql.policy.values import OptionReading, read_number, read_options, read_whole
 from ppdm_sql.policy.words import ReleaseKind, clauses, did_you_mean, nearest, printable
-from ppdm_sql.requirements import About, Requirement, requirements_about
+from ppdm_sql.requirements import About, Requirement, UniqueShare, requirements_about
 from ppdm_sql.requirements.loss import WORD, LossLimit
 from ppdm_sql.statements.names import Word, is_same_word
 from ppdm_sql.treatments import Treated, treatment_words
@@ -49,7 +49,9 @@ class _Draft:
     treated: list[tuple[Treated, Token]] = field(default_factory=list)
 
 
-def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, growing: bool = False) -> Policy:
+def read_clause(
+    reader: Reader, kind: ReleaseKind | None, opening: Token, *, growing: bool = False, live: bool = False
+) -> Policy:
     """The policy between the brackets; opening is the WITH, where what is missing is reported."""
     draft = _Draft(kind)
     while not reader.at_end:
@@ -65,6 +67,7 @@ def read_clause(reader: Reader, kind: ReleaseKind | None, opening: Token, *, gro
                 reader.wrong(f"{name} is for a release that grows, which has GROWING behind its name", draft.seen[name])
     _note_losses(reader, draft)
     _note_treated(reader, draft, growing=growing)
+    _note_weight(reader, draft, growing=growing, live=live)
     note_double_roles(reader.report, draft.columns)
     return Policy(
         algorithm=draft.algorithm,
@@ -236,6 +239,10 @@ def _readers(reader: Reader, draft: _Draft) -> None:
     draft.readers = tuple(roles)
 
 
+def _weight(reader: Reader, draft: _Draft) -> None:
+    draft.columns["WEIGHT COLUMN"] = read_column(reader, "WEIGHT COLUMN")
+
+
 def _changes(reader: Reader, draft: _Draft) -> None:
     draft.changes = read_changes(reader)
 
@@ -250,6 +257,7 @@ _READERS: Mapping[str, Callable[[Reader, _Draft], None]] = {
     "SUPPRESS AT MOST": _suppress,
     "GRANT SELECT TO": _readers,
     "CHANGES": _changes,
+    "WEIGHT COLUMN": _weight,
 }
 
 
@@ -286,6 +294,24 @@ def _note_treated(reader: Reader, draft: _Draft, *, growing: bool) -> None:
             "nights could be told by the nights",
             persons[0][1],
         )
+
+
+def _note_weight(reader: Reader, draft: _Draft, *, growing: bool, live: bool) -> None:
+    """Weights belong to the rows of one table or view that is stored, each row a person of a sample."""
+    if "WEIGHT COLUMN" not in draft.columns:
+        return
+    token = draft.seen["WEIGHT COLUMN"]
+    form = "a MODEL" if draft.kind == "MODEL" else "a GROWING release" if growing else "a LIVE view" if live else None
+    if form is not None:
+        reader.wrong(f"WEIGHT COLUMN is for a TABLE or VIEW that is stored, not for {form}", token)
+    if algorithms.parts_columns(draft.algorithm):
+        reader.wrong(f"WEIGHT COLUMN is for one table or view, and {draft.algorithm} makes several", token)
+    if "ENTITY" in draft.columns:
+        told = "WEIGHT COLUMN counts every row as a person, and the policy has an ENTITY: weigh one row per person"
+        reader.wrong(f"{told}, without ENTITY", token)
+    if any(isinstance(one, UniqueShare) and one.fraction is not None for one in draft.requirements):
+        told = "WEIGHT COLUMN and unique ... FRACTION both say which part of a population the rows are"
+        reader.wrong(f"{told}: leave one of them out", token)
 
 
 def _note_losses(reader: Reader, draft: _Draft) -> None:

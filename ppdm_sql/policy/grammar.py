@@ -253,7 +253,7 @@ def _publish(script: _Script, reader: Reader) -> Publish:
         pass  # noted; the clause may have mistakes of its own
     reader.at = clause + 2
     inside = reader.group("after WITH ANONYMIZATION")
-    policy = read_clause(inside, kind, reader.tokens[clause], growing=growing)
+    policy = read_clause(inside, kind, reader.tokens[clause], growing=growing, live=live)
     reader.expect_end("the WITH ANONYMIZATION clause")
     if kind is None:
         raise UnreadablePolicyError

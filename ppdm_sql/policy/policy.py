@@ -99,6 +99,7 @@ class Roles:
     insensitive: tuple[Word, ...] = ()
     entity: Word | None = None
     key: tuple[Word, ...] = ()  # what tells the rows of a growing release apart
+    weight: Word | None = None  # for how many people of a population a row stands
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
     forms: Mapping[Word, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels

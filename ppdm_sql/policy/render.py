@@ -90,6 +90,8 @@ def _clauses(policy: Policy, dialect: str) -> Iterator[str]:
             columns = [column + reading for column, reading in zip(columns, readings, strict=True)]
         if columns:
             yield f"{role} ({', '.join(columns)})"
+    if roles.weight is not None:
+        yield f"WEIGHT COLUMN {_word(roles.weight, dialect)}"
     for name in dict.fromkeys(one.treatment.word for one in policy.treated):
         listed = [one for one in policy.treated if one.treatment.word == name]
         yield f"{name} ({', '.join(f'{_word(one.word, dialect)} {one.treatment}'.strip() for one in listed)})"

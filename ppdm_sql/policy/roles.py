@@ -30,8 +30,11 @@ LONGEST_PREFIX = 10_000
 PERIODS = ("day", "month", "quarter", "year", "decade", "century")
 
 # The only double roles: a class that is also to be protected, or that is also known to the attacker; and what names a
-# person can tell rows apart, too.
-_TOGETHER = ({"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"}, {"KEY", "ENTITY"}, {"KEY", "IDENTIFIER"})
+# person can tell rows apart, too; and a weight that is published.
+_TOGETHER = (
+    {"TARGET", "SENSITIVE"}, {"TARGET", "QUASI IDENTIFIER"}, {"KEY", "ENTITY"}, {"KEY", "IDENTIFIER"},
+    {"WEIGHT COLUMN", "INSENSITIVE"},
+)  # fmt: skip
 
 
 class RoleColumn(NamedTuple):
@@ -65,6 +68,15 @@ def read_columns(reader: Reader, role: str) -> list[RoleColumn]:
         return RoleColumn(word, token, hierarchy, _read_nulls(group, role), form, tuning)
 
     return reader.items(f"after {role}", read)
+
+
+def read_column(reader: Reader, role: str) -> list[RoleColumn]:
+    """One column without brackets."""
+    token = reader.peek()
+    word = read_word(reader, f"a column after {role}, without brackets")
+    if reader.sign("."):
+        reader.fail("write a column as the query returns it, without its table")
+    return [RoleColumn(word, token)]
 
 
 def _role_hierarchy(reader: Reader, role: str, column: Token) -> HierarchySource:
@@ -237,6 +249,7 @@ def roles_of(columns: Mapping[str, Sequence[RoleColumn]], place: Callable[[Token
         insensitive=words("INSENSITIVE"),
         entity=next(iter(words("ENTITY")), None),
         key=words("KEY"),
+        weight=next(iter(words("WEIGHT COLUMN")), None),
         hierarchies={c.word: c.hierarchy for listed in columns.values() for c in listed if c.hierarchy is not None},
         nulls_as_value=tuple(column.word for column in columns.get("SENSITIVE", ()) if column.nulls_as_value),
         forms={c.word: c.form for listed in columns.values() for c in listed if c.form is not None},

@@ -26,6 +26,7 @@ CLAUSES: Mapping[str, tuple[str, ...]] = {
     "INSENSITIVE": ("INSENSITIVE",),
     "ENTITY": ("ENTITY",),
     "KEY": ("KEY",),
+    "WEIGHT COLUMN": ("WEIGHT", "COLUMN"),
     "CHANGES": ("CHANGES",),
     "PRESERVE": ("PRESERVE",),
     "SUPERSEDES": ("SUPERSEDES",),

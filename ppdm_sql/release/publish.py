@@ -152,6 +152,7 @@ def _record(
         risks=(*request.risks, *composition.risks_of(measured.joint)),
         joint=[outcome.to_record() for outcome in measured.joint],
         utility=measured.utility.to_record(policy.loss_limits),
+        weighted=None if measured.weighted is None else measured.weighted.to_record(),
     )
     content = kind.complete_manifest(content, measured)
     record = _release_record(request, measured, content, at, kind.fingerprint(engine, request))
@@ -222,6 +223,7 @@ def roles_record(
         tables={table: tuple(names) for table, names in keys.shapes.items()},
         file=None if statement.place.file is None else os.path.abspath(statement.place.file),
         forms=manifest.form_records(source),
+        weight=source.weight,
     )
 
 

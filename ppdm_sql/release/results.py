@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from ppdm_sql.catalog import migrate, releases
-from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord
+from ppdm_sql.catalog.manifest import FindingRecord, JointRecord, UtilityRecord, WeightedRiskRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Row, Table
 from ppdm_sql.errors import PolicyError
@@ -90,6 +90,11 @@ class Published:
         return self.record.manifest.utility
 
     @property
+    def weighted(self) -> WeightedRiskRecord | None:
+        """The risk with sampling weights, where the policy names their column."""
+        return self.record.manifest.weighted_risk
+
+    @property
     def outcomes(self) -> tuple[FindingRecord, ...]:
         """Everything that was required, with what was achieved: of privacy, and of utility."""
         return (*self.findings, *(() if self.utility is None else self.utility.required))
@@ -166,6 +171,7 @@ class Published:
             "run_id": self.record.run_id,
             "loss": None if self.utility is None else float(self.utility.loss),
             "utility": None if self.utility is None else self.utility.to_numbers(),
+            "weighted_risk": None if self.weighted is None else self.weighted.to_numbers(),
             "warnings": self.warnings,
             "withdrawn": self.withdrawn,
             "waiting": 0,
@@ -285,6 +291,7 @@ class Planned:
     columns: tuple[str, ...] = ()
     sample: tuple[Row, ...] = ()  # rows as they would be published
     suppressed_rows: int = 0
+    weighted: WeightedRiskRecord | None = None
     choices: tuple[PlanChoice, ...] = ()  # the recodings that a method chose from, the best first
 
     @property
@@ -320,6 +327,7 @@ class Planned:
                 if isinstance(measured, Measured)
                 else None
             ),
+            weighted=measured.weighted.to_record() if isinstance(measured, Measured) and measured.weighted else None,
             columns=tuple(measured.columns) if isinstance(measured, Measured) else (),
             suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
             choices=request.plan.choices if isinstance(request, Request) else (),
@@ -369,6 +377,7 @@ class Planned:
             "withdraws": list(self.withdraws),
             "loss": None if self.utility is None else float(self.utility.loss),
             "utility": None if self.utility is None else self.utility.to_numbers(),
+            "weighted_risk": None if self.weighted is None else self.weighted.to_numbers(),
             "warnings": self.warnings,
             "sample": [dict(zip(self.columns, row, strict=True)) for row in self.sample],
             "statements": list(self.statements),

@@ -123,6 +123,7 @@ def source_today(engine: Engine, record: ReleaseRecord, counted: Counted) -> Bef
             ],
             requirements=_comparable(statement, source.hierarchies or {}),
             entity=entity,
+            weight=source.info(source.weight) if source.weight else None,
         )
     except PpdmError:  # dropped, renamed, without a column, or no longer ours to read
         return None

@@ -25,6 +25,7 @@ from ppdm_sql.source.lineage import NO_TABLE, WINDOW, Behind, Lineage, Origin
 from ppdm_sql.source.outside import bind_outside, reads_outside
 from ppdm_sql.source.persons import refuse_spellings
 from ppdm_sql.source.tables import all_tables, base_tables, leaves_rows_out, makes_columns, named_relations
+from ppdm_sql.source.weights import refuse_weights, weight_mistakes
 from ppdm_sql.statements.names import PREFIX, Name, Word
 from ppdm_sql.treatments import Treatment
 
@@ -51,6 +52,7 @@ class Source:
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
     forms: Mapping[str, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
     key: tuple[str, ...] = ()  # what tells the rows of a growing release apart
+    weight: str | None = None  # for how many people of a population a row stands
     cohort: str | None = None  # the column that says in which cohort a row was published, where the policy shows it
 
     treated: Mapping[str, Treatment] = field(default_factory=dict)  # columns that are published in another form
@@ -74,7 +76,8 @@ class Source:
     @property
     def published(self) -> tuple[str, ...]:
         """The columns that leave, in the order of the query, by the names they have there."""
-        dropped = {*self.identifiers, *self.key, self.entity}
+        weight = {self.weight} - set(self.insensitive)
+        dropped = {*self.identifiers, *self.key, self.entity, *weight}
         return tuple(name for name in self.columns if name not in dropped)
 
     @property
@@ -120,6 +123,9 @@ def open_source(
         source = replace(source, relation=engine.work.table("snapshot", picked, analyze=True))
     if source.entity is not None:
         refuse_spellings(engine, source.relation, source.info(source.entity))
+    if source.weight is not None and policy.roles.weight is not None:
+        where = policy.roles.places.get(policy.roles.weight, place)
+        refuse_weights(engine, source.relation, source.info(source.weight), where)
     return source
 
 
@@ -275,18 +281,23 @@ def resolve(
     target = next(iter(find_columns([roles.target] if roles.target else [])), None)
     entity = next(iter(find_columns([roles.entity] if roles.entity else [])), None)
     key = find_columns(roles.key)
+    weight = next(iter(find_columns([roles.weight] if roles.weight else [])), None)
     resolved = ((match(word, by_name), wanted) for word, wanted in roles.hierarchies.items())
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
     forms = {name: form for word, form in roles.forms.items() if (name := match(word, by_name)) is not None}
-    given = {*identifiers, *quasi, *sensitive, *insensitive, *key, target, entity}
+    given = {*identifiers, *quasi, *sensitive, *insensitive, *key, target, entity, weight}
     if not mistakes:  # a misspelt role would leave its column without one: that is told already
         without = [name for name in by_name if name not in given]
         mistakes.extend(_without_role(without, shown, place))
     mistakes.extend(_nested_type_mistakes(by_name, given, identifiers, place))
+    if weight is not None and roles.weight is not None:
+        several = (*identifiers, *quasi, *sensitive, *key, target, entity)
+        mistakes.extend(weight_mistakes(by_name[weight], several, roles.places.get(roles.weight, place)))
     mistakes.extend(_in_two_roles([identifiers, quasi, sensitive, insensitive, (entity,) if entity else ()], place))
     if not mistakes:
         placed = {name: roles.places.get(word, place) for word in roles.forms if (name := match(word, by_name))}
-        leaving = [name for name in by_name if name not in (*identifiers, *key, entity)]
+        dropped = {*identifiers, *key, entity, *({weight} - set(insensitive))}
+        leaving = [name for name in by_name if name not in dropped]
         mistakes.extend(form_mistakes(by_name, forms, hierarchies, leaving, placed))
     if missing:
         raise UnknownColumn(missing, *mistakes, file=place.file if place else None)
@@ -296,7 +307,8 @@ def resolve(
     nulls_as_value = frozenset(name for word in roles.nulls_as_value if (name := match(word, by_name)) is not None)
     return Source(
         relation, by_name, tables, identifiers, quasi, sensitive, target, insensitive, entity, hierarchies,
-        nulls_as_value, forms=forms, tunings=tunings, key=key, cohort=_cohort_column(policy, by_name, place),
+        nulls_as_value, forms=forms, tunings=tunings, key=key, weight=weight,
+        cohort=_cohort_column(policy, by_name, place),
     )  # fmt: skip
 
 

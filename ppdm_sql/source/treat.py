@@ -70,6 +70,9 @@ def _mistakes(source: Source, policy: Policy, place: Place | None) -> Iterator[M
             reason = "not published" if dropped else "a QUASI IDENTIFIER, which its labels generalize"
             yield at(where, f'{one.treatment.word}: column "{name}" is {reason}: leave it out of {one.treatment.word}')
             continue
+        if name == source.weight:
+            yield at(where, f'{one.treatment.word}: column "{name}" is the WEIGHT COLUMN, which is not changed')
+            continue
         if one.treatment.names_person is not (name == source.entity):
             yield at(where, f'{one.treatment.word}: column "{name}" is the ENTITY, which only a PSEUDONYM publishes')
             continue

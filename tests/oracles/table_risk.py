@@ -22,6 +22,16 @@ def average_risk(rows: Sequence[Row], columns: Sequence[str]) -> Fraction:
     return sum((Fraction(1, size) for size in sizes(rows, columns)), Fraction(0)) / len(rows)
 
 
+def weighted(rows: Sequence[Row], columns: Sequence[str], weight: str) -> tuple[Fraction, Fraction, Fraction]:
+    """The sum of all weights; the highest and the mean of 1 / the weights of the rows that agree, over the rows."""
+    people: dict[tuple[object, ...], Fraction] = {}
+    keys = [tuple(row[name] for name in columns) for row in rows]
+    for key, row in zip(keys, rows, strict=True):
+        people[key] = people.get(key, Fraction(0)) + Fraction(str(row[weight]))
+    risks = [1 / people[key] for key in keys]
+    return sum(people.values(), Fraction(0)), max(risks), sum(risks, Fraction(0)) / len(risks)
+
+
 def unique(rows: Sequence[Row], columns: Sequence[str]) -> Fraction:
     """The share of the rows that no other row agrees with."""
     return Fraction(sizes(rows, columns).count(1), len(rows))

@@ -395,6 +395,13 @@ MISTAKES = [
     ("REQUIRE k = 5 SEED «9223372036854775808", "SEED must be a whole number from 0"),
     ("REQUIRE k = 5 TARGET (c, «d)", "TARGET takes one column, not 2"),
     ("REQUIRE k = 5 ENTITY (c, «d)", "ENTITY takes one column, not 2"),
+    ("REQUIRE k = 5 WEIGHT «w", "expected COLUMN after WEIGHT, not w"),
+    ("REQUIRE k = 5 WEIGHT COLUMN «(w)", "expected a column after WEIGHT COLUMN, without brackets, not ("),
+    ("REQUIRE k = 5 WEIGHT COLUMN t«.w", "write a column as the query returns it, without its table"),
+    ("REQUIRE k = 5 SENSITIVE (w) WEIGHT COLUMN «w", "the column w is WEIGHT COLUMN here and SENSITIVE at"),
+    ("REQUIRE k = 5 «WEIGHT COLUMN w ENTITY (e)", "WEIGHT COLUMN counts every row as a person"),
+    ("REQUIRE k = 5 «WEIGHT COLUMN w PSEUDONYM (e)", "WEIGHT COLUMN counts every row as a person"),
+    ("REQUIRE k = 5, unique = 1 % FRACTION 10 % «WEIGHT COLUMN w", "WEIGHT COLUMN and unique ... FRACTION both say"),
     ("REQUIRE k = 5 TARGET (c «HIERARCHY 'x')", "TARGET takes no HIERARCHY"),
     (
         "REQUIRE k = 5 TARGET (c «NULLS AS VALUE)",

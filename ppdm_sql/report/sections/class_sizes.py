@@ -113,6 +113,7 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
         (Cell(name, what), *(_chance(place, found, audience) for found in (was, now)))
         for place, (name, what, _) in enumerate(ATTACKERS)
     ]
+    rows += _weighted_rows(facts, audience)
     rows += _exact_rows(was, now, audience) if not audience.public else []
     told = table("Re-identification risk", ("attacker", "source", "release"), rows, (1, 2))
     title = "Re-identification risk, before and after" if was else "Re-identification risk"
@@ -131,6 +132,22 @@ def chances(facts: Facts, audience: Audience) -> Section | None:
     drawn = charts.lying_bars("risk", title, described, bars, along="risk in %", most=100 if was else None)
     paragraphs = [prose(words)] if was or facts.before else [prose(words), prose(GONE)]
     return Section("risk", "Re-identification risk", tuple(paragraphs), (Figure(title, drawn, told),))
+
+
+def _weighted_rows(facts: Facts, audience: Audience) -> list[tuple[Cell | str, ...]]:
+    """The same where rows stand for several people of a population."""
+    now = facts.manifest.weighted_risk
+    if now is None:
+        return []
+    before = facts.before.measures.weighted if facts.before else None
+    was = None if before is None else before.to_record()
+    told = "the risk is 1 / the people for whom the rows of a class stand, by their sampling weights"
+    worst = "–" if was is None else audience.worst(float(was.highest))
+    mean = "–" if was is None else audience.percent(float(was.average))
+    return [
+        (Cell("with weights, highest", told), worst, audience.worst(float(now.highest))),
+        (Cell("with weights, average", "the same, averaged over the rows"), mean, audience.percent(float(now.average))),
+    ]
 
 
 def _exact_rows(was: Risk | None, now: Risk, audience: Audience) -> list[tuple[Cell | str, ...]]:

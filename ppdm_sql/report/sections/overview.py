@@ -101,6 +101,7 @@ _ROLES = {
     "target": "what is to be predicted",
     "insensitive": "published unchanged",
     "identifier": "names a person: left out",
+    "weight": "for how many people of a population a row stands: counted in the risk with weights",
     "entity": "identifies the person of a row: counted, and left out",
     "pseudo": "made from the model",
 }
@@ -114,7 +115,8 @@ def columns(facts: Facts, audience: Audience) -> Section:
         ("sensitive", policy.sensitive),
         ("target", [policy.target] if policy.target else []),
         (facts.kind.report_words.other_columns, policy.insensitive),
-        *((("identifier", roles.identifiers), ("entity", [roles.entity] if roles.entity else []))
+        *((("identifier", roles.identifiers), ("entity", [roles.entity] if roles.entity else []),
+           ("weight", [roles.weight] if roles.weight else []))
           if not audience.public else ()),
     ):  # fmt: skip
         for name in names:
