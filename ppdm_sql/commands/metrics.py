@@ -119,7 +119,7 @@ def _escape(text: str) -> str:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """The text in the place of a file, at once; it keeps the mode of the file that was there, else it is private."""
+    """The text replaces a file at once; it keeps the mode of the file that was there, else it is private."""
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     handle, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:

@@ -28,7 +28,7 @@ class NoRoles:
 
     def share_catalog(self, group: str, role: str) -> None:
         """Lets a role publish with the catalog, by making it a member of a group; only where has_grants."""
-        raise EngineError(f"{self.title} has no roles: whoever can write the database can publish")
+        raise EngineError(f"{self.title} has no roles: anyone who can write the database can publish")
 
     def hides_catalog(self) -> bool:
         """Whether there is a catalog that this role may not read."""

@@ -58,8 +58,8 @@ class DeltaPresence(PopulationRequirement):
 
     def promise(self, members: str) -> str:
         return (
-            f"whoever knows a person of the population can be {share_text(self.least)} to {share_text(self.most)} sure "
-            "that the person is in the table"
+            "an attacker who knows a person of the population can be "
+            f"{share_text(self.least)} to {share_text(self.most)} sure that the person is in the table"
         )
 
     def achieved_text(self, achieved: Figure) -> str:

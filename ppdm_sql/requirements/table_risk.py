@@ -33,7 +33,7 @@ class AverageRisk(Requirement):
         return math.ceil(1 / self.limit)
 
     def promise(self, members: str) -> str:
-        return f"whoever looks for everybody finds at most {share_text(self.limit)} of the {members} on average"
+        return f"an attacker who looks for everybody finds at most {share_text(self.limit)} of the {members} on average"
 
     def achieved_text(self, achieved: Figure) -> str:
         return _share_achieved(self, achieved)

@@ -56,6 +56,6 @@ class Mask(Treatment):
 
     def effect(self) -> str:
         if not self.length:
-            return f"{STARS} in the place of every text"
+            return f"{STARS} instead of every text"
         end = "last" if self.last is not None else "first"
         return f"the {end} {self.length} characters; {STARS} stands for the others"

@@ -27,7 +27,7 @@
 --   SELECT * FROM (VALUES (34, '471', 'flu'), (34, '471', 'flu'), (34, '471', 'asthma'), (34, NULL, 'flu'),
 --                         (51, '479', 'cancer'), (51, '479', 'cancer'), (60, '479', NULL)) AS v(age, zip, illness);
 --
--- How it is made, for whoever changes it:
+-- How it is made, for developers:
 --   * Each macro stands alone: a macro that calls another finds it only while both are in the search path.
 --   * The user's columns are reached through COLUMNS(list), which takes any name literally and refuses unknown
 --     ones; COLUMNS(lambda) would leave those out and make the table look safer.
@@ -155,7 +155,7 @@ WHERE ppdm_size < (SELECT CASE WHEN k >= 1 THEN k ELSE error('ppdm_breaches: k m
 
 -- How well do the classes hide the sensitive value?  One row; each measure is that of its worst class.
 --   rows, classes        of the whole table
---   homogeneous_classes  classes with one sensitive value: whoever is found there is known; homogeneous_rows in them
+--   homogeneous_classes  classes with one sensitive value: the value of anyone in it is known; homogeneous_rows in them
 --   distinct_l           fewest different values in a class; 0 if no value of a class is known
 --   simple_l             smallest known values / most frequent value; simple_l_size and simple_l_most_frequent are the exact
 --                        fraction: simple l-diversity holds if simple_l_size >= l * simple_l_most_frequent

@@ -1,5 +1,5 @@
 -- How many people have rows in several cohorts, and for how many of them these cohorts have fewer than $least values of
--- a sensitive column in common: whoever knows that the value stays the same for a person can rule the others out.
+-- a sensitive column in common: an attacker who knows that the value stays the same for a person can rule the others out.
 -- Stand-ins: people (ppdm_person, ppdm_cohort of the rows that are out, of those who could have several), grown
 -- (ppdm_cohort and ppdm_value, the sensitive one, of all rows that are out).  Parameters: $nobody, $least.
 WITH ppdm_places AS (

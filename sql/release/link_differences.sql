@@ -1,5 +1,5 @@
 -- In how far two releases say another thing of another person: keys that have not the same rows in both, and classes
--- that the other release parts.  Both are 0 when whoever knows one of them learns nothing from the other.
+-- that the other release parts.  Both are 0 when one of them reveals nothing about the other.
 -- Stand-ins: left_link, right_link, each (ppdm_key0, ppdm_key1, ppdm_person, ppdm_part, ppdm_rows).
 WITH ppdm_left AS (
     SELECT ppdm_key0, ppdm_key1, ppdm_person, SUM(ppdm_rows) AS ppdm_rows

@@ -35,7 +35,7 @@ NOT_PROMISED = {
     "several_sites": "a person with rows at two sites is counted twice",
     "rounds": "the difference of two rounds is the counts of the rows that came and went in between",
     "background": "counts of k people or more are printed as they are: no noise is added",
-    "pooling": "whoever knows how cells are pooled knows which of them had fewer than k rows",
+    "pooling": "anyone who knows how cells are pooled can see which of them had fewer than k rows",
 }
 
 
