@@ -165,7 +165,7 @@ def _accuracies(found: Sequence[_Found]) -> PaperTable:
         (
             "Five times two halves; the training half is published alone, the test half is untouched.",
             "Mean over k: the area under accuracy over k divided by the length of the grid of k.",
-            "The paper does not tell its swap threshold; its value for kACTUS-2 stands beside every one of ours.",
+            "The paper does not give its swap threshold; its value for kACTUS-2 is compared with each of ours.",
             "min_leaf = 2 is C4.5's own; without it a split needs two branches of k rows.",
         ),
     )

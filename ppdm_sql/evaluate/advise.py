@@ -266,5 +266,5 @@ def reason_of(best: EvaluationPoint, found: Evaluation, tested: int) -> str:
     rank = "the best" if best.score == top else f"within one standard error ({step:.2%}) of the best"
     if not share and best.score != top:
         rank = f"within {step:.2f} of the best"
-    also = ", and of those the least loss," if len(near) > 1 else ","
+    also = ", and the least loss of those near it," if len(near) > 1 else ","
     return f"{who} keeps {kept}{shown}, {rank}{also} with {lost}{danger}."

@@ -125,7 +125,7 @@ def test_the_reason_is_one_sentence_with_the_figures():
     told = reason_of(points[0], found, 100)
     assert told == (
         "a with k = 5 keeps 80.00% accuracy (85.00% from the raw data), within one standard error (3.92%) of "
-        "the best, and of those the least loss, with an information loss of 0.500 and a worst-case risk of 10 %."
+        "the best, and the least loss of those near it, with an information loss of 0.500 and a worst-case risk of 10 %."
     )
     assert reason_of(points[1], found, 10**6).startswith(
         "b with k = 5 keeps 81.00% accuracy (85.00% from the raw data), the best, with an information"

@@ -182,7 +182,8 @@ class ProjectedRelease(StoredRelease):
 
     def content_text(self, record: ReleaseRecord) -> str:
         found = _parts_record(record)
-        return f"{many(int(record.rows or 0), 'row')} in {many(len(found.parts), 'part')} each: parts = {found.written}"
+        rows, parts = many(int(record.rows or 0), "row"), many(len(found.parts), "part")
+        return f"{rows} in each of {parts}: parts = {found.written}"
 
 
 def _preview(engine: Engine, request: Request, progress: Progress) -> Measured:
