@@ -81,7 +81,7 @@ def print_published(release: Published) -> None:
     findings(release.outcomes)
     _notes(release.null_readings)
     _utility(release.utility, release.rows, release.warnings)
-    _weighted(release.weighted)
+    _print_weights(release.weighted_risk)
 
 
 def print_verified(outcome: Verified) -> None:
@@ -119,7 +119,7 @@ def print_plan(plan: Planned, *, statements: bool) -> None:
     _choices(plan.choices)
     _notes(plan.notes)
     _utility(plan.utility, plan.rows, plan.warnings)
-    _weighted(plan.weighted)
+    _print_weights(plan.weighted_risk)
     if plan.sample:
         console.print("rows as they would be published:")
         rows(plan.columns, plan.sample)
@@ -173,7 +173,7 @@ def _utility(found: UtilityRecord | None, published: int, warnings: Sequence[str
         console.print(f"warning: {escape(warning)}", style="yellow")
 
 
-def _weighted(found: WeightedRiskRecord | None) -> None:
+def _print_weights(found: WeightedRiskRecord | None) -> None:
     """The risk with sampling weights, next to the one without."""
     if found is None:
         return
@@ -212,7 +212,7 @@ def _risk(found: Measures) -> None:
         f"unique rows: {risk.unique_rows:,} of {found.rows:,}; re-identification risk: "
         f"{percent(risk.prosecutor_max)} highest, {percent(risk.prosecutor_mean)} average"
     )
-    _weighted(found.weighted.to_record() if found.weighted is not None else None)
+    _print_weights(found.weighted.to_record() if found.weighted is not None else None)
     print_histogram(found.histogram)
 
 
@@ -290,7 +290,7 @@ def release(found: Published, readers: Sequence[str] = ()) -> None:
         findings(found.outcomes)
         _notes(found.null_readings)
         _utility(found.utility, found.rows, found.warnings)
-        _weighted(found.weighted)
+        _print_weights(found.weighted_risk)
     told = ", ".join(f"{name} {figure}" for name, figure in _short_figures(content.figures))
     if told:
         when = ", first night" if found.growth_lines else ""  # a REFRESH keeps the recoding and its figures

@@ -98,7 +98,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         ),
         stored,
         published,
-        weighted=_weighted(engine, request, stored),
+        weighted=_risk_with_weights(engine, request, stored),
     )
 
 
@@ -146,7 +146,7 @@ def _check_stage(engine: Engine, request: Request, stored: Name) -> None:
         raise PpdmError("the stored rows differ from the staged rows; nothing was published")
 
 
-def _weighted(engine: Engine, request: Request, stored: Name) -> WeightedRisk | None:
+def _risk_with_weights(engine: Engine, request: Request, stored: Name) -> WeightedRisk | None:
     """Risk with weights, on the stage: it is what was stored plus the weight, which does not leave."""
     if request.source.weight is None:
         return None

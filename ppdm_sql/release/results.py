@@ -90,7 +90,7 @@ class Published:
         return self.record.manifest.utility
 
     @property
-    def weighted(self) -> WeightedRiskRecord | None:
+    def weighted_risk(self) -> WeightedRiskRecord | None:
         """The risk with sampling weights, where the policy names their column."""
         return self.record.manifest.weighted_risk
 
@@ -171,7 +171,7 @@ class Published:
             "run_id": self.record.run_id,
             "loss": None if self.utility is None else float(self.utility.loss),
             "utility": None if self.utility is None else self.utility.to_numbers(),
-            "weighted_risk": None if self.weighted is None else self.weighted.to_numbers(),
+            "weighted_risk": None if self.weighted_risk is None else self.weighted_risk.to_numbers(),
             "warnings": self.warnings,
             "withdrawn": self.withdrawn,
             "waiting": 0,
@@ -291,7 +291,7 @@ class Planned:
     columns: tuple[str, ...] = ()
     sample: tuple[Row, ...] = ()  # rows as they would be published
     suppressed_rows: int = 0
-    weighted: WeightedRiskRecord | None = None
+    weighted_risk: WeightedRiskRecord | None = None
     choices: tuple[PlanChoice, ...] = ()  # the recodings that a method chose from, the best first
 
     @property
@@ -327,7 +327,9 @@ class Planned:
                 if isinstance(measured, Measured)
                 else None
             ),
-            weighted=measured.weighted.to_record() if isinstance(measured, Measured) and measured.weighted else None,
+            weighted_risk=measured.weighted.to_record()
+            if isinstance(measured, Measured) and measured.weighted
+            else None,
             columns=tuple(measured.columns) if isinstance(measured, Measured) else (),
             suppressed_rows=request.plan.suppressed_rows if isinstance(request, Request) else 0,
             choices=request.plan.choices if isinstance(request, Request) else (),
@@ -377,7 +379,7 @@ class Planned:
             "withdraws": list(self.withdraws),
             "loss": None if self.utility is None else float(self.utility.loss),
             "utility": None if self.utility is None else self.utility.to_numbers(),
-            "weighted_risk": None if self.weighted is None else self.weighted.to_numbers(),
+            "weighted_risk": None if self.weighted_risk is None else self.weighted_risk.to_numbers(),
             "warnings": self.warnings,
             "sample": [dict(zip(self.columns, row, strict=True)) for row in self.sample],
             "statements": list(self.statements),

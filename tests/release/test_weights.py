@@ -116,9 +116,9 @@ def test_a_release_says_the_risk_of_its_own_rows(engine, people, open_session):
     session = open_session(engine)
     text = statement(more=HIDDEN)
     planned, published = session.plan(text), session.publish(text)
-    assert_figures(published.weighted, rows_of(engine))
-    assert planned.weighted == published.weighted == published.record.manifest.weighted_risk
-    assert published.as_json()["weighted_risk"] == published.weighted.to_numbers()
+    assert_figures(published.weighted_risk, rows_of(engine))
+    assert planned.weighted_risk == published.weighted_risk == published.record.manifest.weighted_risk
+    assert published.as_json()["weighted_risk"] == published.weighted_risk.to_numbers()
     assert published.record.roles.weight == "w"
     assert '"w"' not in str(published.manifest)
     source = [dict(zip(COLUMNS, row, strict=True)) for row in engine.fetch(parse_one("SELECT * FROM people"))]
@@ -134,7 +134,7 @@ def test_every_method_carries_the_weights(duckdb_engine, people, open_session):
         if not algorithms.parts_columns(method):
             more = "TARGET (ill) WEIGHT COLUMN w SUPERSEDES ALL"
             text = statement(head="CREATE OR REPLACE TABLE", method=method, more=more, picked=known)
-            assert_figures(session.publish(text).weighted, rows_of(duckdb_engine))
+            assert_figures(session.publish(text).weighted_risk, rows_of(duckdb_engine))
 
 
 @pytest.mark.duckdb
@@ -151,7 +151,7 @@ def test_k_and_the_rows_are_the_same_without_weights(duckdb_engine, people, open
         made = session.publish(
             statement(more=f"{more} SUPERSEDES ALL", picked=picked).replace(" open ", f" {name} "),
         )
-        told[name] = (made.classes, [one.achieved for one in made.findings], made.weighted)
+        told[name] = (made.classes, [one.achieved for one in made.findings], made.weighted_risk)
         columns = [info.name for info in duckdb_engine.columns(Name(name))]
         assert ("w" in columns) is (name == "shown")
     assert told["hidden"] == told["shown"]
@@ -164,8 +164,8 @@ def test_k_and_the_rows_are_the_same_without_weights(duckdb_engine, people, open
     [
         ("CASE WHEN age < 30 THEN NULL ELSE w END", "is NULL in"),
         ("CASE WHEN age IS NULL THEN 0.99 ELSE w END", "is not from 1 to 10,000,000,000 in"),
-        ("CAST(CASE WHEN age IS NULL THEN 'nan' ELSE '2' END AS DOUBLE PRECISION)", "is not from 1 to"),
-        ("CAST(CASE WHEN age IS NULL THEN 'infinity' ELSE '2' END AS DOUBLE PRECISION)", "is not from 1 to"),
+        ("CAST(CASE WHEN age IS NULL THEN 'nan' ELSE '2' END AS FLOAT)", "is not from 1 to"),
+        ("CAST(CASE WHEN age IS NULL THEN 'infinity' ELSE '2' END AS FLOAT)", "is not from 1 to"),
     ],
 )
 def test_rows_that_stand_for_no_number_of_people(engine, people, open_session, select, message):
