@@ -58,7 +58,7 @@ def join_on_class(tables):
     return joined
 
 
-@seeds(small=6, full=60, nightly=500)
+@seeds(small=5, full=20, nightly=500)
 def test_nobody_is_in_a_joined_combination_below_k(duckdb_engine, make_table, open_session, seeds):
     """Random partitions, joined in Python: what is published has no combination of a person below k."""
     session = open_session(duckdb_engine)
