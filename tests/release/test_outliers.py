@@ -129,7 +129,7 @@ def test_values_that_a_table_lacks(lab):
     lab.execute(
         "CREATE OR REPLACE TABLE sexes AS SELECT v AS value, 'known' AS label, '*' AS root FROM (VALUES ('F'), ('X')) AS t (v)"
     )
-    with pytest.raises(PolicyError, match="have no leaf"):
+    with pytest.raises(PolicyError, match="has no leaf"):
         publish(lab, ["sex HIERARCHY sexes", "age"])
     publish(lab, ["sex HIERARCHY sexes ELSE 'other'", "age"])
     assert {row[0] for row in lab.execute("SELECT DISTINCT sex FROM open")[0].table.rows} <= {
