@@ -78,7 +78,7 @@ test-all: test test-wide test-spark ## Everything but make nightly
 
 # One test of each kind: Spark takes seconds for what other engines do in milliseconds.
 SPARK_TESTS ?= tests/engines/test_engine_values.py tests/methods/test_every_method.py \
-	'tests/trees/test_engines_agree.py::test_the_tree_is_that_of_duckdb[spark-c45]'
+	'tests/induction/test_engines_agree.py::test_the_tree_is_that_of_duckdb[spark-c45]'
 
 test-spark: $(VENV)/.spark ## A short cross-section of the tests on Spark (needs a JDK); SPARK_TESTS=tests runs all
 	PPDM_TEST_SPARK=1 $(BIN)/python -m pytest -m spark $(SPARK_TESTS)

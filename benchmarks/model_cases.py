@@ -24,8 +24,8 @@ def c45(database: str) -> Callable[[], object]:
 
 
 def plain_c45(database: str, names: Sequence[str]) -> Callable[[], object]:
+    from ppdm_sql.induction.inducers import induce, settings
     from ppdm_sql.statements.names import Name
-    from ppdm_sql.trees.inducers import induce, settings
 
     session = _session(database)
     columns = {info.name: info for info in session.engine.columns(Name("people"))}
@@ -133,8 +133,8 @@ def grown_tree(database: str):
     """The session and the tree; not timed."""
     from sqlglot import exp
 
+    from ppdm_sql.induction.inducers import induce, settings
     from ppdm_sql.statements.names import Name, own
-    from ppdm_sql.trees.inducers import induce, settings
 
     session, sample = _session(database), own("ppdm_bench_sample")
     some = exp.Select(expressions=[exp.Star()]).from_(Name("people").table()).limit(_SAMPLE)

@@ -29,8 +29,8 @@ def tree_c45(database: str) -> Callable[[], object]:
 
 
 def _induced(database: str, inducer: str, options: dict[str, object]) -> Callable[[], object]:
+    from ppdm_sql.induction.inducers import induce, settings
     from ppdm_sql.statements.names import Name
-    from ppdm_sql.trees.inducers import induce, settings
 
     session = _session(database)
     columns = {info.name: info for info in session.engine.columns(Name("people"))}
@@ -129,8 +129,8 @@ def _session(database: str):
     import duckdb
 
     import ppdm_sql
+    from ppdm_sql.induction.inducers import induce, settings
     from ppdm_sql.statements.names import Name
-    from ppdm_sql.trees.inducers import induce, settings
 
     con = duckdb.connect()
     con.execute("CREATE TABLE small AS SELECT range % 7 AS a, 'x' || range % 3 AS b FROM range(90)")

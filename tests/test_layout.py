@@ -17,7 +17,7 @@ ROOT = PACKAGE.parent
 # The way of the data.  A module imports only from its own folder or from earlier ones.
 GROUND = ("errors", "resources", "json_reader", "watching", "statements", "engines", "catalog")
 ORDER = (
-    "requirements", "treatments", "policy", "source", "forms", "checks", "profile", "trees", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
+    "requirements", "treatments", "policy", "source", "forms", "checks", "profile", "trees", "induction", "classifiers", "models", "cells", "methods", "pseudodata", "sharing",
     "verify", "planning", "release", "evaluate", "report", "table_questions", "model_calls", "session", "dbt", "demo", "commands",
 )  # fmt: skip
 # Tables that stay: releases, what a model says of a table's rows, pseudo-rows of several sources, the demonstration.

@@ -17,6 +17,7 @@ from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.kadet.method import KADET
 from ppdm_sql.policy.policy import HierarchyFile, Policy, Roles
@@ -25,7 +26,6 @@ from ppdm_sql.source.hierarchy import Hierarchy, load_hierarchy
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, column, own
 from ppdm_sql.trees.expression import bind, class_expression
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 

@@ -21,6 +21,7 @@ from benchmarks.papers.sharing_tables import PAPER, Figures, percentages
 from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
@@ -32,7 +33,6 @@ from ppdm_sql.sharing.committee import RULES, vote
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Word, column, own
 from ppdm_sql.trees.expression import CLASS, NODE
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import prediction_query
 from ppdm_sql.trees.tree import Tree
 

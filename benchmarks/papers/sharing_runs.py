@@ -21,6 +21,7 @@ from ppdm_sql.classifiers.votes import votes_query
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.evaluate import folds
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.policy import OptionValue, Policy, Roles
@@ -31,7 +32,6 @@ from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.load import statement
 from ppdm_sql.statements.names import Name, Word, aliased, column, own
 from ppdm_sql.trees.expression import CLASS
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Tree
 

@@ -14,6 +14,7 @@ from statistics import fmean
 from benchmarks.papers.tables import PaperTable
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.evaluate.recode import recode_rows
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.policy import Policy, Roles
@@ -21,7 +22,6 @@ from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import resolve
 from ppdm_sql.statements.names import Name, Word, own
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Tree
 
 TITLE = "Adult: test error of trees from a release of TDS, with kADET's"

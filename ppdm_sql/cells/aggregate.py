@@ -24,11 +24,11 @@ from sqlglot import exp
 from ppdm_sql.cells.cells import KEY, CellColumn, Cells, Codes, Ints, People, code_type
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind, Row
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.nominal import mixed_radix
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.grouping import SET, TOGETHER, count_each
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.nominal import mixed_radix
 
 CELL, ROWS, CODE, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "entity", "weight"))
 KEYED = Name("ppdm_keyed")

@@ -25,11 +25,11 @@ from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate import c45_learner, sklearn_learners
 from ppdm_sql.evaluate.accuracy import SHARE, TOLD, TRUTH, UNKNOWN, auc, confusion, r_squared, rows_and_right
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column, lacks
 from ppdm_sql.trees.comparing import category, comparable_value
 from ppdm_sql.trees.expression import MEAN, NODE
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.predict import predict
 from ppdm_sql.trees.tree import Attribute, Tree, Value
 

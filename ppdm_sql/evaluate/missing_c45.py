@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdm_sql.trees.prune import extra_errors
+from ppdm_sql.induction.prune import extra_errors
 
 Codes = NDArray[np.int64]
 Weights = NDArray[np.float64]

@@ -14,6 +14,9 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import OptionError, PolicyError
+from ppdm_sql.induction.borders import At
+from ppdm_sql.induction.criteria import Flags, Ints
+from ppdm_sql.induction.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
 from ppdm_sql.methods.atp.bins import Bins, asked_columns, class_lookup
 from ppdm_sql.methods.atp.cuts import read_cuts
 from ppdm_sql.methods.atp.growth import grow_asked
@@ -37,9 +40,6 @@ from ppdm_sql.policy.words import many
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased
-from ppdm_sql.trees.borders import At
-from ppdm_sql.trees.criteria import Flags, Ints
-from ppdm_sql.trees.inducers import Confidence, Depth, LeafRows, Leaves, Settings, Share, induce, settings
 from ppdm_sql.trees.tree import attribute_of
 
 REFUSALS = ResidualRisk(

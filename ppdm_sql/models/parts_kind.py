@@ -21,13 +21,13 @@ from ppdm_sql.classifiers.best_score import best_class_query, computed_once, pas
 from ppdm_sql.classifiers.values import fixed_log, literal, number, score
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, stand_in
 from ppdm_sql.trees import exchange, show
 from ppdm_sql.trees.exchange import Document, fields, items, typed_value
 from ppdm_sql.trees.expression import CLASS, SHARE, bind, kept_columns, node_expression
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Attribute, Node, Tree, Value
 from ppdm_sql.trees.tree_json import attribute_to_dict, tree_from_dict, tree_to_dict
 from ppdm_sql.watching import Progress

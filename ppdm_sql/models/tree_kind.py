@@ -9,13 +9,13 @@ from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord, Stored
 from ppdm_sql.engines.base import ColumnInfo, Engine
+from ppdm_sql.induction.inducers import INDUCERS, induce, settings
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees import picture, show, stored, tree_json
 from ppdm_sql.trees.exchange import Document
 from ppdm_sql.trees.expression import open_expression, predict_select
-from ppdm_sql.trees.inducers import INDUCERS, induce, settings
 from ppdm_sql.trees.predict import prediction_query
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress

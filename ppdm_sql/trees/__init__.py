@@ -1,1 +1,1 @@
-"""Trees grown from counts: the rows stay in the database."""
+"""The finished tree: printed, drawn, kept, exchanged, audited, applied."""

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from ppdm_sql.engines.base import ColumnInfo
+from ppdm_sql.induction.borders import EngineBorders
 from ppdm_sql.source.encode import make_lookup
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.borders import EngineBorders
 from ppdm_sql.trees.tree import Cut, attribute_of
 from ppdm_sql.trees.tree_json import tree_text
 

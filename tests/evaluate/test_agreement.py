@@ -13,9 +13,9 @@ from ppdm_sql.classifiers import conjunctive_rules, naive_bayes
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.evaluate.agreement import area_over, class_match, path_match, ways
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Tree
 
 

@@ -16,9 +16,9 @@ from ppdm_sql.errors import NotAvailable, PolicyError
 from ppdm_sql.evaluate import sklearn_learners
 from ppdm_sql.evaluate.learners import LEARNERS, Score, learn_and_test
 from ppdm_sql.evaluate.missing_c45 import learn
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.trees.inducers import induce, settings
 from tests.oracles import measures, naive_spread
 
 CLASSIFIERS = [name for name in LEARNERS if name != "regression"]

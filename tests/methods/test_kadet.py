@@ -16,6 +16,7 @@ import pytest
 from kadet_cases import Case, audited_spans, is_fine, random_case
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.kadet import split_queue as kadet_queue
 from ppdm_sql.methods.registry import method_named
 from ppdm_sql.policy.grammar import parse
@@ -23,7 +24,6 @@ from ppdm_sql.policy.options import declared_options
 from ppdm_sql.requirements import KAnonymity, SimpleDiversity
 from ppdm_sql.trees.audit import audit
 from ppdm_sql.trees.follow import prediction
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut
 from tests.public_data import DATA, needs_data
 

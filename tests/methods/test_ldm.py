@@ -10,10 +10,10 @@ import pytest
 from kadet_cases import Case, audited_spans, is_fine, random_case
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.methods.ldm import Refused
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.trees.inducers import induce, settings
 
 
 def public_case(seed: int, **options) -> Case:

@@ -15,6 +15,9 @@ from tpp_cases import RELEASE, SOURCE, Case, builder, check_release, planned, ra
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
+from ppdm_sql.induction.nested import Nested, grow_nested
+from ppdm_sql.induction.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.requirements import (
     Closeness,
     DistinctDiversity,
@@ -23,10 +26,7 @@ from ppdm_sql.requirements import (
     RecursiveDiversity,
     SimpleDiversity,
 )
-from ppdm_sql.trees.inducers import induce, settings
-from ppdm_sql.trees.nested import Nested, grow_nested
 from ppdm_sql.trees.tree import Attribute
-from ppdm_sql.trees.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.verify.same_model import tree_differences
 from tests.sizes import each_seed, seeds
 

@@ -6,10 +6,10 @@ import pytest
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.models import library
 from ppdm_sql.session import Session
 from ppdm_sql.source.given import relation_of
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree_json import tree_text
 from ppdm_sql.watching import silent
 

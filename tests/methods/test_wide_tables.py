@@ -7,9 +7,9 @@ import pytest
 from sqlglot import exp
 
 import ppdm_sql
+from ppdm_sql.induction.nominal import mixed_radix
 from ppdm_sql.source.join import MOST_JOINS
 from ppdm_sql.statements.names import column
-from ppdm_sql.trees.nominal import mixed_radix
 from tests.sizes import first
 
 COLUMNS, ROWS = 300, 60

@@ -12,10 +12,10 @@ import pytest
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.pseudodata.generate import GenerationOrder, generate
 from ppdm_sql.session import Session
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Attribute, Bands, Groups, Node, Tree
 from ppdm_sql.watching import silent
 

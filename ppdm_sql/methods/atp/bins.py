@@ -1,8 +1,8 @@
 """Columns as ATP asks for them: every value a category of its own, every number or day in one of a few bins.
 
-A multiway split needs bins, and their borders are printed, so enough rows pin each of them (trees/borders.py), and no
-bin has fewer.  Borders that the policy declares are taken as they are: they are nobody's.  A category that too few rows
-have is not named; all such are one.
+A multiway split needs bins, and their borders are printed, so enough rows pin each of them (induction/borders.py), and
+no bin has fewer.  Borders that the policy declares are taken as they are: they are nobody's.  A category that too few
+rows have is not named; all such are one.
 
     frequency   as many rows per bin as whole values allow
     width       bins of one width, between the least and the greatest value that enough rows reach
@@ -23,12 +23,12 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.induction.borders import At, EngineBorders, even_places, values_at
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.methods.shared.discretize import cut_codes
 from ppdm_sql.source.encode import CODE, ROWS, Lookup, joined_lookups, make_lookup, recode
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.borders import At, EngineBorders, even_places, values_at
 from ppdm_sql.trees.comparing import MOMENTS, position
-from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 

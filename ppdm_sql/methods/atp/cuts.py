@@ -7,12 +7,12 @@ from fractions import Fraction
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.borders import At
 from ppdm_sql.methods.atp.bins import rising
 from ppdm_sql.policy.policy import OptionValue
 from ppdm_sql.policy.words import did_you_mean, nearest, printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
-from ppdm_sql.trees.borders import At
 from ppdm_sql.trees.comparing import MOMENTS, NUMBERS, read_moment
 from ppdm_sql.trees.tree import attribute_of
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.induction.candidates import Veto
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.grow import Grown
+from ppdm_sql.induction.nominal import Nominal, grow_nominal
 from ppdm_sql.methods.atp.bins import AskedColumn
 from ppdm_sql.source.encode import Lookup, joined_lookups
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.candidates import Veto
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.grow import Grown
-from ppdm_sql.trees.nominal import Nominal, grow_nominal
 from ppdm_sql.watching import Progress
 
 

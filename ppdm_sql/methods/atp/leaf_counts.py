@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached, SourceChanged
+from ppdm_sql.induction.criteria import Ints, entropy
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import Audit
 from ppdm_sql.trees.comparing import key
-from ppdm_sql.trees.criteria import Ints, entropy
 from ppdm_sql.trees.expression import NODE
 from ppdm_sql.trees.predict import prediction_query
 from ppdm_sql.trees.tree import Tree

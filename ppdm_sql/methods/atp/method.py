@@ -21,6 +21,9 @@ from typing import Annotated
 import numpy as np
 
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.borders import At
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.inducers import Depth
 from ppdm_sql.methods.atp.bins import Bins, asked_columns, class_lookup
 from ppdm_sql.methods.atp.cuts import read_cuts
 from ppdm_sql.methods.atp.growth import grow_asked
@@ -37,9 +40,6 @@ from ppdm_sql.policy.options import AsWritten, Choice, Switch, Whole, about_opti
 from ppdm_sql.policy.policy import OptionValue, Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.borders import At
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.inducers import Depth
 from ppdm_sql.trees.tree import attribute_of
 
 _CONFIDENCE = 0.25

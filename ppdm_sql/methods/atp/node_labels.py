@@ -15,9 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.requirements import RecursiveDiversity, Requirement, SimpleDiversity
-from ppdm_sql.trees.criteria import Ints
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ppdm_sql.induction.borders import At
+from ppdm_sql.induction.criteria import entropy
+from ppdm_sql.induction.grow import Grown
 from ppdm_sql.methods.atp.bins import AskedColumn
 from ppdm_sql.methods.atp.node_labels import Piece
-from ppdm_sql.trees.borders import At
-from ppdm_sql.trees.criteria import entropy
-from ppdm_sql.trees.grow import Grown
 from ppdm_sql.trees.tree import Attribute, Bands, Cut, Groups, Node, Split, Tree, Value
 
 Options = dict[str, str | int | float | bool]

@@ -15,6 +15,8 @@ import numpy as np
 from ppdm_sql.cells.cells import Cells, Codes
 from ppdm_sql.cells.parts import DIVIDED, Parts, Shares
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.nominal import NominalAttribute
+from ppdm_sql.induction.tree_rows import ArrayRows
 from ppdm_sql.methods.base import CellJob
 from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, RowMoves
 from ppdm_sql.methods.kactus.tree_arrays import NOTHING, KactusTree
@@ -22,9 +24,7 @@ from ppdm_sql.methods.shared.columns import Axis, cell_axis
 from ppdm_sql.methods.shared.discretize import Categories, categories_of
 from ppdm_sql.methods.shared.labels import marker
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.trees.nominal import NominalAttribute
 from ppdm_sql.trees.tree import Attribute
-from ppdm_sql.trees.tree_rows import ArrayRows
 
 _MOST_KINDS = 1 << 62
 

@@ -24,6 +24,7 @@ from typing import Annotated
 import numpy as np
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.nominal import NominalGrowth
 from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.kactus.kactus_cells import KactusTable, Walked, read_cells, with_categories
 from ppdm_sql.methods.kactus.repair import DROPPED, Holds, RepairRules, RowMoves, repair
@@ -37,7 +38,6 @@ from ppdm_sql.policy.options import Exact, Switch, Whole
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.nominal import NominalGrowth
 from ppdm_sql.watching import Progress
 
 _MOST_NUMBERS = 20  # classes of a target of numbers or moments

@@ -10,9 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ppdm_sql.induction.grow import Grown
 from ppdm_sql.methods.kactus.repair import DROPPED, ROOT, RepairNode, RowMoves
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.trees.grow import Grown
 
 NOTHING = -1  # no attribute, no category
 

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.induction.candidates import Found
+from ppdm_sql.induction.criteria import Ints, entropy
+from ppdm_sql.induction.grow import Grown
 from ppdm_sql.methods.kadet.model import Learned
 from ppdm_sql.trees.audit import Audit
 from ppdm_sql.trees.audit_groups import STOPS
-from ppdm_sql.trees.candidates import Found
-from ppdm_sql.trees.criteria import Ints, entropy
-from ppdm_sql.trees.grow import Grown
 
 _NOBODY = -1  # a value that no branch is for: its people stop
 

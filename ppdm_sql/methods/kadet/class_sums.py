@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ppdm_sql.trees.counts import Tally
-from ppdm_sql.trees.criteria import Ints
+from ppdm_sql.induction.counts import Tally
+from ppdm_sql.induction.criteria import Ints
 
 _DENSE = 1 << 10  # keys that are added up in an array, however few are there
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.grow import Grown
+from ppdm_sql.induction.thresholds import between
 from ppdm_sql.methods.kadet.kadet_cells import CellAttribute, KadetTable, held_by
 from ppdm_sql.methods.kadet.ladder_cuts import check_ladder
 from ppdm_sql.methods.kadet.split_queue import Growth
@@ -16,9 +19,6 @@ from ppdm_sql.methods.kadet.split_scores import AskedAttribute, Level
 from ppdm_sql.policy.policy import PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.grow import Grown
-from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Cut, Groups, Node, Split, Tree, Value, plain
 
 _Options = dict[str, str | int | float | bool]

@@ -18,16 +18,16 @@ import numpy as np
 from ppdm_sql.cells.cells import CellColumn, Cells, Codes
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.borders import At, Borders, even_places
+from ppdm_sql.induction.coded import MOST_CLASSES, SMALL
+from ppdm_sql.induction.coded_attribute import equal_bins
+from ppdm_sql.induction.criteria import Flags, Ints
 from ppdm_sql.methods.kadet.ladder_cuts import between_values, ladder_cuts
 from ppdm_sql.methods.shared.class_limits import Hidden
 from ppdm_sql.policy.policy import HierarchySource
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
-from ppdm_sql.trees.borders import At, Borders, even_places
-from ppdm_sql.trees.coded import MOST_CLASSES, SMALL
-from ppdm_sql.trees.coded_attribute import equal_bins
 from ppdm_sql.trees.comparing import is_below
-from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 _BINS = 255

@@ -13,9 +13,9 @@ from itertools import pairwise
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.forms.read_labels import Extent, LabelReader, UnreadLabelError
+from ppdm_sql.induction.borders import At
 from ppdm_sql.policy.policy import CalendarLadder, HierarchySource, IntervalLadder, PrefixLadder
 from ppdm_sql.source.hierarchy import Hierarchy
-from ppdm_sql.trees.borders import At
 
 
 def check_ladder(info: ColumnInfo, given: HierarchySource | None) -> None:

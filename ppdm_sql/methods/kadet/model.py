@@ -22,6 +22,8 @@ from dataclasses import dataclass, replace
 from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.coded import check_columns
+from ppdm_sql.induction.prune import error_based
 from ppdm_sql.methods.base import Asked, Job, Prepared
 from ppdm_sql.methods.kadet.finished_tree import asked_attributes, check_hierarchies, tree_of
 from ppdm_sql.methods.kadet.kadet_cells import KadetTable, read_table, refuse_missing
@@ -41,8 +43,6 @@ from ppdm_sql.methods.shared.linking_attack import attack_step, attacked, figure
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.trees.audit import Audit
-from ppdm_sql.trees.coded import check_columns
-from ppdm_sql.trees.prune import error_based
 from ppdm_sql.trees.tree import Tree
 from ppdm_sql.watching import Progress
 

@@ -11,9 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ppdm_sql.induction.counts import Tally, tally_of
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.methods.kadet.kadet_cells import KadetTable
-from ppdm_sql.trees.counts import Tally, tally_of
-from ppdm_sql.trees.criteria import Ints
 
 Slot = tuple[int, int]  # node, span
 

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ppdm_sql.induction.counts import Tally
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.methods.kadet.class_sums import Entries, Sums, by_branch, put_together
 from ppdm_sql.methods.kadet.kadet_cells import KadetTable
 from ppdm_sql.methods.kadet.row_slots import Branching, Leaving, Rows, Slot
-from ppdm_sql.trees.counts import Tally
-from ppdm_sql.trees.criteria import Ints
 
 STOPS = -1  # no row of the node has this code: it ends at the node
 _DONE = -1  # finished nodes are one, for rows that move: only their span matters

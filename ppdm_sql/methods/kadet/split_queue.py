@@ -19,13 +19,13 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
+from ppdm_sql.induction.candidates import Found
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.grow import Grown
 from ppdm_sql.methods.kadet.row_slots import Branching
 from ppdm_sql.methods.kadet.spans import STOPS, Spans
 from ppdm_sql.methods.kadet.split_scores import AskedAttribute, Candidate, KadetOptions, Scores
 from ppdm_sql.methods.shared.class_limits import ClassDemands
-from ppdm_sql.trees.candidates import Found
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.grow import Grown
 from ppdm_sql.watching import Progress
 
 _SLACK = 1e-3  # C4.5: this much below the average gain still counts as average

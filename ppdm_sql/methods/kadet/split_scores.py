@@ -14,13 +14,13 @@ from typing import Annotated
 
 import numpy as np
 
+from ppdm_sql.induction.criteria import TIE, Flags, Floats, Ints, entropy, split_information, times_log
+from ppdm_sql.induction.inducers import Depth
 from ppdm_sql.methods.kadet.class_sums import Entries, Sums, by_branch, grouped
 from ppdm_sql.methods.kadet.kadet_cells import CellAttribute
 from ppdm_sql.methods.kadet.spans import Spans
 from ppdm_sql.methods.shared.class_limits import PINNED, Borders, ClassDemands
 from ppdm_sql.policy.options import Choice, Switch, Whole
-from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy, split_information, times_log
-from ppdm_sql.trees.inducers import Depth
 
 _DIGITS = 9  # scores that agree so far are equal
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from ppdm_sql.checks.histograms import parts_meet
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.criteria import Flags, Ints
 from ppdm_sql.methods.base import Asked, Job
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands, Secret
@@ -20,7 +21,6 @@ from ppdm_sql.requirements import (
 )
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import column
-from ppdm_sql.trees.criteria import Flags, Ints
 
 _LEAST_K = 2
 BORDERS = ResidualRisk(

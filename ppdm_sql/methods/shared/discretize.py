@@ -16,10 +16,10 @@ from math import log2
 
 import numpy as np
 
+from ppdm_sql.induction.criteria import entropy
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.labels import interval_text
 from ppdm_sql.source.lines import Ints
-from ppdm_sql.trees.criteria import entropy
 
 MISSING = "(missing)"  # a category; a release prints NULL for it
 KNOWN = "(known)"  # a range without ends: any number, and not NULL

@@ -9,13 +9,13 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.methods.plan import ONE_LEAF
 from ppdm_sql.methods.shared.class_limits import ClassDemands
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import aliased, column
 from ppdm_sql.trees.audit import CLASS, SPAN, Audit, audit, stored_spans
-from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Tree
 
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.candidates import Found
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.shared.labels import escaped, interval_text
 from ppdm_sql.methods.tpp.preserved_trees import Names
 from ppdm_sql.methods.tpp.recoding import Number, Pair, recode_categories, recode_numbers, whole_intervals
 from ppdm_sql.source.lines import Flags
-from ppdm_sql.trees.candidates import Found
 
 _SHORT_FLOATS = {"FLOAT", "REAL", "FLOAT4"}  # 32 bits, in the engines' own words
 _LONGEST_LIST = 40

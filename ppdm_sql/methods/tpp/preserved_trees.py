@@ -12,6 +12,13 @@ from typing import Any
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.candidates import Found
+from ppdm_sql.induction.coded import MOST_CLASSES, check_columns, on_grid
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.grow import Grown
+from ppdm_sql.induction.inducers import INDUCERS, Settings, settings
+from ppdm_sql.induction.nested import Nested, grow_nested
+from ppdm_sql.induction.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.methods.shared.columns import Axis
 from ppdm_sql.methods.tpp.stored_models import builder_of, columns_of, is_model
 from ppdm_sql.models.library import Model
@@ -20,14 +27,7 @@ from ppdm_sql.policy.policy import Inducer, OptionValue, Policy
 from ppdm_sql.policy.words import printable
 from ppdm_sql.source.relation import Source, match
 from ppdm_sql.statements.names import Word
-from ppdm_sql.trees.candidates import Found
-from ppdm_sql.trees.coded import MOST_CLASSES, check_columns, on_grid
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.grow import Grown
-from ppdm_sql.trees.inducers import INDUCERS, Settings, settings
-from ppdm_sql.trees.nested import Nested, grow_nested
 from ppdm_sql.trees.tree import attribute_of
-from ppdm_sql.trees.tree_rows import ArrayRows, ValueAttribute
 from ppdm_sql.watching import Progress
 
 _MOST_NUMBERS = 20  # a numeric target with more values than this is predicted as a number

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError, RequirementBreached
+from ppdm_sql.induction.inducers import INDUCERS, Settings, induce, settings
 from ppdm_sql.models import library
 from ppdm_sql.models.library import Model
 from ppdm_sql.policy.policy import Inducer, Policy
 from ppdm_sql.policy.words import nearest, printable
 from ppdm_sql.source.relation import Source, match
-from ppdm_sql.trees.inducers import INDUCERS, Settings, induce, settings
 from ppdm_sql.trees.tree import Node, attribute_of
 from ppdm_sql.watching import Progress
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_sql.trees.candidates import NONE, Best, Found, Nodes, Rules, Veto, best_splits
-from ppdm_sql.trees.criteria import TIE, Flags, Ints
-from ppdm_sql.trees.routing import Routes
-from ppdm_sql.trees.tree_rows import TreeRows
+from ppdm_sql.induction.candidates import NONE, Best, Found, Nodes, Rules, Veto, best_splits
+from ppdm_sql.induction.criteria import TIE, Flags, Ints
+from ppdm_sql.induction.routing import Routes
+from ppdm_sql.induction.tree_rows import TreeRows
 from ppdm_sql.watching import Progress
 
 

@@ -13,8 +13,8 @@ import pytest
 from oracles import naive_tree as naive
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.induction.inducers import Induced, induce, settings
 from ppdm_sql.statements.names import own
-from ppdm_sql.trees.inducers import Induced, induce, settings
 from ppdm_sql.trees.tree import Cut, Groups, Tree
 
 SOURCE = own("ppdm_source")

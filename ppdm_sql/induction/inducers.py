@@ -20,18 +20,18 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.candidates import Found, Rules, Veto
+from ppdm_sql.induction.coded import RESPONSE, Training, make_training
+from ppdm_sql.induction.coded_attribute import CodedAttribute
+from ppdm_sql.induction.criteria import TIE, Floats, Ints, entropy, gini, squared_error
+from ppdm_sql.induction.grow import Grown, Limits, grow
+from ppdm_sql.induction.prune import error_based, weakest_link
+from ppdm_sql.induction.thresholds import between
+from ppdm_sql.induction.tree_rows import EngineRows
 from ppdm_sql.policy.options import Choice, Real, Switch, Whole, checked_options, from_text, wrong_value
 from ppdm_sql.policy.words import did_you_mean, printable
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.candidates import Found, Rules, Veto
-from ppdm_sql.trees.coded import RESPONSE, Training, make_training
-from ppdm_sql.trees.coded_attribute import CodedAttribute
-from ppdm_sql.trees.criteria import TIE, Floats, Ints, entropy, gini, squared_error
-from ppdm_sql.trees.grow import Grown, Limits, grow
-from ppdm_sql.trees.prune import error_based, weakest_link
-from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Cut, Groups, Moments, Node, Split, Tree, Value, plain
-from ppdm_sql.trees.tree_rows import EngineRows
 from ppdm_sql.watching import Progress, silent
 
 INDUCERS = ("id3", "c45", "cart", "regression")

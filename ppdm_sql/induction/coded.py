@@ -21,11 +21,11 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.errors import PolicyError, SourceChanged
+from ppdm_sql.induction.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.source.encode import CODE, VALUE, canonical, code_of, make_lookup, recode
 from ppdm_sql.source.join import Join, join_in_steps
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.coded_attribute import Binned, CodedAttribute, Cutting, coded_attribute, rows_of
-from ppdm_sql.trees.criteria import Ints
 from ppdm_sql.trees.tree import Attribute, Value, attribute_of, plain
 
 SLOT, RESPONSE = "ppdm_slot", "ppdm_z"

@@ -13,16 +13,16 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.induction.candidates import Rules, Veto
+from ppdm_sql.induction.coded import SLOT, Training, make_packs
+from ppdm_sql.induction.coded_attribute import CodedAttribute
+from ppdm_sql.induction.criteria import TIE, Flags, Floats, Ints, entropy
+from ppdm_sql.induction.grow import Grown, Limits, grow
+from ppdm_sql.induction.prune import error_based
+from ppdm_sql.induction.tree_rows import EngineRows, TreeRows
 from ppdm_sql.source.encode import Lookup
 from ppdm_sql.statements.names import aliased
-from ppdm_sql.trees.candidates import Rules, Veto
-from ppdm_sql.trees.coded import SLOT, Training, make_packs
-from ppdm_sql.trees.coded_attribute import CodedAttribute
-from ppdm_sql.trees.criteria import TIE, Flags, Floats, Ints, entropy
-from ppdm_sql.trees.grow import Grown, Limits, grow
-from ppdm_sql.trees.prune import error_based
 from ppdm_sql.trees.tree import Attribute
-from ppdm_sql.trees.tree_rows import EngineRows, TreeRows
 from ppdm_sql.watching import Progress, silent
 
 

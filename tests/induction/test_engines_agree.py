@@ -10,9 +10,9 @@ import pytest
 from public_data import DATA, needs_data
 
 from ppdm_sql.engines.duckdb import DuckDBEngine
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.statements.names import Name
 from ppdm_sql.trees.follow import follow
-from ppdm_sql.trees.inducers import induce, settings
 
 COLUMNS = {"a": "INTEGER", "b": "TEXT", 'c"d': "DOUBLE", "e": "BOOLEAN", "f": "DATE", "y": "TEXT", "z": "INTEGER"}
 CHOICES = [("id3", {"max_depth": 4}), ("c45", {}), ("cart", {"max_leaves": 9}), ("regression", {})]

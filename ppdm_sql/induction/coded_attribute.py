@@ -10,10 +10,10 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
+from ppdm_sql.induction.borders import At, EngineBorders, even_places, values_at
+from ppdm_sql.induction.criteria import Flags, Ints
 from ppdm_sql.source.encode import CODE, ROWS, VALUE, Lookup, make_lookup, recode
 from ppdm_sql.statements.names import Name, column
-from ppdm_sql.trees.borders import At, EngineBorders, even_places, values_at
-from ppdm_sql.trees.criteria import Flags, Ints
 from ppdm_sql.trees.tree import Attribute, attribute_of
 
 

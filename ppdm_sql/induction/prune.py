@@ -10,8 +10,8 @@ from collections.abc import Callable
 from math import sqrt
 from statistics import NormalDist
 
-from ppdm_sql.trees.criteria import TIE, squared_error
-from ppdm_sql.trees.grow import Grown
+from ppdm_sql.induction.criteria import TIE, squared_error
+from ppdm_sql.induction.grow import Grown
 
 _BOTHER = 0.1  # C4.5: a leaf may have this many predicted errors more than the subtree it replaces
 

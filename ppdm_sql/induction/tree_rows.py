@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.induction.coded import Training
+from ppdm_sql.induction.coded_attribute import SplitAttribute
+from ppdm_sql.induction.counts import Counter, Tally, moments_of, tally_of
+from ppdm_sql.induction.criteria import Flags, Ints
+from ppdm_sql.induction.routing import NEVER, Routes, route
 from ppdm_sql.statements.names import Name
-from ppdm_sql.trees.coded import Training
-from ppdm_sql.trees.coded_attribute import SplitAttribute
-from ppdm_sql.trees.counts import Counter, Tally, moments_of, tally_of
-from ppdm_sql.trees.criteria import Flags, Ints
-from ppdm_sql.trees.routing import NEVER, Routes, route
 from ppdm_sql.trees.tree import Attribute
 
 

@@ -17,11 +17,11 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.induction.criteria import Ints
+from ppdm_sql.induction.thresholds import between
 from ppdm_sql.source.encode import CODE, VALUE, Lookup
 from ppdm_sql.statements.names import column
 from ppdm_sql.trees.comparing import MOMENTS, below
-from ppdm_sql.trees.criteria import Ints
-from ppdm_sql.trees.thresholds import between
 from ppdm_sql.trees.tree import Attribute
 
 At = Decimal | str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ppdm_sql.trees.candidates import Found
-from ppdm_sql.trees.grow import Grown, TreeGrowth
-from ppdm_sql.trees.inducers import Settings, limits_of, rules_of
-from ppdm_sql.trees.tree_rows import ArrayRows
+from ppdm_sql.induction.candidates import Found
+from ppdm_sql.induction.grow import Grown, TreeGrowth
+from ppdm_sql.induction.inducers import Settings, limits_of, rules_of
+from ppdm_sql.induction.tree_rows import ArrayRows
 from ppdm_sql.watching import Progress, silent
 
 

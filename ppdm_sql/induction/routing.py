@@ -14,8 +14,8 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import Workspace
+from ppdm_sql.induction.coded import RESPONSE, SLOT, Training
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.coded import RESPONSE, SLOT, Training
 
 _MOST_LISTED = 16_384  # entries of a constant list; above it a join is quicker
 NEVER = -1

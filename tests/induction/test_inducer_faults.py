@@ -10,8 +10,8 @@ import pytest
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.induction.inducers import induce, settings
 from ppdm_sql.statements.names import own
-from ppdm_sql.trees.inducers import induce, settings
 from ppdm_sql.trees.tree import Cut, Groups
 
 SOURCE = own("ppdm_source")

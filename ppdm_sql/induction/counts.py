@@ -13,9 +13,9 @@ import numpy as np
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.induction.coded import RESPONSE, SLOT, Pack, Training
+from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.statements.names import Name, aliased, column
-from ppdm_sql.trees.coded import RESPONSE, SLOT, Pack, Training
-from ppdm_sql.trees.criteria import Ints
 
 _SMALL = 200_000  # rows below which one statement counts everything
 _DENSE = 1 << 24  # cells up to which sums are made in an array rather than by sorting, when it is not mostly empty

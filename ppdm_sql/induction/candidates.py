@@ -13,9 +13,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ppdm_sql.trees.coded_attribute import SplitAttribute
-from ppdm_sql.trees.counts import Tally
-from ppdm_sql.trees.criteria import Flags, Floats, Impurity, Ints, split_information
+from ppdm_sql.induction.coded_attribute import SplitAttribute
+from ppdm_sql.induction.counts import Tally
+from ppdm_sql.induction.criteria import Flags, Floats, Impurity, Ints, split_information
 
 _ALL_SUBSETS = 10  # values up to which every subset is looked at when there are more than two classes
 NONE = -np.inf

@@ -1,0 +1,1 @@
+"""Trees grown from counts: the rows stay in the database."""
