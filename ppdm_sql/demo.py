@@ -30,7 +30,7 @@ def run_demo(
     show: Callable[[Result | Measures | Reported], None],
     progress: Progress | None = None,
 ) -> None:
-    """Runs the steps in a folder; say(text, command) tells each, show(result) prints what it gave."""
+    """Runs the steps in a folder; say(text, command) announces each, show(result) prints what it gave."""
     _prepare(folder)
     database = str(folder / DATABASE)
     with connect(database, create=True, out=folder, progress=progress) as session:

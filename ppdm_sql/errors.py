@@ -42,7 +42,7 @@ class PolicyError(PpdmError):
 
 
 class OptionError(PolicyError):
-    """An option is unknown or has a wrong value; who knows the statement knows where the option stands."""
+    """An option is unknown or has a wrong value; the caller that has the statement adds the place of the option."""
 
     def __init__(self, option: str, message: Mistake | str) -> None:
         self.option = option

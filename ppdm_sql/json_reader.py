@@ -1,4 +1,4 @@
-"""The one reader of JSON: no more liberties than the standard takes, whoever wrote the text."""
+"""The one reader of JSON: it reads what the standard allows and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a long step tells how far it is."""
+"""How a long step reports its progress."""
 
 from __future__ import annotations
 

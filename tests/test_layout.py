@@ -70,6 +70,14 @@ def test_imports_only_look_back_along_the_way_of_the_data():
     assert offenders(forward_imports) == []
 
 
+def test_the_architecture_page_lists_every_folder_in_this_order():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawing = page.partition("\nppdm_sql/\n")[2].partition("\nintegrations/")[0]
+    listed = re.findall(r"^  ((?:[a-z_]+(?:/|[.]py) ?)+)", drawing, re.MULTILINE)
+    named = [name.removesuffix(".py").rstrip("/") for line in listed for name in line.split()]
+    assert (set(named[: len(GROUND)]), named[len(GROUND) :]) == (set(GROUND), list(ORDER))
+
+
 def test_names_records_working_tables_and_files_stay_as_they_should():
     """The figures of house_figures.py; `python tests/house_figures.py --list` names the places."""
     missed = [one for one in figures(modules()) if not one.is_reached]

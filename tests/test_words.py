@@ -1,4 +1,4 @@
-"""Plain English in what users read: messages, help texts, reports, comments of SQL files and the documentation.
+"""Plain English in what people read: messages, help texts, reports, comments, docstrings and the documentation.
 
 Each wording of the list was in a message once, had to be read twice, and has a plain replacement.
 """
@@ -6,7 +6,9 @@ Each wording of the list was in a message once, had to be read twice, and has a 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +75,16 @@ def comments_of(path: Path) -> Iterator[tuple[int, str]]:
             yield number, comment
 
 
+def remarks_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The comments and docstrings of a module, line by line."""
+    text = path.read_text(encoding="utf-8")
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or (
+            token.type == tokenize.STRING and token.string.startswith(('"""', 'r"""'))
+        ):
+            yield from enumerate(token.string.splitlines(), start=token.start[0])
+
+
 def offenders(folder: str, pattern: str, parts) -> list[str]:
     files = sorted((ROOT / folder).rglob(pattern))
     assert files
@@ -86,6 +98,10 @@ def offenders(folder: str, pattern: str, parts) -> list[str]:
 
 def test_messages_and_help_texts_are_plain():
     assert offenders("ppdm_sql", "*.py", strings_of) == []
+
+
+def test_comments_and_docstrings_are_plain():
+    assert offenders("ppdm_sql", "*.py", remarks_of) == []
 
 
 def test_the_documentation_is_plain():

@@ -24,14 +24,14 @@ from ppdm_sql.statements.names import SCHEMA, Name
 
 Status = Literal["baseline", "measured", "refused"]
 
-MAJORITY = "majority class"  # in the place of a method: what somebody gets right who always says the commonest class
+MAJORITY = "majority class"  # instead of a method: the accuracy of always saying the commonest class
 
 _JSON = frozenset({"methods", "grid", "requirements"})
 
 
 @dataclass(frozen=True)
 class EvaluationPoint:
-    """One method with one set of requirements, and what was found; the baseline is the rows as they are."""
+    """One method with one set of requirements, and what was found; the baseline is the raw data."""
 
     position: int  # in the order of the grid; 0 is the baseline
     status: Status
@@ -117,7 +117,7 @@ class Evaluation:
 
     @property
     def measured_positions(self) -> frozenset[int]:
-        """The positions that need not be measured any more."""
+        """The positions that no longer need to be measured."""
         found = {point.position for point in self.points}
         return frozenset(found if self.baseline is None else found | {self.baseline.position})
 

@@ -6,8 +6,8 @@ else can then change the ledger between the reading and the writing.
 Every event of a release and every reader adds an entry to ppdm.ledger_entry with the sha256 of the rows that belong to
 it.  The entry of a publication also covers the release, its sources and its link table.  The hash of an entry is an
 HMAC over the entry and the hash before it.  The chain begins with a seal, which covers what was there already.
-It finds rows that were added, edited or deleted by somebody who does not know how the chain is made.  Whoever can write
-schema ppdm and read the salt can make a new chain (docs/catalog.md).
+It finds rows that were added, edited or deleted by anyone who does not know how the chain is made.  Anyone who can
+write schema ppdm and read the salt can make a new chain (docs/catalog.md).
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def _append_entry(engine: Engine, release_id: str | None, rows: Mapping[str, Any
 
 
 def _head(engine: Engine) -> tuple[int, str | None]:
-    """Where the chain goes on: after the last entry that was written, even if somebody deleted it."""
+    """Where the chain goes on: after the last entry that was written, even if it was deleted."""
     return engine.facts.find("head", _LOCK, lambda: _read_head(engine))
 
 
@@ -244,7 +244,7 @@ def problems(engine: Engine) -> tuple[str, ...]:
 
 
 def refuse_edited(engine: Engine, what: str) -> None:
-    """Refuses to decide anything from a ledger that somebody edited; what: was to be done ("published")."""
+    """Refuses to decide anything from a ledger that was edited; what: was to be done ("published")."""
     found = problems(engine)
     if found:
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""

@@ -252,7 +252,7 @@ class ProjectionsRecord(JsonRecord):
     rejoin: str  # exact, class, all or none
     written: str  # the option parts that gives them again
     filtered: tuple[str, ...]  # columns that are in no table
-    combinations: int  # of groups that somebody has, or that the join has (rejoin = all)
+    combinations: int  # of groups that a person has, or that the join has (rejoin = all)
     joined_smallest: int | None
     certain_rows: int  # rows whose combination leaves one class
     combinations_hash: str | None  # of the table of combinations in the database
@@ -305,7 +305,7 @@ class Manifest(JsonRecord):
 
     @property
     def joint_breaches(self) -> list[str]:
-        """What can be told apart by whoever holds other releases, too; nothing where all joint classes are large."""
+        """What an attacker who also holds other releases can tell apart; nothing where all joint classes are large."""
         return [item.breach_text for item in self.joint if item.breach_text is not None]
 
     def to_text(self) -> str:
@@ -355,7 +355,7 @@ class RolesRecord(JsonRecord):
     key_computed: Mapping[str, str] | None = None  # key column -> the same over the tables' own columns
     some_rows: bool | None = None  # the query leaves rows out
     known: tuple[str | tuple[str, ...], ...] | None = None  # columns behind the quasi-identifiers
-    raw: tuple[str | tuple[str, ...], ...] | None = None  # columns behind what leaves as it is
+    raw: tuple[str | tuple[str, ...], ...] | None = None  # columns behind what is published unchanged
     asked: tuple[str | tuple[str, ...], ...] | None = None  # an earlier version: what a model asks for
     tables: Mapping[str, tuple[str, ...]] | None = None  # table -> its columns
     live: Mapping[str, str] | None = None  # part of a live view -> its hash

@@ -1,4 +1,4 @@
-"""How a table of pseudo-rows is told from a table of people: by the comment it was stored with."""
+"""How a table of pseudo-rows differs from a table of people: by the comment it was stored with."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ MARK = "ppdm_sql pseudo-data"
 
 
 def is_pseudo(engine: Engine, relation: Name) -> bool:
-    """Whether a relation carries the mark of pseudo-rows; a copy that somebody made of them does not."""
+    """Whether a relation carries the mark of pseudo-rows; a copy of them does not."""
     return (engine.comment_on(relation) or "").startswith(f"{MARK} ")

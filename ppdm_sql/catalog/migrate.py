@@ -111,7 +111,7 @@ def _ensure(engine: Engine) -> None:
 
 
 def note_presence(engine: Engine) -> None:
-    """Whoever has read or locked a table of the catalog need not ask whether there is one."""
+    """Code that has read or locked a table of the catalog need not ask whether there is one."""
     engine.facts.note("kind", MIGRATIONS, "table")
 
 

@@ -160,7 +160,7 @@ def _column_value(name: str, value: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    """A text that is no JSON any more reads as None, which makes no model: the others can still be listed."""
+    """A text that is no longer JSON reads as None, which makes no model: the others can still be listed."""
     if name not in _JSON or value is None:
         return value
     try:

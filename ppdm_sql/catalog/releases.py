@@ -245,8 +245,8 @@ def add_event(
 ) -> None:
     """Notes what happened to a release, with the checks of a verification; in the caller's lock if it has one.
 
-    'replaced': its name shows another release now, but whoever copied it has it still.  'superseded':
-    nobody holds it any more, or it says the same as its successor.  Neither these nor 'dropped' can be undone.
+    'replaced': its name shows another release now, but copies of it remain.  'superseded':
+    no copy of it is left, or it says the same as its successor.  Neither these nor 'dropped' can be undone.
     """
     if event not in get_args(Event):
         raise ValueError(f"a release has no event {event!r}")
@@ -319,7 +319,7 @@ def history(engine: Engine, name: Name) -> list[ReleaseRecord]:
 def live_from(engine: Engine, sources: Sequence[str], *, include_gone: bool = False) -> list[ReleaseRecord]:
     """The releases still out that were made from any of these tables, newest first.
 
-    Out is what somebody may hold: live or replaced, or dropped after it was exported.  include_gone adds the others.
+    Out is what a recipient may hold: live or replaced, or dropped after it was exported.  include_gone adds the others.
     Of partitioned tables any part will do: the ledger may name one that was attached or detached since.
     """
     names = engine.family(sources) if sources else []
@@ -338,7 +338,7 @@ def _made_from(engine: Engine, sources: Sequence[str], *, out: bool) -> list[Rel
 
 
 def list_releases(engine: Engine, include_gone: bool = False) -> list[ReleaseSummary]:
-    """The releases in one line each, newest first; include_gone: also those no name shows any more."""
+    """The releases in one line each, newest first; include_gone: also those that no name shows now."""
     rows = engine.fetch(statement("catalog/releases_listed"), live=not include_gone)
     names = [f.name for f in fields(ReleaseSummary) if f.name != "readers"]
     readers_of = _readers_by_release(engine) if engine.has_grants else {}
@@ -348,7 +348,7 @@ def list_releases(engine: Engine, include_gone: bool = False) -> list[ReleaseSum
 
 def _summary(values: dict[str, Any]) -> ReleaseSummary:
     asked = _json_value(values.pop("requirements"))
-    texts = tuple(map(str, asked)) if isinstance(asked, list) else ()  # somebody may have edited them
+    texts = tuple(map(str, asked)) if isinstance(asked, list) else ()  # they may have been edited
     return ReleaseSummary(**values, requirements=texts)
 
 

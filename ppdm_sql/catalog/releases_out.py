@@ -1,4 +1,4 @@
-"""The releases that somebody may hold, whatever tables they were made from."""
+"""The releases that a recipient may hold, whatever tables they were made from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ppdm_sql.statements.names import Name
 
 
 def out_now(engine: Engine) -> list[ReleaseRecord]:
-    """Every release that somebody may hold, newest first, whatever tables it was made from."""
+    """Every release that a recipient may hold, newest first, whatever tables it was made from."""
     known: list[ReleaseRecord] | None = engine.facts.recall("out", ledger.OUT) if engine.holds_lock else None
     return _out(engine, None)[0] if known is None else known
 
@@ -31,6 +31,6 @@ def _out(engine: Engine, name: Name | None) -> tuple[list[ReleaseRecord], Releas
 
 
 def pseudo_data_out(engine: Engine) -> list[ReleaseRecord]:
-    """The pseudo-data that somebody may hold, newest first; the ledger knows no table it was made from."""
+    """The pseudo-data that a recipient may hold, newest first; the ledger knows no table it was made from."""
     found = read_releases(engine, releases_query("catalog/releases_of_no_query"))
     return [record for record in found if record.pseudo_data is not None]

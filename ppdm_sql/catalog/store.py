@@ -22,7 +22,7 @@ _AS_JSON: dict[str, Any] = {"ensure_ascii": False, "allow_nan": False}  # a DBA 
 
 
 def append(engine: Engine, table: str, row: Mapping[str, Any], **numbers: exp.Query) -> None:
-    """One more row of ppdm.<table>; a number is a column whose value a query tells.
+    """One more row of ppdm.<table>; a number is a column whose value a query gives.
 
     INSERT ... SELECT rather than VALUES, in which not every engine allows the subquery of a number.
     """

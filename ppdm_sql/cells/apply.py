@@ -52,7 +52,7 @@ def narrow_rows(
     seed: int,
     nulled: Collection[str] = (),
 ) -> exp.Select:
-    """The rows that are published: PART, the columns that leave as they are, the person, and the private columns.
+    """The rows that are published: PART, the columns that are published unchanged, the person, and the private columns.
 
     private: expressions over the alias "r" of the source.  nulled: columns that leave as NULL.
     """
@@ -129,7 +129,7 @@ class _Rows:
         return self.cells.codes is None or 2 * len(self.cells) < self.cells.total
 
     def _published(self) -> dict[str, exp.Expr]:
-        """What leaves as it is; as plain text where its type would list values that do not leave."""
+        """What is published unchanged; as plain text where its type would list values that do not leave."""
         found: dict[str, exp.Expr] = {}
         for name in self.source.passed:
             plain: exp.Expr = column(name, "r")

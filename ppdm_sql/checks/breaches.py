@@ -53,7 +53,7 @@ Parameters = dict[str, Any]
 class BreachStatement:
     """A statement over the stand-ins source, quasi, sensitive and entity that returns the classes in breach.
 
-    in_doubt_but_holds: tells of a returned row that its class holds after all, where SQL alone cannot decide.
+    in_doubt_but_holds: whether the class of a returned row holds after all, where SQL alone cannot decide.
     """
 
     query: exp.Query
@@ -62,7 +62,7 @@ class BreachStatement:
 
 
 # (requirement, whether persons are counted) -> its statement
-BREACH_STATEMENTS: HookTable[Callable[[Any, bool], BreachStatement]] = HookTable("asked of a relation by a statement")
+BREACH_STATEMENTS: HookTable[Callable[[Any, bool], BreachStatement]] = HookTable("checked by a single SQL statement")
 
 
 def breaches(
@@ -255,13 +255,13 @@ def _of_average(asked: AverageRisk, by_entity: bool) -> BreachStatement:
 
 def _of_unique(asked: UniqueShare, by_entity: bool) -> BreachStatement:
     if asked.fraction is not None:
-        raise PolicyError(f"{asked} is an estimate, and no statement decides it: ask for unique without FRACTION")
+        raise PolicyError(f"{asked} is an estimate, which no SQL statement can check: leave FRACTION out")
     return _by_rows(asked, "unique_share", asked.limit, by_entity)
 
 
 def _by_rows(asked: Requirement, name: str, limit: Fraction, by_entity: bool) -> BreachStatement:
     if by_entity:
-        raise PolicyError(f"{asked} is asked of a relation by a statement that counts rows: leave ENTITY out")
+        raise PolicyError(f"{asked} is checked by an SQL statement that counts rows: leave ENTITY out")
     return _from_file(name, _fraction("limit", limit))
 
 

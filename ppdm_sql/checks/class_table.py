@@ -5,7 +5,7 @@ A class is known by its key: the codes of its quasi-identifiers in one number of
 cells, a second one over the cells makes the classes.  Both stay in the database.
 
 Two quasi-identifiers are the same only if they print the same: 0.0 and -0.0 are equal in SQL, and so are 1.0
-and 1.00 in a numeric of no fixed scale, but a recipient tells them apart.  Sensitive values that are equal
+and 1.00 in a numeric of no fixed scale, but a recipient sees the difference.  Sensitive values that are equal
 count as one: that is the careful side, because it makes a class less diverse.
 """
 

@@ -6,7 +6,7 @@ often the most frequent one (the head) and the rare ones (the tail) occur.  Clas
 together in the database; what comes here is one line per kind of class, and every decision is made on whole numbers.
 A class without a known value breaks every requirement.
 
-Entropy depends on all counts of a class.  Floating point in the database tells the classes that are clearly
+Entropy depends on all counts of a class.  Floating point in the database finds the classes that are clearly
 below and above; of those in doubt most are decided by the same whole numbers (two values, or all equally
 frequent), and for the few left over their counts are fetched.
 """

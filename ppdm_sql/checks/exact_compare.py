@@ -119,7 +119,7 @@ def _is_at_least_one(powers: dict[int, int]) -> bool:
                 return not total.is_signed()
         if digits == 40 and _is_one(powers):
             return True
-        digits *= 2  # it is not 1, so some number of digits tells
+        digits *= 2  # it is not 1, so some number of digits decides
 
 
 def _is_one(powers: dict[int, int]) -> bool:

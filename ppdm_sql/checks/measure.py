@@ -146,7 +146,7 @@ def measure(
 
 @contextmanager
 def _statements_of(engine: Engine) -> Iterator[list[str]]:
-    """The statements that the engine runs inside; whoever listens to them goes on listening."""
+    """The statements that the engine runs inside; a listener keeps listening to them."""
     statements: list[str] = []
     before = engine.on_statement
 

@@ -1,4 +1,4 @@
-"""How likely somebody is found: prosecutor, journalist and marketer risk (El Emam and Dankar 2008).
+"""How likely a person is found: prosecutor, journalist and marketer risk (El Emam and Dankar 2008).
 
 A row's risk is 1 / the size of its class, in rows or in persons.  The relation stands for its own population:
 a journalist's largest risk is then the prosecutor's, and no outside table is needed to say so.

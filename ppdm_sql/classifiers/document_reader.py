@@ -1,4 +1,4 @@
-"""Reads a model from plain data that somebody else may have written: every step says what it expects."""
+"""Reads a model from plain data that others may have written: every step says what it expects."""
 
 from __future__ import annotations
 

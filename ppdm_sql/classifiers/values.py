@@ -150,7 +150,7 @@ def value_to_dict(value: Value, kind: Kind) -> dict[str, object]:
 
 
 def value_from_dict(given: Reading, kind: Kind) -> Value:
-    """The value a dictionary tells, which has to be of the column's kind."""
+    """The value in a dictionary, which has to be of the column's kind."""
     word = {Kind.DATE: "date", Kind.UUID: "text"}.get(kind, kind.value)
     if given.keys() != {word}:
         given.refuse(f"is not a value of type {word}")

@@ -28,7 +28,7 @@ def main() -> None:
     try:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # who started us may have it ignored
             signal.signal(signal.SIGINT, _interrupt)
-        os.umask(0o077)  # what we write is private until somebody decides otherwise
+        os.umask(0o077)  # what we write is private until its owner decides otherwise
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:
         code = 3

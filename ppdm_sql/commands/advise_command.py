@@ -43,18 +43,18 @@ _columns = "COLUMN,COLUMN"
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Seed of the sample and the test rows.  [default: the policy's]"
 )
-@click.option("--method", type=click.Choice(["dmpd"]), help="Search the parts of this method instead.")
-@click.option("--front", is_flag=True, help="With --method: accuracy against anonymity, whatever k is.")
+@click.option("--method", type=click.Choice(["dmpd"]), help="Search for the parts of this method instead.")
+@click.option("--front", is_flag=True, help="With --method: list accuracy against anonymity for every k.")
 @click.option(
     "--runs",
     type=click.IntRange(1, 100),
     default=1,
     show_default=True,
-    help="With --method: searches with other seeds.",
+    help="With --method: number of searches, each with its own seed.",
 )
-@click.option("--population", type=int, help="With --method: individuals of the search.")
-@click.option("--generations", type=int, help="With --method: generations of the search.")
-@click.option("--max-seconds", type=int, help="With --method: when a run ends at the latest.")
+@click.option("--population", type=int, help="With --method: partitions in each generation of the search.")
+@click.option("--generations", type=int, help="With --method: most generations of the search.")
+@click.option("--max-seconds", type=int, help="With --method: most seconds that a search may take.")
 @click.option("--svg", "svg_file", type=click.Path(dir_okay=False, writable=True), metavar="FILE",
               help="With --front: also draw it.")  # fmt: skip
 @json_option

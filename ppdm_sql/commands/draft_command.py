@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 @click.command("draft")
 @click.argument("table")
 @click.option("--out", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR",
-              help="The folder for the policy and its hierarchy files; it is made.")  # fmt: skip
+              help="A new folder for the policy and its hierarchy files.")  # fmt: skip
 @click.option("--k", type=click.IntRange(min=2), default=10, show_default=True, help="The smallest class allowed.")
 @click.option("--sensitive", default="", metavar="COLUMN,COLUMN", help="Columns that must stay secret.")
 @click.option("--target", metavar="COLUMN", help="The column to predict from the release.")
 @click.option("--entity", metavar="COLUMN", help="The column that identifies the person; k then counts people.")
-@click.option("--force", is_flag=True, help="Overwrite an earlier draft in DIR, with what was edited in it.")
+@click.option("--force", is_flag=True, help="Overwrite an earlier draft in DIR, including edits to it.")
 @json_option
 @sql_option
 @pass_options

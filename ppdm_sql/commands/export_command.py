@@ -36,7 +36,7 @@ def command(
 ) -> int:
     """Write a release into a NEW file, measured again there, with a manifest and a certificate.
 
-    Where the method can say what becomes of other rows, recode.sql rewrites a recipient's own rows in its words.
+    For methods that can label other rows, recode.sql gives a recipient's own rows the labels of the release.
 
     \b
     $ ppdm --db clinic.duckdb export patients_open open.duckdb

@@ -38,7 +38,7 @@ def show_model(options: GlobalOptions, name: str, form: str, out: str | None) ->
     with options.session(writes=False) as session:
         found = library.load(session.engine, name)
         if form == "json" and library.release_of(session.engine, name) is not None:
-            # printed or not, it is the file that a recipient gets: the ledger must know that somebody has it
+            # printed or not, it is the file that a recipient gets: the ledger must know that it was handed over
             raise PolicyError(
                 f"model \"{name}\" is a release: use EXPORT {name} TO '{name}.json', which records the export"
             )
@@ -69,7 +69,7 @@ def export(options: GlobalOptions, name: str, file: str, as_json: bool) -> int:
 
     with options.session(out=str(Path(file).parent)) as session:
         released = library.release_of(session.engine, name)
-        if released is not None:  # the ledger must know that somebody has it
+        if released is not None:  # the ledger must know that it was handed over
             done = session.export(released.name, Path(file).name)
             show.print_json(done.as_json()) if as_json else show.result(done)
             return 0

@@ -42,7 +42,7 @@ def command(
 
     \b
     $ ppdm --db clinic.duckdb run patients.sql
-    published patients_open: 20,000 rows in 853 classes
+    published patients_open: 20,000 rows in 901 classes
     asked         column     achieved  verdict
     k = 10                   10        holds
     simple_l = 2  diagnosis  2         holds

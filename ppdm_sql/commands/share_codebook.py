@@ -24,18 +24,19 @@ def codebook_group() -> None:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @from_option
 @click.option("--target", required=True, metavar="COLUMN", help="The column to predict.")
-@click.option("--round", "round_name", required=True, metavar="NAME", help="No round is held twice under one name.")
+@click.option("--round", "round_name", required=True, metavar="NAME", help="A new name for each round.")
 @click.option("--site", "sites", multiple=True, required=True, type=FILE, help="A site's NAME.public.json; repeat.")
 @click.option("--mixer", "mixers", multiple=True, type=FILE, help="A mixer's NAME.public.json; repeat.")
 @click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True,
-              help="How counts are hidden: masks of every two sites, or two mixers; label: none open.")  # fmt: skip
-@click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="No smaller count is printed.")
-@click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Where the bins of a number or day end.")
+              help="How counts stay hidden: masks, two mixers, or label, which opens no count.")  # fmt: skip
+@click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="Smallest count that is printed.")
+@click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Limits between the bins of a number or date.")
 @click.option("--values", multiple=True, metavar="COLUMN=VALUE|...", help="All values of a column, or all classes.")
 @click.option("--laplace", type=click.IntRange(min=0), default=1, show_default=True,
-              help="What the model adds to every count, so that none is 0.")  # fmt: skip
-@click.option("--holdout", type=click.IntRange(min=2), help="Leave one row of so many for the test of accuracy.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Which rows those are.")
+              help="Number that the model adds to every count, so that none is 0.")  # fmt: skip
+@click.option("--holdout", type=click.IntRange(min=2), help="Keep one row in so many for the accuracy test.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Seed that picks the rows of the accuracy test.")  # fmt: skip
 @json_option
 @pass_options
 def codebook_draft(

@@ -79,7 +79,7 @@ def publish(options: GlobalOptions, name: str, out: str, file: str | None, as_js
 @click.option(
     "--rows", type=click.IntRange(min=1), help="Rows in all [four times as many as the models were trained on]."
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Another seed: other rows.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random choices.")
 @click.option("--algorithm", type=click.Choice(["pgen", "basegen"]), default="pgen", show_default=True,
               help="pgen: rows as the tree has them; basegen: evenly over all domains, as a baseline.")  # fmt: skip
 @click.option("--classes", type=click.Choice(["counts", "quota", "draw"]),
@@ -166,7 +166,7 @@ def learn(
 ) -> int:
     """Learn one model from the pseudo-rows of all sources.
 
-    ppdm model show, predict and export take it from there.
+    Use it with ppdm model show, predict and export.
 
     \b
     $ ppdm --db miner.duckdb share learn global --from pooled --target readmitted --option min_leaf=200
@@ -192,7 +192,7 @@ def learn(
     else:
         rows = "pseudo-rows" if pseudo else "rows"
         show.console.print(f"learned {name}: {found.size} from {found.record.rows:,} {rows}", markup=False)
-        if not pseudo:  # somebody's rows, as far as anybody can tell
+        if not pseudo:  # people's rows, as far as this can be seen
             show.console.print(f"{source} is not marked as pseudo-data: {found.warning}", markup=False, style="yellow")
     return 0
 

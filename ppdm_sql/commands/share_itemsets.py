@@ -19,7 +19,7 @@ from ppdm_sql.commands.share_private import (
 from ppdm_sql.policy.words import many
 
 _support_option = click.option(
-    "--support", required=True, metavar="SHARE", help="Frequent: in at least this share of all rows, such as 1/10."
+    "--support", required=True, metavar="SHARE", help="Share of all rows from which on a set is frequent, such as 1/10."
 )
 
 
@@ -44,7 +44,7 @@ def itemsets(
 ) -> int:
     """Count candidates of a level in the rows of this site.
 
-    Writes the file of the site: in how many rows each candidate is.
+    Writes the site's file with the number of rows that have each candidate.
 
     The candidates follow from what the level before opened.
 
@@ -112,14 +112,14 @@ def mix_itemsets(
 @shared_option
 @_support_option
 @click.option("--levels", required=True, type=click.IntRange(min=1), help="How many levels were counted.")
-@click.option("--confidence", default="0.6", show_default=True, metavar="SHARE", help="The least of a rule.")
+@click.option("--confidence", default="0.6", show_default=True, metavar="SHARE", help="Smallest confidence of a rule.")
 @json_option
 def rules(codebook: Path, shared: Path, support: str, levels: int, confidence: str, as_json: bool) -> int:
     """Open all levels: frequent sets, and the rules that follow.
 
     Every site must have counted them.
 
-    A set below the support or below k is not printed, and none from which a number below k follows.
+    Sets below the support or below k are not printed, nor sets from which a number below k would follow.
 
     \b
     $ ppdm share rules round.json --shared shared --support 1/10 --levels 2 --confidence 0.7

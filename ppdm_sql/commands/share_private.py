@@ -18,10 +18,10 @@ codebook_argument = click.argument("codebook", type=FILE)
 key_option = click.option("--key", "key_file", required=True, type=FILE, help="Your private key: NAME.key.json.")
 from_option = click.option("--from", "source", required=True, metavar="TABLE_OR_SELECT", help="The rows of this site.")
 shared_option = click.option(
-    "--shared", required=True, type=FOLDER, help="The folder with the files of the round, as everybody gets them."
+    "--shared", required=True, type=FOLDER, help="The folder with the files of the round, the same for everyone."
 )
 _of_option = click.option("--of", "subject", type=click.Choice(["counts", "test"]), default="counts", show_default=True,
-                          help="Files of share counts, or of share test.")  # fmt: skip
+                          help="Which files: those of share counts or of share test.")  # fmt: skip
 
 
 @click.group("key")
@@ -61,10 +61,10 @@ def key_new(name: str, out: Path, as_json: bool) -> int:
 def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, out: Path, as_json: bool) -> int:
     """Count the rows of this site and write its file of the round.
 
-    The file shows nobody a count.
+    No one can read a count from the file.
 
-    The site's ledger notes the report first; a report that the others could subtract an earlier
-    one from is refused.
+    The site's ledger notes the report first.  A report is refused if others could subtract an earlier
+    one from it.
 
     \b
     $ ppdm --db north.duckdb share counts round.json --key keys/north.key.json --from patients --out shared
@@ -167,9 +167,7 @@ def part_of_one(text: str, option: str) -> Fraction:
 def open_(
     options: GlobalOptions, codebook: Path, shared: Path, name: str, replace: bool, out: Path | None, as_json: bool
 ) -> int:
-    """Add up the files of all sites and keep the model.
-
-    The model is naive Bayes.
+    """Add up the files of all sites and keep the naive Bayes model.
 
     Every file is checked first: one that is missing, doubled, of another round, damaged or not
     signed by its site is named, and nothing is opened.  Every site must have agreed.
@@ -272,7 +270,7 @@ def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
 def tls(codebook: Path, key_file: Path, out: Path, as_json: bool) -> int:
     """Write the certificate of this server.
 
-    The other servers of mode label know it by this.
+    The other servers of mode label recognize this server by it.
 
     \b
     $ ppdm share tls round.json --key keys/alpha.key.json --out shared
@@ -296,7 +294,7 @@ def tls(codebook: Path, key_file: Path, out: Path, as_json: bool) -> int:
 @click.option("--queries", required=True, type=FILE, help="A JSON list of rows; the same at all three servers.")
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where the classes go.")
 @click.option("--most-rows", type=click.IntRange(min=1), default=1_000_000, show_default=True,
-              help="How many rows all sites have at most; more are refused.")  # fmt: skip
+              help="Most rows that all sites together may have; more are refused.")  # fmt: skip
 @click.option("--wait", type=click.FloatRange(min=1), default=600, show_default=True, metavar="SECONDS",
               help="How long to wait for the other servers.")  # fmt: skip
 @json_option

@@ -70,7 +70,7 @@ class Engine(NoRoles, ABC):
         self.unmade: set[Name] = set()  # names that workspaces gave out and nothing has yet
         self.holds_lock = False
         self.facts = RelationFacts()  # what is known of relations
-        self.stand_ins: dict[Name, str] = {}  # views in the place of something outside -> its name in the ledger
+        self.stand_ins: dict[Name, str] = {}  # views instead of something outside -> its name in the ledger
         self.work = Workspace(self)  # the innermost that is open
 
     # -- running -----------------------------------------------------------------------------------
@@ -376,7 +376,7 @@ class Engine(NoRoles, ABC):
         raise EngineError(f"{self.title} has no secure views")
 
     def open_wall(self, name: Name, roles: Sequence[str]) -> None:
-        """Lets these roles read through the wall of a relation, as whoever reads the view on it must."""
+        """Lets these roles read through the wall of a relation, as readers of the view on it must."""
         raise EngineError(f"{self.title} has no secure views")
 
     def wall_text(self, name: Name) -> str | None:

@@ -255,7 +255,7 @@ class DuckDBEngine(Engine):
         if not columns:
             self.facts.find_all("relation", names, self._find_relations)
         there = [name for name in dict.fromkeys(names) if columns and self.relation_kind(name) is not None]
-        with contextlib.suppress(EngineError):  # whoever asks for one of them gets its error
+        with contextlib.suppress(EngineError):  # a query of one of them gets its error
             rows = self.fetch(described_together(there)) if len(there) > 1 else []
             for name, described in zip(there, split_description(rows, len(there)), strict=False):
                 self.facts.note("columns", name, described)

@@ -79,7 +79,7 @@ def read_call(reader: str, files: Sequence[str], options: Sequence[exp.Expr] = (
 
 
 def file_in_from(written: str, allowed: Collection[Path] | None) -> Outside | None:
-    """A file that FROM names in the place of a table; allowed: the folders that can be read, None: any."""
+    """A file that FROM names instead of a table; allowed: the folders that can be read, None: any."""
     reader = reader_of(written)
     if reader is None:
         return None

@@ -2,7 +2,7 @@
 
 A process that is killed leaves them behind, readable (measured: 158,547 names, mode 644).  So every
 engine spills into a folder of its own, mode 0700, named after its process; it is removed when the engine
-closes, and whoever comes next removes those of processes that are no more.
+closes, and the next process removes those of processes that have ended.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _base(path: str | None) -> Path:
     if not os.access(wanted.parent, os.W_OK):  # a read-only place: spill elsewhere
         wanted = system / f"ppdm_{os.getuid()}"
     wanted.mkdir(mode=_PRIVATE, exist_ok=True)
-    # The name can be guessed: somebody may have been there first to read along.
+    # The name can be guessed: another user may have made it first to read along.
     return wanted if _is_ours(wanted) else Path(tempfile.mkdtemp(prefix="ppdm_"))
 
 

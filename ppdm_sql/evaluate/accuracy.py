@@ -1,7 +1,7 @@
-"""How good predictions are, counted in the database from a relation of what is true and what was told.
+"""How good predictions are, counted in the database from a relation of what is true and what was predicted.
 
     ppdm_truth      the number of the row's class, -1 for a class that training did not have; or a number to predict
-    ppdm_told       the number of the class that was told; or the number
+    ppdm_told       the number of the predicted class; or the number
     ppdm_share_<c>  how likely the row is of class c; only the order of these figures counts
 
 Accuracy and AUC are exact.  With more than two classes the AUC is the mean of those of every class against all
@@ -30,7 +30,7 @@ def confusion(engine: Engine, told: Name) -> dict[tuple[int, int], int]:
 
 
 def rows_and_right(counted: Mapping[tuple[int, int], int]) -> tuple[int, int]:
-    """Of a confusion: all rows, and those whose class was told."""
+    """Of a confusion: all rows, and those whose class was predicted right."""
     return sum(counted.values()), sum(rows for (truth, told), rows in counted.items() if truth == told)
 
 

@@ -7,7 +7,7 @@
 
 A policy's own requirements are the least that is tried: nothing weaker is ever advised.  On a sample the same k is
 harder to reach than on all rows, so that a sample misleads about figures and less about their order; the figures that
-are told are those of all rows.
+are shown are those of all rows.
 """
 
 from __future__ import annotations

@@ -101,8 +101,8 @@ Way: TypeAlias = frozenset[tuple[str, Region]]
 def path_match(first: Tree, second: Tree, *, with_class: bool = False) -> Fraction:
     """The ways to leaves that both trees have, over those that one of them has.
 
-    A way is told by the region it leads to: per attribute an interval, or the values that are let through.  Thresholds
-    are equal or not.  Where NULL goes at a threshold is not looked at, nor counts; with_class: the leaf's class is.
+    A way is described by the region it leads to: per attribute an interval, or the values that are let through.
+    Thresholds are equal or not.  Where NULL goes at a threshold does not count; with_class: the class of the leaf does.
     """
     one, other = ways(first, with_class=with_class), ways(second, with_class=with_class)
     return Fraction(len(one & other), len(one | other))

@@ -93,7 +93,7 @@ class Fold:
     """One division of the rows."""
 
     number: int
-    mark: str  # the column of the bench that tells a row's part: the remainder of its number by `parts`
+    mark: str  # the column of the bench with a row's part: the remainder of its number by `parts`
     part: int  # the one to test with
     parts: int
     train: Source

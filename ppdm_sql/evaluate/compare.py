@@ -5,7 +5,7 @@
                   over the settings, and Bonferroni and Dunn's against the method of the best mean rank
     areas         two values of k or more: the area under the score over k, as its mean
 
-All of it is read from the figures of the points, so that an evaluation from the catalog tells the same.
+All of it is read from the figures of the points, so that an evaluation from the catalog gives the same.
 """
 
 from __future__ import annotations

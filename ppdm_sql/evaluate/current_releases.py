@@ -46,7 +46,7 @@ class CurrentReleases:
 
     @property
     def in_words(self) -> str:
-        """What somebody has to know who is about to run the advised statement."""
+        """What to know before the advised statement is run."""
         out = f"Current releases of the same tables: {', '.join(self.releases)}."
         if self.breach is not None:
             why, ways_out = self.breach

@@ -1,6 +1,6 @@
 """Rows as numbers, for learners that run in Python: one line per distinct row of codes, and how many rows are like it.
 
-What codes there are is decided by the rows to learn from alone; the rows to test with are told in the same codes.
+What codes there are is decided by the rows to learn from alone; the rows to test with get the same codes.
 
     categories   the place of the value among those of the training; one more for a value that training did not have
     numbers      as they are, or the interval they lie in (Fayyad and Irani's cuts, as kACTUS makes them)
@@ -63,7 +63,7 @@ class EncodedRows:
 
 @dataclass(frozen=True)
 class Encoder:
-    """How rows are told in numbers."""
+    """How rows become numbers."""
 
     engine: Engine
     columns: tuple[LearnedColumn, ...]
@@ -218,7 +218,7 @@ def _cut(value: object) -> Decimal | str | None:
 
 
 def load_predictions(engine: Engine, into: Name, found: EncodedRows, shares: Floats, told: Ints | None = None) -> None:
-    """What was told of each row, as accuracy.py counts it; shares: (distinct row, class)."""
+    """What was predicted for each row, as accuracy.py counts it; shares: (distinct row, class)."""
     import pyarrow as pa
 
     taken = shares.argmax(axis=1) if told is None else told

@@ -29,7 +29,7 @@ Grid = Mapping[str, tuple[Requirement, ...]]  # what is required, by its word
 
 @dataclass(frozen=True)
 class Point:
-    """One statement of the grid.  Positions count from 1; 0 is kept for the rows as they are."""
+    """One statement of the grid.  Positions count from 1; 0 is kept for the raw data."""
 
     position: int
     statement: Publish

@@ -1,4 +1,4 @@
-"""Learn from one relation, test on another: what somebody gets out of a release who tries to predict a column.
+"""Learn from one relation, test on another: how well a column can be predicted from a release.
 
     c45, cart       the project's own trees; NULL is a value of its own
     c45_spread      Quinlan's handling of missing values: a row with a suppressed cell goes down every branch
@@ -52,7 +52,7 @@ class Score:
 
     @property
     def accuracy(self) -> Fraction:
-        """The share of rows whose class was told; of a regression nothing is right or wrong, and this is 0."""
+        """The share of rows whose class was predicted right; 0 for a regression, where nothing is right or wrong."""
         return Fraction(self.right, self.rows) if self.rows else Fraction(0)
 
 
@@ -155,7 +155,7 @@ def _tree(task: _Task, learner: str) -> Score:
 
 
 def score_of_tree(engine: Engine, tree: Tree, test: Name) -> Score:
-    """What a tree that is there already says of rows, all of which have a class."""
+    """What an existing tree says of rows, all of which have a class."""
     with engine.workspace() as work:
         predicted = work.table("predicted", _prediction_query(engine, tree, test))
         return (

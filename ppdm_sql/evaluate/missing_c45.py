@@ -3,7 +3,7 @@
 The inducers of trees/ take NULL for a value of its own, which is right for data in which it is one.  A release of
 kACTUS is full of cells that are merely withheld, and the papers' C4.5 (Weka's J48) reads them as unknown.
 
-It runs on encoded rows in Python, because a row in shares is no row of a table any more: every level would write
+It runs on encoded rows in Python, because a row in shares is no longer a row of a table: every level would write
 every spread row once per branch.  It gets one line per distinct row with its weight (encode_rows.py), so this is
 quick enough in plain numpy.  Unpruned trees, then error-based pruning at 0.25, at least two rows in two branches,
 gain ratio among attributes of at least average gain.

@@ -1,4 +1,4 @@
-"""A point of a grid whose release is a model: judged by the groups it lets somebody form, tested on raw rows.
+"""A point of a grid whose release is a model: judged by the groups an attacker can form with it, tested on raw rows.
 
 A model is learned from the training rows as it would be published from them, and asked for the class of the others.
 It has no cells, so that nothing is suppressed or lost in it.

@@ -1,12 +1,12 @@
 """One point of a grid: the release as it would be, judged and measured, and what a learner makes of it.
 
 A learner is always tested on rows that nobody published, and whose targets neither the method nor the learner has seen:
-the training rows are released alone, the learner sees that release, and the other rows are told in its words.
+the training rows are released alone, the learner sees that release, and the other rows get its labels.
 
     recoded      by the rules of the release (TablePlan.recoding): what they make of a row that they have not seen
     relabelled   for a method without such rules: each value becomes the narrowest label that covers it (relabel.py)
     model        a model learned from the training rows, as it would be published, tested on raw rows (model_points.py);
-                 also for a table that shows what a model tells (kadet): what can be learned from it is that model
+                 also for a table that shows what a model reveals (kadet): what can be learned from it is that model
 
 Nothing is published and no release is recorded.  The rows stay in the database.
 """
@@ -52,7 +52,7 @@ from ppdm_sql.verify.same_model import tree_differences
 RAW, RECODED, RELABELLED, MODEL = "raw", "recoded", "relabelled", "model"
 
 
-# -- the rows as they are ----------------------------------------------------------------------------------
+# -- the raw data -----------------------------------------------------------------------------------------
 
 
 def baseline(bench: EvaluationBench) -> EvaluationPoint:
@@ -67,7 +67,7 @@ def baseline(bench: EvaluationBench) -> EvaluationPoint:
 
 
 def majority(bench: EvaluationBench, position: int) -> EvaluationPoint | None:
-    """What somebody gets right in the same folds who always says the commonest class of the training rows.
+    """The accuracy in the same folds of always saying the commonest class of the training rows.
 
     None where nothing is learned, or a number is predicted: the mean alone has an R squared of 0.
     """
@@ -212,7 +212,7 @@ def _with_scores(bench: EvaluationBench, point: Point, found: EvaluationPoint) -
 
 
 def _tested_outside(bench: EvaluationBench, point: Point) -> Iterator[tuple[Score, str]]:
-    """Per fold the score of what is learned from a release of its training rows alone, and how test rows were told."""
+    """Per fold the score of what a release of its training rows alone teaches, and how test rows were recoded."""
     names = [*bench.opened.attributes, str(bench.opened.source.target)]
     for fold in bench.folds:
         made = _make_release(bench, point, fold.train, bench.mark_of(fold), bench.learned)

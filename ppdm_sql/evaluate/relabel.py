@@ -1,4 +1,4 @@
-"""Rows to test with, told in the words of a release: 34 becomes [30, 45) where the release prints that.
+"""Rows to test with, with the labels of a release: 34 becomes [30, 45) where the release prints that.
 
 A value becomes the narrowest label that covers it (the one with the fewest of the rows' own values); of equally narrow
 ones the commonest, then the first.  A value that no label covers, or that is printed as it stands, stays what it is.
@@ -30,7 +30,7 @@ def relabel_rows(
     columns: Sequence[str],
     hierarchies: Mapping[str, Hierarchy] | None = None,
 ) -> None:
-    """Stores these columns of some rows in a working table, told as the release tells them, with its types."""
+    """Stores these columns of some rows in a working table, with the labels and types of the release."""
     before = {info.name: info for info in engine.columns(rows)}
     after = {info.name: info for info in engine.columns(released)}
     for relation, there in ((rows, before), (released, after)):

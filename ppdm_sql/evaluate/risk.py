@@ -1,4 +1,4 @@
-"""How likely somebody is found before and after: the figures of checks/risk.py for the source and for its release."""
+"""How likely a person is found before and after: the figures of checks/risk.py for the source and for its release."""
 
 from __future__ import annotations
 

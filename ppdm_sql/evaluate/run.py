@@ -22,7 +22,7 @@ from ppdm_sql.watching import silent
 
 
 class Stopped(PpdmError):
-    """Somebody stopped an evaluation; what was measured until then is kept."""
+    """An evaluation was stopped; what was measured until then is kept."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class GridProgress:
 
     doing: str  # in words
     done: int
-    total: int  # the rows as they are counted too
+    total: int  # with the raw data
     seconds_left: float | None  # None: nothing is known yet
 
 

@@ -211,7 +211,7 @@ def _compare_answers(engine: Engine, asked: Answered, released: exp.Query) -> Qu
     shape: Shape = "rows" if keys is None else "groups" if keys else "figures"
     try:
         told = _answer(engine, query, released)
-    except (EngineError, PolicyError):  # it cannot be asked, or tells more lines than are compared
+    except (EngineError, PolicyError):  # it fails, or returns more lines than are compared
         return _no_answer(query, shape)
     if truth and told and len(truth[0]) != len(told[0]):  # COLUMNS(*), and a column that is not published
         return _no_answer(query, shape)

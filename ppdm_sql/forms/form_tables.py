@@ -154,7 +154,7 @@ def formed_rows(engine: Engine, relation: Name, formed: Mapping[str, FormedColum
 
 
 def label_of_range(engine: Engine, name: str, table: str) -> exp.Expr:
-    """A published range as the label that says the same: for whoever reads labels."""
+    """A published range as the label that says the same, for readers of labels."""
     low, stop, kind = (column(one, table) for one in form_columns(name, Form.RANGE))
 
     def is_kind(word: str) -> exp.Expr:

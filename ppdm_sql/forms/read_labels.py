@@ -10,7 +10,7 @@
     NULL                    missing      the source has no value
 
 A range is given by the first value of the column's type in it and the first one beyond it; an open end is None.
-Only the policy and the label decide it, never the values that somebody holds.
+Only the policy and the label decide it, never the values that people hold.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where an ordered column may be cut so that the cut is printed and nobody is: borders that enough rows pin.
 
-The number between two neighbouring values tells that both are there, and perhaps one person has each.  So around the
+The number between two neighbouring values reveals that both are there, and perhaps one person has each.  So around the
 place where a border should lie a gap is opened that has enough rows on either side, and the border is the
 roundest number in that gap (thresholds.py).  It may fall elsewhere in the gap: the rows go by it, not by the place.
 """

@@ -123,7 +123,7 @@ def induce(
 ) -> Induced:
     """Learns a tree from a relation; only counts leave the database.
 
-    pinned: rows around every threshold, so that it tells of nobody (borders.py); 1: any number between two values.
+    pinned: rows around every threshold, so that it reveals no one (borders.py); 1: any number between two values.
     """
     regression = chosen.inducer == "regression"
     progress("reading the table", 0, None)

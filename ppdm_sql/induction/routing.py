@@ -152,7 +152,7 @@ def _lists(routes: Routes, training: Training, whole: set[int]) -> dict[str, lis
 
 
 def _value_by_lists(training: Training, used: Sequence[int], whole: set[int], masked: set[int]) -> exp.Expr:
-    """The code of the attribute that the row's node asks for, the packed number, or a bit that tells the group."""
+    """The code of the attribute that the row's node asks for, the packed number, or a bit for the group."""
 
     def of(number: int) -> exp.Expr:
         if number in whole:

@@ -1,7 +1,7 @@
 """The number that is published for a cut between two neighbouring values.
 
-A midpoint tells the sum of two people's values, and with one of them known, the other.  So a cut is the
-roundest decimal strictly between them: it depends on the gap and tells no more than the gap.
+A midpoint reveals the sum of two people's values, and with one of them known, the other.  So a cut is the
+roundest decimal strictly between them: it depends on the gap and reveals no more than the gap.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class Projections:
 
     parts: tuple[Projection, ...]
     target: str
-    rejoin: str  # what has to hold for whoever joins the tables on the class
+    rejoin: str  # what has to hold for anyone who joins the tables on the class
     filtered: tuple[str, ...] = ()  # columns that are in no table
 
     @property

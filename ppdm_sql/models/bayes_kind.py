@@ -23,7 +23,7 @@ from ppdm_sql.statements.names import PREFIX, Name, aliased, column, stand_in
 from ppdm_sql.trees.expression import CLASS, SHARE, fitted_attributes, kept_columns
 from ppdm_sql.trees.tree import Attribute
 
-ROWS = stand_in("source")  # stands for the table of whoever reads the statement
+ROWS = stand_in("source")  # stands for the table of the statement's reader
 
 
 class BayesKind(ClassifierKind[NaiveBayes]):

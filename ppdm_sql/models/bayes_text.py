@@ -1,6 +1,6 @@
 """A naive Bayes model for people: the classes, and per attribute the values that tell most about the class.
 
-How much an attribute tells is the mutual information of its values and the class among the rows it was learned from, in
+How much an attribute says is the mutual information of its values and the class among the rows it was learned from, in
 bits; a value's part in it makes its place.  Of a value the class is named among whose rows it is most frequent, and how
 many times as frequent as among all rows.
 """
@@ -47,7 +47,7 @@ def _more(number: int, one: str, several: str) -> list[str]:
 
 
 def bits(part: Part) -> float:
-    """How much an attribute tells about the class; of a normal one, what its means would tell if it were one."""
+    """How much an attribute says about the class; of a normal one, what its means would say if it were one."""
     if isinstance(part, Counted):
         return sum(_tells(part.counts))
     whole = mean_and_variance(*(sum(column) for column in zip(*part.moments, strict=True)))

@@ -87,7 +87,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     @abstractmethod
     def load(self, engine: Engine, record: ModelRecord) -> Learned:
-        """What was kept; rows that somebody changed so that they make no model are refused."""
+        """What was kept; rows that were changed so that they make no model are refused."""
 
     # -- exchanging --------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     @abstractmethod
     def sql(self, engine: Engine, learned: Learned) -> str:
-        """What tells the class, to be used in any client."""
+        """What gives the class, to be used in any client."""
 
     def svg(self, learned: Learned, title: str) -> str:
         """A picture."""

@@ -59,7 +59,7 @@ class Model:
 
     @property
     def warning(self) -> str:
-        """What whoever hands it over must know."""
+        """What to know before it is handed over."""
         if self.release is not None:
             return self._as_released(self.release)
         if self.record.is_of_pseudo_rows:
@@ -294,7 +294,7 @@ def _refuse_release(engine: Engine, name: str) -> None:
 
 def export_text(engine: Engine, name: str) -> tuple[str, Model]:
     """The exchange file of a model; that it was handed out is noted where the database can be written."""
-    if release_of(engine, name) is not None:  # the ledger must know that somebody has it
+    if release_of(engine, name) is not None:  # the ledger must know that it was handed over
         raise PolicyError(f'model "{name}" is a release: export it with EXPORT (ppdm export, session.export)')
     model = load(engine, name)
     text = model.kind.document(model.learned, name)

@@ -40,7 +40,7 @@ def judge_jointly(
     """The stage together with every release that is still out and speaks of the same people.
 
     What the statement supersedes does not count, nor does its own former state if nobody was ever given that.
-    raw: what leaves as it is; None: every column that is no quasi-identifier.  name, former: of the release.
+    raw: what is published unchanged; None: every column that is no quasi-identifier.  name, former: of the release.
     content: the hash of the published rows, where it is known: a release of exactly these rows adds nothing.
     rows: every row that a growing release ever published; grown_from: its night before, whose rows are among them.
     part: which of several tables the rows become.

@@ -50,7 +50,7 @@ def _has_calendar(source: Source, name: str) -> bool:
 
 
 def with_labels(engine: Engine, source: Source, released: Name) -> Name:
-    """A release whose ranges stand as labels again, which say the same: for whoever measures labels."""
+    """A release whose ranges stand as labels again, which say the same, for code that measures labels."""
     there = {info.name for info in engine.columns(released)}
     ranges = {
         name: form

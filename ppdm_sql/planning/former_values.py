@@ -1,7 +1,7 @@
 """What was published of rows before they changed.
 
-A row that is published again (changed = again) has had other sensitive values, and recipients hold them.  Whoever can
-link its versions, by an INSENSITIVE column that differs in nearly every row, divides the rows of a former cohort by
+A row that is published again (changed = again) has had other sensitive values, and recipients hold them.  Anyone who
+can link its versions, by an INSENSITIVE column that differs in nearly every row, divides the rows of a former cohort by
 where they are now.  So a requirement about sensitive values counts for every version of the rows of a cohort, and for
 every part of it that leaves.
 

@@ -1,4 +1,4 @@
-"""Who may hold a release: whoever was given an export, every role that could read it, whoever has its pseudo-data.
+"""Who may hold a release: the recipients of an export, the roles that could read it, the holders of its pseudo-data.
 
 A release that nobody but its maker can hold does not stand against its own successor.
 """

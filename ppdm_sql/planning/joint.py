@@ -1,7 +1,7 @@
 """Several good releases can make one bad one: a new release is judged together with what is out already.
 
 For every live release of a source a link table is kept in schema ppdm: which row (by a salted hash of its
-key) is in which class.  Somebody who holds several releases can tell rows apart that share no class in all
+key) is in which class.  An attacker who holds several releases can tell rows apart that share no class in all
 of them, so the classes are joined along the keys; a joint class of fewer than k, or rows that only one of
 the releases has in a number below k, is a breach (differencing, composition).  A row whose person is
 not known (NULL) counts for nobody, as in a release by itself.
@@ -11,7 +11,7 @@ as any table is.  Its own tables are not joined with each other by keys, which t
 together is judged when they are made (verify/projections.py).
 
 Two releases are joined in two turns: along the keys of their rows, and then, for what that leaves over on both
-sides, along the persons behind them: somebody whose row has other values now is still the same.  Where several
+sides, along the persons behind them: a person whose row has other values now is still the same.  Where several
 rows could be one another, all pairs are made, and each counts the rows that must be in it (sql/release/joint_*.sql).
 """
 
@@ -42,14 +42,14 @@ _NO_SUCH_PERSON = -1  # hashes are not negative
 
 @dataclass(frozen=True)
 class JointOutcome:
-    """What somebody could do who holds the new release and these others."""
+    """What an attacker could do with the new release and these others."""
 
     releases: tuple[str, ...]
     k: int
     classes: int  # joint classes below k
     rows: int  # rows in them
     unmeasured: Why = ""  # why it could not be measured
-    answered: tuple[str, ...] = ()  # columns that leave as they are in one release and are known to another
+    answered: tuple[str, ...] = ()  # columns that are published unchanged in one release and are known to another
     is_stranger: bool = False  # the last of the releases was made from other tables
 
     @property
@@ -107,7 +107,7 @@ def link_query(rows: Name = STAGE) -> exp.Select:
 
 
 def nobody(engine: Engine) -> exp.Expr:
-    """What a link table has in the place of a person where that is NULL."""
+    """What a link table has instead of a person where that is NULL."""
     return hash_numbers(engine, [exp.Null()], salt=releases.salt(engine))[0]
 
 
@@ -270,7 +270,7 @@ def _join_in_turn(
         of_persons = of_persons or _counts_persons(other.record)
         known = unknown if of_persons else None
         link, alike = _link_of(engine, other), content is not None and other.content == content
-        # Equal rows alone are not enough: one person in the place of another is told by the difference.
+        # Equal rows alone are not enough: the difference shows that one person replaced another.
         if other.how == "row" and _tell_the_same(engine, staged, link, print_the_same=alike):
             outcomes.append(JointOutcome(tuple(names), asked, 0, 0, "", other.answered, other.is_stranger))
             continue

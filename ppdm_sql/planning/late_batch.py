@@ -231,7 +231,7 @@ class _Night:
         return aggregate(self.engine, source, job.sensitive)
 
     def _is_due(self, fresh: Name) -> bool:
-        """Whether somebody has waited as long as the policy allows."""
+        """Whether a row has waited as long as the policy allows."""
         first = exp.Select(expressions=[exp.Min(this=column("ppdm_since"))]).from_(fresh.table())
         oldest = self.engine.fetch_one(first)[0]
         most = self.statement.policy.changes.most_nights

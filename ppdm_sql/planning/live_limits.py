@@ -39,8 +39,8 @@ def _problem(policy: Policy) -> str | None:
         return f"{policy.loss_limits[0]}: a LIVE view cannot keep it, because what it shows changes with its source"
     if policy.suppress and policy.roles.entity is not None:
         return (
-            "a LIVE view with an ENTITY counts persons at every read, and the plan of what is left out counts a person "
-            "once only: leave out SUPPRESS AT MOST, or publish a VIEW without LIVE"
+            "a LIVE view with an ENTITY cannot have SUPPRESS AT MOST: persons are counted at every read, but the "
+            "rows to leave out are chosen only once. Remove SUPPRESS AT MOST, or publish a VIEW without LIVE"
         )
     for item in policy.requirements:
         if item.compares_with_table:

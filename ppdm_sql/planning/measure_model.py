@@ -1,4 +1,4 @@
-"""What the judge finds in the groups that a model lets somebody form among the rows of its source."""
+"""What the judge finds in the groups that an attacker can form with a model among the rows of its source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MeasuredModel:
 
 
 def measure_model(engine: Engine, request: ModelRequest, progress: Progress) -> MeasuredModel:
-    """Judges the groups that the model file lets somebody form among the rows of the source."""
+    """Judges the groups that an attacker can form with the model file among the rows of the source."""
     build_stage(engine, stage_plan(engine, request), request.statement.policy.seed)
     return measure_stage(engine, request, progress)
 
@@ -87,7 +87,7 @@ def _private_attributes(plan: ModelPlan) -> list[str]:
 
 
 def predicted_raw(request: ModelRequest) -> list[str]:
-    """What the tree tells of as it is: the private attributes that it asks for, and the class it gives."""
+    """What the tree reveals unchanged: the private attributes that it asks for, and the class it gives."""
     target, plan = request.source.target, request.plan
     is_told = target is not None and not plan.class_is_public and target not in request.source.quasi
     return [*_private_attributes(plan), *([target] if target is not None and is_told else [])]

@@ -41,7 +41,7 @@ _FEWEST_UNUSUAL = 20  # below this, chance alone makes two thirds too often
 
 @dataclass(frozen=True)
 class Keys:
-    """The columns by which a release tells its rows and its persons, and what it lets out of which columns."""
+    """The columns that identify the rows and persons of a release, and what it publishes of which columns."""
 
     row: tuple[str, ...]
     person: tuple[str, ...]
@@ -49,7 +49,7 @@ class Keys:
     computed: Mapping[str, str] = field(default_factory=dict)  # column -> the same over the tables' own columns
     some_rows: bool = False  # the query leaves rows out
     known: frozenset[Behind] = frozenset()  # columns of the tables behind the quasi-identifiers
-    raw: frozenset[Behind] = frozenset()  # and behind what leaves as it is, or is asked for by a model
+    raw: frozenset[Behind] = frozenset()  # and behind what is published unchanged, or tested by a model
     shapes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # table -> its columns
 
     @property
@@ -58,7 +58,7 @@ class Keys:
 
 
 def keys_of(source: Source, raw: Collection[str] | None = None) -> Keys:
-    """raw: what leaves as it is; None: every column that is no quasi-identifier."""
+    """raw: what is published unchanged; None: every column that is no quasi-identifier."""
     row, person = key_columns(source), person_columns(source)
     names = (*row, *person)
     return Keys(
@@ -221,7 +221,7 @@ def _tables_alike(ours: Mapping[str, Sequence[str]], theirs: Mapping[str, Sequen
 
 
 def known_elsewhere(other: ReleaseRecord, keys: Keys, *, same_tables: bool) -> tuple[str, ...]:
-    """Columns that leave as they are in one of two releases, and that the other takes for known."""
+    """Columns that are published unchanged in one of two releases, and that the other takes for known."""
     known, raw = _columns(other.roles.known or ()), _raw_of(other)
     shared = [*_common_columns(keys.known, raw, same_tables), *_common_columns(keys.raw, known, same_tables)]
     return tuple(sorted(set(shared)))

@@ -75,7 +75,7 @@ def asked_k(policy: Policy) -> int:
 
 
 def derived_columns(source: Source) -> tuple[ResidualRisk, ...]:
-    """Columns that leave as they are, and are computed from what is recoded or held back in the same statement."""
+    """Columns that are published unchanged, and come from what is recoded or held back in the same statement."""
     shared = _shared_origins(source)
     told = [f'"{name}" comes from the same column as {", ".join(others)}' for name, others in shared.items()]
     if not told:

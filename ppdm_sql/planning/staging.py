@@ -3,7 +3,7 @@
 Rows leave in the order of a hash of what they publish and the seed.  That order is a function of the published rows
 alone: it says nothing about the order of the source, and rows that are equal have no order among themselves that could
 be seen.  It is the same for the same seed on the same engine.  Rows are put in order while they are narrow (the number
-of a class in the place of its labels), because a sort costs what its rows weigh.
+of a class instead of its labels), because a sort costs what its rows weigh.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def person_columns(source: Source) -> tuple[str, ...]:
 
 
 def private_columns(engine: Engine, source: Source, salt: str) -> Private:
-    """Keys as salted numbers: whoever reads the link tables learns no identifier from them.
+    """Keys as salted numbers: readers of the link tables learn no identifier from them.
 
     Identifiers by which k is counted too stay in the stage and need no hash.
     """

@@ -38,7 +38,7 @@ class Target:
 
 
 def find_target(engine: Engine, statement: Publish | PseudoData, release_id: str) -> Target:
-    """The place a statement asks for, or a refusal when somebody else's relation is there."""
+    """The place a statement asks for, or a refusal when a relation of another user is there."""
     name = engine.name(statement.name)
     is_live = isinstance(statement, Publish) and statement.live
     former = _former(engine, name)

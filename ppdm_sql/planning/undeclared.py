@@ -100,7 +100,7 @@ def _unique_target(one: _Groups) -> ResidualRisk:
 
 
 def _is_unique_target(one: _Groups, source: Source) -> bool:
-    """A number to be predicted is published as it is; that it tells people apart is said."""
+    """A number to be predicted is published unchanged; the manifest says that it distinguishes people."""
     return one.info.name == source.target and _is_measured(one) and _has_own_values(one)
 
 

@@ -80,7 +80,7 @@ def releases_of(word: str) -> frozenset[ReleaseKind]:
 
 
 def parts_columns(word: str) -> bool:
-    """Whether an algorithm publishes several tables in the place of one."""
+    """Whether an algorithm publishes several tables instead of one."""
     found = find(word)
     return found is not None and found.parts_columns
 

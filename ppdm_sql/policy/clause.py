@@ -290,8 +290,8 @@ def _note_treated(reader: Reader, draft: _Draft, *, growing: bool) -> None:
         reader.wrong(f"{one.treatment.word} is for a TABLE or VIEW: a MODEL publishes no columns", token)
     if growing and persons:
         reader.wrong(
-            f"{persons[0][0].treatment.word} is not for a release that grows: a person whose rows come on several "
-            "nights could be told by the nights",
+            f"{persons[0][0].treatment.word} is not for a release that grows: the nights on which a person's rows "
+            "arrive can identify the person",
             persons[0][1],
         )
 

@@ -5,7 +5,7 @@ A declaration is a dataclass field, or a keyword of a function, whose annotation
     max_parts: Annotated[int | None, Whole(1)] = None
     ranges: Annotated[str, Choice("cuts", "extent")] = "cuts"
 
-Readers say which option is wrong; whoever holds the statement adds where it stands.
+Readers say which option is wrong; the caller that has the statement adds the place.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Roles:
     target: Word | None = None
     insensitive: tuple[Word, ...] = ()
     entity: Word | None = None
-    key: tuple[Word, ...] = ()  # what tells the rows of a growing release apart
+    key: tuple[Word, ...] = ()  # what identifies the rows of a growing release
     weight: Word | None = None  # for how many people of a population a row stands
     hierarchies: Mapping[Word, HierarchySource] = field(default_factory=dict)
     nulls_as_value: tuple[Word, ...] = ()  # sensitive columns where NULL means that there is nothing to hide
@@ -119,7 +119,7 @@ class Inducer:
 
 @dataclass(frozen=True)
 class Supersedes:
-    """SUPERSEDES: releases that nobody holds any more, so that they are withdrawn and count no longer.
+    """SUPERSEDES: releases of which no copy is left: they are withdrawn and no longer count.
 
     Without a list the former states of the release itself; names: the releases that are listed; everything (ALL): every
     release of the same tables, and the former states of the release itself.

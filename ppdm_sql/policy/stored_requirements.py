@@ -46,7 +46,7 @@ def refuse_damaged(record: ReleaseRecord) -> None:
 
 
 def requirement(text: str) -> Requirement:
-    """One requirement as somebody typed it; what is wrong with it is told as for a policy, without a place.
+    """One requirement as a user typed it; what is wrong with it is reported as for a policy, without a place.
 
     >>> requirement("k = 10")
     KAnonymity(k=10)

@@ -52,7 +52,7 @@ class ColumnProfile:
 
     @property
     def separation(self) -> Fraction:
-        """The share of the pairs of rows that the column tells apart (Motwani and Xu 2007)."""
+        """The share of the pairs of rows that the column sets apart (Motwani and Xu 2007)."""
         pairs = self.rows * (self.rows - 1)
         return 1 - Fraction(self.alike_pairs, pairs) if pairs else Fraction(0)
 

@@ -1,4 +1,4 @@
-"""Categories of a column: those that the model names, and those that somebody declared; never those of the data.
+"""Categories of a column: those that the model names, and those that were declared; never those of the data.
 
 A declared category is read as what the column holds.  A text is read, too: that is how a command line has all of them,
 and how a number of more than 18 digits is written.  What it says must be said exactly: nothing is rounded or guessed.

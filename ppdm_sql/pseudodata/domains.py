@@ -1,8 +1,9 @@
 """What values a pseudo-row can have: declared domains, or what the published model itself names.
 
-Never a look at the data: its least and greatest values are somebody's.  A category is one that was declared; without a
-declaration one that the model names.  A number lies between declared bounds; without them between bounds that follow
-from the model's thresholds (as far beyond the outermost ones as neighbouring thresholds are apart on average).
+Never a look at the data: its least and greatest values are those of single people.  A category is one that was
+declared; without a declaration one that the model names.  A number lies between declared bounds; without them between
+bounds that follow from the model's thresholds (as far beyond the outermost ones as
+neighbouring thresholds are apart on average).
 
 Places are exact numbers: of a day the days since 1970, of a moment the seconds since 1970.  All but floating-point
 columns are drawn as whole numbers of steps: one of an integer or a day, 10^-scale of a DECIMAL (more where 17 digits do

@@ -107,7 +107,7 @@ class _Tables:
 def generate(engine: Engine, tree: Tree, order: GenerationOrder, shared: Mapping[int, Domain] | None = None) -> Made:
     """The rows of a pseudo-table: the columns of the model in its order, then the target.
 
-    shared: domains that several models have in common, in the place of the model's own.
+    shared: domains that several models have in common, instead of the model's own.
     """
     domains = domains_of(tree, order.domains or {}) if shared is None else shared
     made = recipes(tree, domains, order.rows, order.seed, by_counts=order.classes == "counts", times=order.times)

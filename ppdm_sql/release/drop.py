@@ -23,7 +23,7 @@ def drop(engine: Engine, record: ReleaseRecord) -> Dropped:
         made = kind_of(record).copies(engine, record)
         _refuse_orphans(record, made)
         kind_of(record).withdraw(engine, record)
-        if made and not exports:  # replaced, or dropped after it was exported: somebody may have it
+        if made and not exports:  # replaced, or dropped after it was exported: a recipient may have it
             detail = f"as pseudo-data {', '.join(shown_name(one) for one in made)}"
             releases.add_event(engine, record.release_id, "exported", detail)
             exports = 1

@@ -61,7 +61,7 @@ _PRIVATE = (*_KEPT, TOLD, QUICK)
 
 
 def stored_rows(published: Sequence[str], night: int) -> exp.Select:
-    """The staged rows as they are stored: what is published, and their keys."""
+    """The staged rows in the form in which they are stored: what is published, and their keys."""
     picked = [aliased(column(name, "s"), name) for name in (*published, *_PRIVATE)]
     since = aliased(exp.cast(exp.Literal.number(night), "INT"), SINCE)
     until = aliased(exp.cast(exp.Null(), "INT"), UNTIL)

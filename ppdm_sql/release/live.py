@@ -7,9 +7,9 @@
                                           of the same name in front of it, where the engine has walls
     the release's name            view    what people read: the same columns, through that function
 
-Without the function a plan of the reader tells what is hidden: a comparison that PostgreSQL knows to be harmless is run
-below every security barrier, and EXPLAIN ANALYZE counts the rows it met.  Where an engine has no walls (and no roles
-either) the release's name is the view of the published columns itself.
+Without the function a plan of the reader reveals what is hidden: a comparison that PostgreSQL knows to be harmless is
+run below every security barrier, and EXPLAIN ANALYZE counts the rows it met.  Where an engine has no walls (and no
+roles either) the release's name is the view of the published columns itself.
 
 The classes are found by the statements of sql/checks/: a check returns breaches, and what is breached is not shown.
 It takes two layers (recode, then count and filter), because a condition on a recoded column of the same name means
@@ -101,7 +101,7 @@ def let_read(engine: Engine, release_id: str, roles: Sequence[str]) -> None:
 
 
 def lacks_wall(engine: Engine, release_id: str) -> bool:
-    """Whether a live view was published before there were walls, so that a plan tells its readers what it hides."""
+    """Whether a live view was published before there were walls, so that a plan shows its readers what it hides."""
     return engine.has_walls and engine.wall_text(_shown_name(release_id)) is None
 
 

@@ -1,6 +1,6 @@
-"""A model that leaves: judged by the groups it lets somebody form, recorded with its tree, or not published at all.
+"""A model that leaves: judged by the groups an attacker can form with it, recorded with its tree, or not published.
 
-The way is that of a table (publish.py), with the tree in the place of the rows: the stage holds for every source
+The way is that of a table (publish.py), with the tree instead of the rows: the stage holds for every source
 row the group it is in, its class and its keys; verify/ judges the stage; the ledger keeps who was in which group, so
 that a second model or table from the same source is judged together with this one.
 """
@@ -151,7 +151,7 @@ def problems_of(engine: Engine, record: ReleaseRecord) -> list[str]:
         return [*problems, "its tree differs from the published one and is damaged", DAMAGED]
     if sha256_of(text) != record.content_hash:
         problems.append("its tree differs from the published one")
-    else:  # the file is the published one: what else the tables tell of the tree must be in it, too
+    else:  # the file is the published one: what else the tables say of the tree must be in it, too
         problems += [
             f"the rows of {SCHEMA}.{table} differ from its tree"
             for table in stored.differing_tables(engine, model, read_tree(text)[0])

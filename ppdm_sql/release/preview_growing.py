@@ -69,7 +69,7 @@ def _steps(planner: Planner, batch: Batch) -> tuple[str, ...]:
     if waiting > 0:
         steps.append(f"let {many(waiting, 'row')} wait for others")
     if leaving:
-        steps.append(f"take away {many(leaving, 'part')} of cohorts whose rows are gone or changed")
+        steps.append(f"withdraw {many(leaving, 'part')} of cohorts whose rows were deleted or changed")
     return tuple(steps)
 
 

@@ -201,7 +201,7 @@ def roles_record(
 ) -> RolesRecord:
     """What VERIFY and a later run need to know: who was what, and how the source looked.
 
-    raw: what leaves as it is; None: every column that is no quasi-identifier.
+    raw: what is published unchanged; None: every column that is no quasi-identifier.
     """
     keys = people.keys_of(source, raw)
     return RolesRecord(

@@ -1,4 +1,4 @@
-"""Who could read a release inside the database.  Whoever could read it may have a copy: it counts as exported."""
+"""Who could read a release inside the database.  A role that could read it may have a copy: it counts as exported."""
 
 from __future__ import annotations
 

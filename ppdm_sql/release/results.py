@@ -419,8 +419,8 @@ class Exported:
     bytes: int
     sha256: str
     script: str | None = None  # of a model: its tables and a predictor for a bare DuckDB
-    audit: str | None = None  # of a model: the query for whoever holds the source
-    recodes: tuple[str, ...] = ()  # of a table: what tells other rows in its words, for DuckDB and for PostgreSQL
+    audit: str | None = None  # of a model: the query for anyone who has the source
+    recodes: tuple[str, ...] = ()  # of a table: what gives other rows its labels, for DuckDB and for PostgreSQL
 
     @property
     def companions(self) -> tuple[str, ...]:

@@ -233,7 +233,7 @@ def reverify_file(path: str | Path) -> Verified:
 
 
 def _reverify_model_file(file: Path, content: Manifest) -> Verified:
-    """Whether a model file and its manifest fit, as whoever collects models asks; the people were counted before."""
+    """Whether a model file and its manifest fit, as the collector of models asks; the people were counted before."""
     from ppdm_sql.sharing.collect import read_shared
 
     assert content.export is not None

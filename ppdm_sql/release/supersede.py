@@ -57,7 +57,7 @@ def withdrawn_by(
     others = [one for one in found if content_hash is None or one.content_hash != content_hash]
     made = [copy for one in others for copy in kind_of(one).copies(engine, one)]
     there = {one.release_id: one for one in (*found, *made) if one.state == "live" and one.release_id != own}
-    # A release of the same name is one that somebody else publishes at the same time: one of the two will win.
+    # A release of the same name is one that another session publishes at the same time: one of the two will win.
     return [one for one in there.values() if one.name.last != name.last or name.schema not in (None, one.name.schema)]
 
 
@@ -67,8 +67,8 @@ def withdrawn_by(
 def retire(engine: Engine, record: ReleaseRecord, former: ReleaseRecord | None, wanted: Supersedes | None) -> None:
     """What the new release does to those before it.
 
-    What is superseded no longer counts, so nothing shows it any more.  Otherwise the former one of this name is
-    replaced, and stays in the ledger if somebody may have a copy of it that says something else of the people.
+    What is superseded no longer counts, so nothing shows it now.  Otherwise the former one of this name is
+    replaced, and stays in the ledger if a recipient may have a copy of it that says something else of the people.
     """
     found = superseded_by(engine, wanted, record.name, record.sources)
     found.pop(record.release_id, None)
@@ -93,7 +93,7 @@ def _forget(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> Non
 
 
 def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
-    """The new release stands for the former one, which said the same: whoever has a copy of that has one of this."""
+    """The new release stands for the former one, which said the same: a copy of that is a copy of this."""
     for event in releases.events(engine, former.release_id):
         if event.event == "exported":
             releases.add_event(engine, record.release_id, "exported", event.detail)
@@ -104,7 +104,7 @@ def _hand_on(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> No
 def hand_on_growth(engine: Engine, former: ReleaseRecord, record: ReleaseRecord) -> None:
     """The night before of a growing release: the new one has all of its rows that are out, and knows those that left.
 
-    So whoever has a copy of any night before counts as somebody who has one of this.
+    So a copy of any night before counts as a copy of this one.
     """
     given = [event for event in releases.events(engine, former.release_id) if event.event == "exported"]
     if given:
@@ -128,7 +128,7 @@ def _supersede(engine: Engine, other: ReleaseRecord, record: ReleaseRecord, *, i
 
 def _take_away(engine: Engine, other: ReleaseRecord, record: ReleaseRecord) -> None:
     if other.state == "live":
-        # Before the event: without transactions, what is noted as gone must not be there any more.
+        # Before the event: without transactions, what is noted as gone must no longer exist.
         kind_of(other).withdraw(engine, other)
     releases.add_event(engine, other.release_id, "superseded", f"by {record.release_id}")
 

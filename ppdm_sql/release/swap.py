@@ -22,7 +22,7 @@ def clear_name(engine: Engine, target: Target) -> None:
 
 
 def clear_storage(engine: Engine, target: Target) -> None:
-    """The table behind a former view, or the rules of a live one, once nothing shows them any more."""
+    """The table behind a former view, or the rules of a live one, once nothing shows them."""
     if target.former is not None:
         kind_of(target.former).clear_behind(engine, target.former)
 

@@ -60,7 +60,7 @@ class Before:
 
 
 def classes_of(engine: Engine, record: ReleaseRecord, *, unchanged: bool) -> ClassSizes | None:
-    """The classes of a release; None where nobody can tell them any more."""
+    """The classes of a release; None where they can no longer be found out."""
     by_person = record.roles.counts_entities
     kind = kind_of(record)
     stays = unchanged and kind.rows_stay  # a live view moves on from what was linked

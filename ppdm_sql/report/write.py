@@ -53,7 +53,7 @@ def report(
     progress: Progress,
 ) -> Reported:
     """Measures a release and writes the page about it."""
-    Audience.of(readers, None)  # a wrong word is told before anything is measured
+    Audience.of(readers, None)  # a wrong word is refused before anything is measured
     target = read_place(path, out, "a report")
     if not force:
         with mapped_errors(target):

@@ -85,7 +85,7 @@ class EveryAnonymity(Requirement):
     """Every class over any m of the quasi-identifiers holds at least k rows or entities (k^m-anonymity).
 
     Terrovitis, Mamoulis and Kalnis (2008) ask it of sets of items; here an attacker knows at most m columns of a wide
-    table.  It stands in the place of k over all of the columns, and is weaker than that.
+    table.  It replaces k over all of the columns, and is weaker than that.
     """
 
     word = "k"
@@ -104,7 +104,7 @@ class EveryAnonymity(Requirement):
         return self.k
 
     def sets(self, quasi: Iterable[str]) -> list[tuple[str, ...]]:
-        """What an attacker may know: m columns; whoever knows fewer knows less.  Too many sets are refused."""
+        """What an attacker may know: m columns; an attacker who knows fewer learns less.  Too many sets are refused."""
         names = tuple(quasi)
         size = min(self.m, len(names))
         number = math.comb(len(names), size)

@@ -233,7 +233,7 @@ def pool(
 ) -> Pooled:
     """Writes one table of pseudo-rows from all sources: each in proportion to the rows its model was learned from.
 
-    Whose model a row comes from is told only if asked for; neither does the order of the rows tell it.
+    Whose model a row comes from is shown only if asked for; neither does the order of the rows tell it.
     """
     check_fit(shared)
     engine.check_writable()
@@ -268,7 +268,7 @@ def _sizes(shared: Sequence[Shared], rows: int | None) -> list[int]:
 
 
 def _comment_text(shared: Sequence[Shared], order: GenerationOrder, rows: int) -> str:
-    """What the table's comment tells of where its rows come from."""
+    """What the table's comment says of where its rows come from."""
     chosen = [] if order.algorithm == "basegen" else [f"classes by {order.classes}", *choices(order)]
     names = ", ".join(f'"{name}"' for name in order.domains or {})
     made = ", ".join([order.algorithm, *chosen, f"{rows} rows", f"seed {order.seed}"])

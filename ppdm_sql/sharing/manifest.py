@@ -39,7 +39,7 @@ def refuse_other_file(name: str, content: Manifest, text: str) -> None:
 
 
 def refuse_other_model(name: str, content: Manifest, tree: Tree) -> None:
-    """What the manifest tells of the model must be true of the tree in the file, as far as its counts can tell."""
+    """What the manifest says of the model must be true of the tree in the file, as far as its counts can tell."""
     policy = content.policy
     if policy.target != tree.target.name:
         raise Tampered(f"{name}: its manifest describes a model of another target")

@@ -1,4 +1,4 @@
-"""What a database refuses of a text somebody wrote: told with its place and the nearest names, never with a value."""
+"""What a database refuses of a user's text: reported with its place and the nearest names, never with a value."""
 
 from __future__ import annotations
 

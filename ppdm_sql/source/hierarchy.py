@@ -227,7 +227,7 @@ def load_hierarchy(
     rows: Sequence[int] | None = None,
     show_values: bool = False,
 ) -> Hierarchy:
-    """The hierarchy a policy names for a column, checked; PolicyError tells everything that is wrong with it.
+    """The hierarchy a policy names for a column, checked; PolicyError lists everything that is wrong with it.
 
     values: the distinct values of the column, without NULL; rows: how many rows hold each, for messages.
     folder: where the policy file stands.  A file or table may know more leaves than the column has values.

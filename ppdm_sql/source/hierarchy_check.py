@@ -1,7 +1,7 @@
 """What can be wrong with a hierarchy.  Everything is found at once, and told in counts.
 
 A hierarchy comes from many hands and its labels end up in the release, so it is refused rather than
-repaired.  Leaves and labels are data: a finding carries some of them, and they are told only to who asks.
+repaired.  Leaves and labels are data: a finding carries some of them, and they are shown only on request.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def line_findings(lines: Lines, *, by_rule: bool = False) -> Iterator[Finding]:
     """What is wrong with a hierarchy, whatever column it is for.
 
     by_rule: nobody wrote these lines.  A ladder's level may happen to join nothing in today's data,
-    and a blank value it leaves as it is; written down, both are mistakes.
+    and a blank value it does not change; written down, both are mistakes.
     """
     if not lines:
         yield Finding("it has no leaf")

@@ -2,7 +2,7 @@
 
 A ladder is written out for the values that are present, one line per value like a hierarchy file, and
 then checked and built like one.  Only the rule decides where an interval starts and ends, so a label
-never tells the smallest or largest value of the column.
+never reveals the smallest or largest value of the column.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 def leaf_text(value: object) -> str:
     """The text of a value, as DuckDB's CAST(... AS VARCHAR) writes it.
 
-    A DECIMAL keeps the digits of its type and a moment with a time zone is told in UTC.  Zero and NaN
+    A DECIMAL keeps the digits of its type and a moment with a time zone is printed in UTC.  Zero and NaN
     have no sign, because SQL counts both signs as one value.  Text is taken byte for byte.
 
     >>> [leaf_text(v) for v in (17, Decimal("1.50"), 0.1, -0.0, True, "O'Hara ")]

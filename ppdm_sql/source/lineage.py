@@ -263,7 +263,7 @@ class Lineage:
         return found or Origin(frozenset({(NO_TABLE, name)}), frozenset({name}), name)
 
     def _text(self, tree: exp.Expr, scope: _Scope) -> str:
-        """The expression with the tables' own columns in the place of those of views and subqueries."""
+        """The expression with the tables' own columns instead of those of views and subqueries."""
 
         def own(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):

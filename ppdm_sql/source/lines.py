@@ -1,7 +1,7 @@
 """Exact number lines: where a range of numbers or moments is cut, and how the boundary is written.
 
 A boundary lies between two neighbouring values and is the roundest number there, so it is a multiple of
-10 or a first of January rather than somebody's value.  Which number that is depends on the gap alone, not
+10 or a first of January rather than one person's value.  Which number that is depends on the gap alone, not
 on who fell where.  All arithmetic is on integers: a DECIMAL is counted in units of its last digit, a float
 as the decimal number it is printed as, a moment in days, microseconds or nanoseconds.
 """
@@ -64,7 +64,7 @@ def roundest(low: Ticks, high: Ticks, ladder: Sequence[Above]) -> Ticks:
     """Per gap, the roundest number x with low < x <= high; of equally round ones the least.
 
     Because the choice is by a fixed order of all numbers, a gap inside another one that holds the other's
-    choice makes the same choice: the boundary of a part is the boundary between two codes, whoever is in it.
+    choice makes the same choice: the boundary of a part is the boundary between two codes, whatever rows are in it.
     """
     found, still = high.copy(), np.ones(len(low), dtype=bool)
     for above in ladder:

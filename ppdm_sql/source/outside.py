@@ -22,7 +22,7 @@ Where = Callable[[exp.Table], Place | None]
 
 
 def bind_outside(engine: Engine, tree: exp.Expr, place: Place | None = None, where: Where | None = None) -> exp.Expr:
-    """The query with a view in the place of each file and attached table; the query as it is where it reads none."""
+    """The query with a view instead of each file and attached table; the same query where it reads none."""
     if not engine.reads_files:
         return tree
     bound = tree.copy()

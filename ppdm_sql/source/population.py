@@ -22,12 +22,12 @@ def open_population(engine: Engine, source: Source, asked: PopulationRequirement
     columns = {info.name: info for info in engine.columns(name)}
     if not columns:
         raise PolicyError(f"{asked}: there is no table {name}")
-    if source.forms:
-        raise PolicyError(f"{asked}: labels alone can be looked up in a population: leave AS RANGE and the like out")
+    for form in source.forms.values():
+        raise PolicyError(f"{asked}: only labels can be looked up in a population: leave AS {form.value} out")
     found = {one: match(Word(one), columns) for one in source.quasi}
     lacking = [f'"{one}"' for one, there in found.items() if there is None]
     if lacking:
-        raise PolicyError(f"{asked}: {name} has no column {', '.join(lacking)}, by which people are known")
+        raise PolicyError(f"{asked}: {name} has no column {', '.join(lacking)}, which is needed to find people")
     other = [
         f'"{one}" ({columns[there].kind.value} there, {source.info(one).kind.value} here)'
         for one, there in found.items()

@@ -51,7 +51,7 @@ class Source:
     shapes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # table -> all its columns
     some_rows: bool = False  # the query, or a view it reads, leaves rows out
     forms: Mapping[str, Form] = field(default_factory=dict)  # of quasi-identifiers that are not published as labels
-    key: tuple[str, ...] = ()  # what tells the rows of a growing release apart
+    key: tuple[str, ...] = ()  # what identifies the rows of a growing release
     weight: str | None = None  # for how many people of a population a row stands
     cohort: str | None = None  # the column that says in which cohort a row was published, where the policy shows it
 
@@ -82,7 +82,7 @@ class Source:
 
     @property
     def passed(self) -> tuple[str, ...]:
-        """The columns that leave as they are."""
+        """The columns that are published unchanged."""
         return tuple(name for name in self.published if name not in self.quasi)
 
     @property
@@ -254,7 +254,7 @@ def resolve(
     place: Place | None = None,
     named: Collection[str] | None = None,
 ) -> Source:
-    """The policy's words against the columns there are; every mistake is told at once.
+    """The policy's words against the columns there are; all mistakes are reported together.
 
     named: the columns that a message may name; None: all.  PIVOT makes columns out of values.
     """
@@ -286,7 +286,7 @@ def resolve(
     hierarchies = {name: wanted for name, wanted in resolved if name is not None}
     forms = {name: form for word, form in roles.forms.items() if (name := match(word, by_name)) is not None}
     given = {*identifiers, *quasi, *sensitive, *insensitive, *key, target, entity, weight}
-    if not mistakes:  # a misspelt role would leave its column without one: that is told already
+    if not mistakes:  # a misspelt role would leave its column without one: that is reported already
         without = [name for name in by_name if name not in given]
         mistakes.extend(_without_role(without, shown, place))
     mistakes.extend(_nested_type_mistakes(by_name, given, identifiers, place))
@@ -370,7 +370,7 @@ def _nested_type_mistakes(
 
 
 def _in_two_roles(roles: Sequence[tuple[str, ...]], place: Place | None) -> Iterator[Mistake]:
-    """A column under two spellings; one spelling in two roles is told by the grammar.  TARGET goes with others."""
+    """A column under two spellings; one spelling in two roles is reported by the grammar.  TARGET goes with others."""
     seen: set[str] = set()
     for name in (name for names in roles for name in names):
         if name in seen:

@@ -1,4 +1,4 @@
-r"""SQL as text for a file that somebody else will run: comments that stay comments, statements that stay single.
+r"""SQL as text for a file that others will run: comments that stay comments, statements that stay single.
 
 Names and values come from data.  A line break in a name would end the `--` in front of it, and what follows would be
 a statement, or a dot command of the recipient's client.  So this is the only place that writes a comment line.

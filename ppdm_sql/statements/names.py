@@ -12,7 +12,7 @@ SCHEMA = "ppdm"
 
 @dataclass(frozen=True)
 class Word:
-    """A name as somebody wrote it: with quotes it is exact, without it the engine folds its case."""
+    """A name as a user wrote it: with quotes it is exact, without it the engine folds its case."""
 
     text: str
     quoted: bool = False
@@ -77,7 +77,7 @@ def own(name: str) -> Name:
 
 
 def stand_in(word: str) -> Name:
-    """A relation that a statement names and nobody here makes: WITH does, or whoever reads the statement.
+    """A relation that a statement names and nothing here makes: WITH does, or the reader of the statement.
 
     >>> stand_in("source")
     Name(parts=('ppdm_source',))

@@ -22,7 +22,7 @@ def without_places(tree: exp.Expr) -> exp.Expr:
 
 
 def texts_of(tree: exp.Expr) -> dict[str, str] | None:
-    """The texts of a shared tree by dialect, to be filled by whoever renders it; None for any other tree.
+    """The texts of a shared tree by dialect, to be filled by the engine that renders it; None for any other tree.
 
     >>> one, other = exp.select("1"), exp.select("1")
     >>> share(one)

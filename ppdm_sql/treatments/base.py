@@ -1,4 +1,4 @@
-"""A treatment: what is published in the place of a value, of a column that is neither dropped nor a quasi-identifier.
+"""A treatment: what is published instead of a value, of a column that is neither dropped nor a quasi-identifier.
 
 A new treatment is a frozen dataclass and its registration; the policy language, source/treat.py, manifest and report
 ask the class.  tests/treatments/ adds one from outside:
@@ -84,7 +84,7 @@ class Treatment(ABC):
 
     @abstractmethod
     def expression(self, value: RowValue) -> exp.Expr:
-        """What is published in the place of the value; NULL for NULL."""
+        """What is published instead of the value; NULL for NULL."""
 
     @abstractmethod
     def effect(self) -> str:

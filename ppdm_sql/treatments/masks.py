@@ -1,4 +1,4 @@
-"""MASK: the first or last characters of a text, and three stars in the place of the others, however many there are."""
+"""MASK: the first or last characters of a text, and three stars instead of the others, however many there are."""
 
 from __future__ import annotations
 

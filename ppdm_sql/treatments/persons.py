@@ -1,4 +1,4 @@
-"""PSEUDONYM and SHIFT: a number in the place of a person, and dates moved by a number of days of the person's own.
+"""PSEUDONYM and SHIFT: a number instead of a person, and dates moved by a number of days of the person's own.
 
 Both are keyed: without the secret, which stays in the catalog, nobody can work them out for a known person.  A
 pseudonym is 60 bits of a hash over the secret and a hash over the secret and the value; source/treat.py makes sure that

@@ -1,12 +1,12 @@
-"""What a published tree lets somebody tell apart: the linking attack on a model, as one aggregation.
+"""Whom an attacker can tell apart with a published tree: the linking attack on a model, as one aggregation.
 
 Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006), definitions 5 to 7.  An attacker knows
 the public columns of everybody in the table and not the private ones.  A public test sends a person one way, a
 private test sends him all ways at once; the leaves he may be in are his span.  People of equal span cannot be told
 apart, so the smallest span is the k of the model.  The size of a leaf says nothing about it: a leaf of one row can
-be safe, and a tree whose leaves all have k rows can single somebody out.
+be safe, and a tree whose leaves all have k rows can single a person out.
 
-A span is computed as a text of the outcomes of all public tests that the person can come to.  Whoever has several
+A span is computed as a text of the outcomes of all public tests that the person can come to.  A person who has several
 models knows all their spans of a person: they are one text then.  Rows stay in the database; what comes back are
 figures about spans.
 """
@@ -68,7 +68,7 @@ def audit(
     """Groups the rows of a relation by what the tree, or several trees together, show of them.
 
     public: the columns the attacker knows (default: all that a tree looks at).  With an entity k counts persons.
-    groups: of how many groups it is told who they are; None: of all.  Classes are those of the first tree.
+    groups: of how many groups it is shown who they are; None: of all.  Classes are those of the first tree.
     """
     there = {info.name: info for info in engine.columns(relation)}
     fitting = [
@@ -130,7 +130,7 @@ def stored_spans(
 ) -> Name:
     """A working table (span, class, entity) with one row per row of the relation; named: with the class's number.
 
-    told: a column whose values stand in the place of the class.
+    told: a column whose values replace the class.
     """
     there = {info.name: info for info in engine.columns(relation)}
     missing = [f'"{tree.target.name}"' for tree in trees if tree.target.name not in there]

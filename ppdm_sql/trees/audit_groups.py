@@ -1,6 +1,6 @@
 """The groups of an audit one by one: who is in it, how many, and what is known of their class.
 
-A group is told by the answers that its people give to the public questions of the model, and by classes that the
+A group is described by the answers that its people give to the public questions of the model, and by classes that the
 model names: these are in the model, and nothing else of the table is shown.  All figures are counted in the database.
 """
 
@@ -31,7 +31,7 @@ _ALL = (1 << 62) - 1
 class Group:
     """People that nobody can tell apart who has the model and knows the public columns."""
 
-    conditions: tuple[str, ...]  # what they have in common, in words; none: the model tells nobody apart
+    conditions: tuple[str, ...]  # what they have in common, in words; none: the model separates no one
     size: int  # persons, or rows where no person was named
     rows: int
     classes: tuple[tuple[Value, int], ...]  # the classes that the model names, with their rows, most first
@@ -105,8 +105,8 @@ class _Told:
     """The answers of a span to one tree in words."""
 
     met: tuple[str, ...]
-    stopped: tuple[tuple[str, str], ...]  # attributes of questions that no branch answers, and what that tells
-    exact: frozenset[str]  # attributes whose one value is told: that it is none of others is no news
+    stopped: tuple[tuple[str, str], ...]  # attributes of questions that no branch answers, and what that says
+    exact: frozenset[str]  # attributes whose one value is known: that it is none of others is no news
 
     @classmethod
     def of(cls, tree: Tree, public: Collection[str], text: str) -> _Told:

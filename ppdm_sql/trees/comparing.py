@@ -5,7 +5,7 @@ threshold on, a DECIMAL column with the threshold rounded up to the column's own
 every value the column can hold, and no type has to be widened.  A floating-point column is compared with the
 double nearest to the threshold.  Moments are compared in UTC.
 
-Where the type is not known (a macro, a script for somebody else's table) the threshold is written as the model file
+Where the type is not known (a macro, a script for another user's table) the threshold is written as the model file
 has it, so that numbers of every type find the side that they would have under a comparison of their own.
 """
 

@@ -290,7 +290,7 @@ def create_predict_macro(engine: Engine, name: str, tree: Tree, *, replace_it: b
 
 
 def create_macro(engine: Engine, name: str, taken: Sequence[str], told: exp.Expr, *, replace_it: bool) -> None:
-    """A macro predict_<name> over the columns it takes, which gives what the expression tells."""
+    """A macro predict_<name> over the columns it takes, which gives what the expression predicts."""
     if not engine.has_macros:
         raise PolicyError(f"{engine.title} has no macros: create a view of the model over a table instead")
     if len({column_name.casefold() for column_name in taken}) != len(taken):

@@ -1,6 +1,6 @@
-"""A model for somebody who has a bare DuckDB and nothing else: one SQL script with its nodes and its predictor.
+"""A model for a user who has a bare DuckDB and nothing else: one SQL script with its nodes and its predictor.
 
-The script makes what is not there yet and replaces nothing: it runs into somebody else's database.
+The script makes what is not there yet and replaces nothing: it runs in another user's database.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = {"node": "BIGINT", "parent": "BIGINT", "condition": "TEXT", "answer":
 def as_script(tree: Tree, name: str, file: str | None = None) -> str:
     """CREATE TABLE <name>_nodes with one row per node, and CREATE MACRO predict_<name>(column, ...).
 
-    file: what the script will be called (<name>.json.sql); its head tells how it is run, used and undone.
+    file: what the script will be called (<name>.json.sql); its head says how it is run, used and undone.
     """
     with open_engine(":memory:") as engine:
         made = [*([_macro(engine, tree, name)] if _has_macro(tree) else []), _table(tree, name)]

@@ -144,7 +144,7 @@ def _same_rows(table: str, wanted: Sequence[Mapping[str, Any]], found: Sequence[
 
 
 def tree_of(engine: Engine, model: ModelRecord) -> Tree:
-    """The tree of a model; rows that somebody changed by hand so that they make none are refused."""
+    """The tree of a model; rows that were changed by hand so that they make none are refused."""
     if model.kind != "tree":
         raise PpdmError(f'model "{model.name}" is not a tree but {model.kind}')
     saved = models.rows_of(engine, model.model_id)

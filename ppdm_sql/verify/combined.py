@@ -1,4 +1,4 @@
-"""What the tables of a release together say of a sensitive class: per combination of groups that somebody has.
+"""What the tables of a release together say of a sensitive class: per combination of groups that a person has.
 
 An attacker who knows all quasi-identifiers of a person weighs a class by the product of the person's groups in it over
 n(class)^(tables - 1).  Requirements are measured on these weights, as exact fractions.
@@ -37,7 +37,7 @@ def judge_combinations(
     nulls_as_value: bool,
     name: str | None = None,
 ) -> Combined:
-    """The requirements of a sensitive class, on the combinations that somebody has."""
+    """The requirements of a sensitive class, on the combinations that people have."""
     if not requirements or not counts:
         return Combined(())
     hidden = None if nulls_as_value else _null_class(engine, classes)

@@ -38,7 +38,7 @@ def entropy_at_least(counts: Iterable[int], l: Fraction) -> bool:
     raise PpdmError(f"an entropy that agrees with ln({l}) in {_DIGITS[-1]} digits cannot be decided")
 
 
-# A product that is not one has a logarithm that is not zero, so some number of digits tells; forty nearly always do.
+# A product that is not one has a logarithm that is not zero, so some number of digits decides; forty nearly always do.
 _DIGITS = (40, 80, 160, 320, 640, 1280, 2560)
 
 

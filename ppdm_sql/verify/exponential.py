@@ -55,7 +55,7 @@ def _is_below(over: int, under: int, delta: Fraction) -> bool:
     with localcontext(Context(prec=_DIGITS)):
         apart = Decimal(over).ln() - Decimal(under).ln() - Decimal(delta.numerator) / Decimal(delta.denominator)
         if abs(apart) < Decimal(10) ** (20 - _DIGITS):
-            raise ArithmeticError("a fraction is nearer to e^delta than can be told")
+            raise ArithmeticError("a fraction is too close to e^delta to be compared with it")
         return apart < 0
 
 
@@ -74,4 +74,4 @@ def is_below_logarithm(here: int, known: int, everywhere: int, rows: int) -> boo
             apart = Decimal(rows).ln() - Decimal(everywhere).ln() - excess
             if abs(apart) > (1 + abs(excess)) * Decimal(10) ** (5 - digits):
                 return apart > 0
-        digits *= 2  # the logarithm is irrational, so some number of digits tells
+        digits *= 2  # the logarithm is irrational, so some number of digits decides

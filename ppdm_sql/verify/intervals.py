@@ -21,7 +21,7 @@ _MOMENT = re.compile(
 )
 _INTERVAL = re.compile(r"\[(?P<low>[^\[,]+), (?P<high>[^,]+)\)")
 _NATIVE = re.compile(r'[\[(](?P<low>"[^"]*"|[^,"]*),(?P<high>"[^"]*"|[^,"]*)(?P<end>[)\]])')  # of PostgreSQL's types
-RANGE = "ppdm range"  # in the place of a type: two columns that are the ends of an interval
+RANGE = "ppdm range"  # instead of a type: two columns that are the ends of an interval
 
 
 def range_text(name: str) -> exp.Expr:
@@ -47,7 +47,7 @@ class Span(NamedTuple):
 
 
 def read_span(text: str, info: ColumnInfo, item: Mapping[str, Any]) -> Span | str:
-    """The interval that a text tells; a text of stars tells none."""
+    """The interval that a text stands for; a text of stars stands for none."""
     read = nanoseconds if item["intervals"] == "moments" else lambda number: Fraction(Decimal(number))
     if info.declared == RANGE:
         low, high, kind = text.split("|")

@@ -28,7 +28,7 @@ def height(column: str, levels: Levels) -> int:
 def nodes(levels: Levels, below_root: int) -> list[tuple[str, int, int]]:
     """(leaf, level, node) for every leaf and every level below the root; NULL is a branch of its own.
 
-    A node is told by its whole way up, so a label that occurs under two parents is two nodes.
+    A node is identified by its whole way up, so a label that occurs under two parents is two nodes.
 
     >>> nodes({"a": ("a", "x", "*"), "b": ("b", "x", "*")}, 2)
     [('', 0, 0), ('', 1, 1), ('=a', 0, 2), ('=a', 1, 3), ('=b', 0, 4), ('=b', 1, 3)]

@@ -47,7 +47,7 @@ def _of_class(
     pooled = pools[0]["rows"] if pools else 0
     left = rows - sum(shown) - pooled
     if left < 0 or (0 < left < k):
-        yield f"what the class has more than its cells is fewer than {k} rows"
+        yield f"the class has fewer than {k} rows outside of its cells"
     spread = [cells[code] for code in hidden if code < len(cells)]
     if spread and max(spread) - min(spread) > 1:
         yield "a pool is not spread evenly"

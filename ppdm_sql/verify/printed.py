@@ -1,4 +1,4 @@
-"""A stored relation as its recipient reads it: values are told apart by the text they are printed as.
+"""A stored relation as its recipient reads it: values differ if the texts they are printed as differ.
 
 SQL's own equality is coarser than the eye's: a NOCASE column groups 'Ann' with 'ANN', a float groups 0.0 with
 -0.0, a NUMERIC groups 1.0 with 1.00, and all of them are published apart.  So quasi-identifiers are grouped by

@@ -2,7 +2,7 @@
 
 Every table by itself is judged as any stored relation (relation.py).  Here its groups are numbered by what they print,
 in that order, so the numbers can be found again from the stored tables at any time.  The combinations of groups that
-somebody has are known while the rows are there and are kept next to the release; the products over the classes are
+a person has are known while the rows are there and are kept next to the release; the products over the classes are
 made by the database, each capped after every factor so that the least of them stays exact in 64 bits.
 """
 
@@ -149,7 +149,7 @@ def person_counts(engine: Engine, numbered: Name, places: int, entity: str) -> t
 
 
 def combinations_of(engine: Engine, numbered: Name, places: int) -> Name:
-    """The combinations of groups that somebody has, numbered in their order, with their rows."""
+    """The combinations of groups that people have, numbered in their order, with their rows."""
     names = [column(part_column(place)) for place in range(1, places + 1)]
     grouped = (
         exp.Select(expressions=[*names, _count()]).from_(numbered.table()).group_by(*(one.copy() for one in names))
@@ -164,7 +164,7 @@ def combinations_of(engine: Engine, numbered: Name, places: int) -> Name:
 
 
 def judge_join(engine: Engine, rejoin: str, combinations: Name, counts: Sequence[Name], classes: int, k: int) -> Joined:
-    """What somebody finds who joins the tables on the class; counts: (number, class, rows) of every part."""
+    """What anyone who joins the tables on the class finds; counts: (number, class, rows) of every part."""
     if not counts:
         return Joined(None, 0, 0, 0, 0)
     with engine.workspace() as work:
@@ -283,7 +283,7 @@ def _class_figures(engine: Engine, counts: Sequence[Name], k: int) -> tuple[int,
 
 
 def _every_combination(engine: Engine, counts: Sequence[Name], cap: int) -> Name:
-    """The same of all combinations that the join has, whoever has them."""
+    """The same of all combinations that the join has, with or without people."""
     groups = [
         int(
             engine.fetch_one(

@@ -37,7 +37,7 @@ class Finding:
     A class without a known value has 0 for distinct_l, simple_l and entropy_l, and None for the others.
     None for a relation without rows.
 
-    statement_sha256 is that of the file in sql/verify/ that measured it, so sha256sum tells whether it was the
+    statement_sha256 is that of the file in sql/verify/ that measured it, so sha256sum shows whether it was the
     reviewed one.
     """
 

@@ -1,4 +1,4 @@
-"""The groups that a published tree lets somebody form, judged from the model file and the table it was learned from.
+"""The groups that an attacker can form with a published tree, judged from the model file and its table.
 
 The second opinion on every model: it reads the exchange file's own words, not the tree that made it, and shares no
 code with what grew it.  The span of a person is the set of leaves his public values allow (Friedman, Schuster, Wolff,

@@ -1,4 +1,4 @@
-"""A17, A18, A19, A20 on models that ATP publishes, and one of them on its way from the statement to pseudo-rows."""
+"""What models that ATP publishes reveal, and one of them on its way from the statement to pseudo-rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def thresholds(tree, name: str) -> list[Decimal]:
 @pytest.mark.duckdb
 @pytest.mark.parametrize("way", ["frequency", "width", "mdl"])
 def test_a_threshold_is_no_midpoint_and_nobody_s_value(memory, way):
-    """A17: v1 + v2 of two neighbours must not follow from a threshold, nor any value of its own."""
+    """v1 + v2 of two neighbours must not follow from a threshold, nor any value of its own."""
     seen = 0
     for seed in range(2):
         rows = people(seed)
@@ -79,7 +79,7 @@ def test_a_threshold_is_no_midpoint_and_nobody_s_value(memory, way):
 @pytest.mark.wide
 @pytest.mark.duckdb
 def test_the_people_around_a_border_can_move_without_moving_it(memory):
-    """A18: k people on either side pin a border: the k - 1 nearest of both take any values between, and it stays."""
+    """k people on either side pin a border: the k - 1 nearest of both take any values between, and it stays."""
     order = sorted(people(7), key=lambda row: row["age"])
     before = borders(memory, order)
     assert len(before) == 3
@@ -102,7 +102,7 @@ def borders(session, rows: list[dict]) -> tuple:
 
 @pytest.mark.duckdb
 def test_what_the_paper_s_estimates_let_through_is_counted_and_refused(memory):
-    """A19: the misses of two branches lie on one class; equation 2 spreads them and is content."""
+    """The misses of two branches lie on one class; equation 2 spreads them and is content."""
     counts = {"N": {"a": 3, "b": 3}, "W": {"a": 2, "b": 3}, "S": {"a": 2, "b": 2, "c": 4}}
     rows = [
         {"age": 40, "weight": 70.0, "ward": ward, "ill": ill}
@@ -123,7 +123,7 @@ def test_what_the_paper_s_estimates_let_through_is_counted_and_refused(memory):
 @pytest.mark.wide
 @pytest.mark.duckdb
 def test_random_tables_by_estimates_never_leave_with_a_breach(memory):
-    """A19 again: whatever equation 2 says, what is published holds on the rows, leaf by leaf."""
+    """Whatever equation 2 says, what is published holds on the rows, leaf by leaf."""
     published = refused = 0
     for seed in range(8):
         draw = random.Random(seed)
@@ -151,7 +151,7 @@ def test_random_tables_by_estimates_never_leave_with_a_breach(memory):
 
 @pytest.mark.duckdb
 def test_a_value_that_one_person_has_is_named_nowhere(db, tmp_path):
-    """A20: the canary must not be in the model file, the manifest, the script or the pseudo-rows."""
+    """The canary must not be in the model file, the manifest, the script or the pseudo-rows."""
     rows = [*people(3), {"age": 424242, "weight": 987.654, "ward": "CANARY", "ill": "yes"}]
     load(db, rows)
     db.execute(statement("k = 5", "bins = 4"))

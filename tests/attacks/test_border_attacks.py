@@ -1,4 +1,4 @@
-"""A17, A18 on trees that are published: what the thresholds tell of single people's numbers and days."""
+"""What the thresholds of published trees reveal of single people's numbers and days."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_nobody_is_in_a_joined_combination_below_k(duckdb_engine, make_table, op
 
 
 def test_certain_classes_are_counted(duck_session, make_table):
-    """A13: a person's class must occur in all of the groups; where one is left, the manifest counts the rows."""
+    """A person's class must occur in all of the groups; where one is left, the manifest counts the rows."""
     source = [
         (n, "p" if n < 40 else "q", "r" if n % 2 else "s", "u", "y0" if n < 40 else f"y{n % 3}") for n in range(120)
     ]
@@ -91,7 +91,7 @@ def test_certain_classes_are_counted(duck_session, make_table):
 
 
 def test_a_second_partition_of_the_same_rows_is_refused(duck_session, make_table):
-    """A14: two partitions overlap, and their tables join on what they share."""
+    """Two partitions overlap, and their tables join on what they share."""
     make_table(duck_session.engine, "t", COLUMNS, rows_of(random.Random(1), 60))
     duck_session.publish(policy("((a, b), (c))", 8))
     with pytest.raises(RequirementBreached, match="together with open"):

@@ -1,4 +1,4 @@
-"""A30-A33, A54, A57, A60: what leaves in files, beside files and in messages."""
+"""What leaves in files, beside files and in messages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def released(db):
 
 @pytest.mark.parametrize("file", ["open.duckdb", "open.parquet", "open.csv"])
 def test_no_raw_byte_is_in_what_is_handed_over(released, tmp_path, file):
-    """A30: free pages, dictionaries, footers, manifest and certificate are searched."""
+    """Free pages, dictionaries, footers, manifest and certificate are searched."""
     released.export("t_open", file)
     for path in tmp_path.glob(f"{file}*"):
         assert b"CANARY" not in path.read_bytes(), path.name
@@ -50,7 +50,7 @@ def test_an_exported_database_holds_one_table(released, tmp_path):
 
 
 def test_statistics_speak_of_the_release_alone(db, tmp_path):
-    """A31: an outlier that was generalized away is in no zone map and no footer."""
+    """An outlier that was generalized away is in no zone map and no footer."""
     db.execute(
         "CREATE TABLE t AS SELECT CASE WHEN range = 5 THEN 987654321 ELSE range % 50 END AS a, 's' || range % 3 AS s FROM range(500)"
     )
@@ -65,7 +65,7 @@ def test_statistics_speak_of_the_release_alone(db, tmp_path):
 
 
 def test_rows_cannot_be_linked_by_position(released, tmp_path):
-    """A14/B11: the i-th row of the release is not the i-th row of the source, beyond chance."""
+    """The i-th row of the release is not the i-th row of the source, beyond chance."""
     stored = released.engine.fetch(released.release("t_open").query)
     same = sum(row[2] == f"s{number % 4}" for number, row in enumerate(stored))
     chance = len(stored) / 4
@@ -73,7 +73,7 @@ def test_rows_cannot_be_linked_by_position(released, tmp_path):
 
 
 def test_spilled_rows_and_temporary_files_are_private_and_gone(tmp_path):
-    """A32: under little memory rows are spilled; the folder is 0700 while it is there, and gone afterwards."""
+    """Under little memory rows are spilled; the folder is 0700 while it is there, and gone afterwards."""
     code = """
 import os, stat, sys, ppdm_sql
 with ppdm_sql.connect(sys.argv[1], create=True, memory_limit="120MB", threads=1) as db:
@@ -88,7 +88,7 @@ with ppdm_sql.connect(sys.argv[1], create=True, memory_limit="120MB", threads=1)
 
 
 def test_error_texts_hold_no_value(released, tmp_path, capfd):
-    """A33: casts, constraints, missing hierarchy values."""
+    """Casts, constraints, missing hierarchy values."""
     (tmp_path / "b.csv").write_text("b0;x;*\nb1;x;*\n")
     attempts = [
         policy("name, CAST(name AS INTEGER) AS a, b, s", ROLES),
@@ -120,7 +120,6 @@ def test_error_texts_hold_no_value(released, tmp_path, capfd):
     ],
 )
 def test_exports_stay_in_their_folder(released, tmp_path, path):
-    """A54."""
     (tmp_path / "link").symlink_to(tmp_path.parent)
     with pytest.raises(PolicyError):
         released.export("t_open", path)
@@ -137,7 +136,6 @@ def test_a_file_that_is_not_ours_is_not_overwritten(released, tmp_path):
 
 
 def test_formulas_in_csv_become_text_on_request(db, tmp_path):
-    """A57."""
     db.execute(
         "CREATE TABLE t AS SELECT range % 3 AS a, (['=1+1', '+2', '-3', '@x', 'plain', '5'])[range % 6 + 1] AS s FROM range(60)"
     )
@@ -151,7 +149,7 @@ def test_formulas_in_csv_become_text_on_request(db, tmp_path):
     assert reverify_file(tmp_path / "safe.csv").holds
 
 
-# -- A60: forged afterwards ---------------------------------------------------------------------------------------
+# -- forged afterwards --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A07, A08: what somebody who knows the method learns from the choice of a node; each is measured, and declared."""
+"""What somebody who knows the method learns from the choice of a node; each is measured, and declared."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def publish(session, rows: pa.Table, required: str, roles: str, quasi: str, meth
         session.engine.drop_table(Name("t"))
 
 
-def test_a07_minimality_is_measured_and_declared(memory):
+def test_minimality_is_measured_and_declared(memory):
     """All assignments of the illnesses that lead to the same release: how sure the attacker of a person's illness is."""
     worlds = sorted(set(permutations(["flu", "flu", "gout", "gout", "cold"])))
     by_output = defaultdict(list)
@@ -54,7 +54,7 @@ def test_a07_minimality_is_measured_and_declared(memory):
     assert posterior > Fraction(2, 5)  # more than the class alone says, where it was made coarser; so it is declared
 
 
-def test_a08_a_finer_value_is_never_the_same_in_every_world_unless_declared(memory, tmp_path):
+def test_a_finer_value_is_never_the_same_in_every_world_unless_declared(memory, tmp_path):
     """All tables of four rows over a hierarchy of four leaves: which published labels stand for one value in every world."""
     memory.engine.load(Name("tree"), pa.table({"leaf": list(LEAVES), "one": list(LEAVES.values()), "all": ["*"] * 4}))
     by_output = defaultdict(list)
@@ -78,7 +78,7 @@ def test_a08_a_finer_value_is_never_the_same_in_every_world_unless_declared(memo
 
 @pytest.mark.wide
 @pytest.mark.parametrize("method", RIVALS)
-def test_a07_of_the_papers_rivals_is_measured_and_declared(memory, method):
+def test_minimality_of_the_other_methods_is_measured_and_declared(memory, method):
     """The same for the other methods: where the release tells more of a person than the shares of the class, it says so."""
     roles = "SENSITIVE (illness)" if method == "hilbert" else "SENSITIVE (illness) TARGET (illness)"
     by_output = defaultdict(list)
@@ -99,7 +99,7 @@ def test_a07_of_the_papers_rivals_is_measured_and_declared(memory, method):
 
 @pytest.mark.wide
 @pytest.mark.parametrize("method", RIVALS)
-def test_a08_of_the_papers_rivals_is_measured_and_declared(memory, method):
+def test_a_finer_value_of_the_other_methods_is_measured_and_declared(memory, method):
     """All tables of four rows with a class over three leaves: labels that stand for one finer value in every world."""
     memory.engine.load(Name("tree"), pa.table({"leaf": list("abc"), "one": list("ggh"), "all": ["*"] * 3}))
     under = {"a": "ag", "b": "bg", "c": "ch"}  # h says c, for everybody

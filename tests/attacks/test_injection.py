@@ -1,4 +1,4 @@
-"""A50-A53: names, values, labels and files as SQL."""
+"""Names, values, labels and files as SQL."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_hierarchy_labels_are_only_labels(guarded, label, tmp_path):
 
 
 def test_every_statement_is_one_statement_of_an_expected_kind(memory):
-    """A52: what was generated is parsed back; nothing attaches, copies or configures."""
+    """What was generated is parsed back; nothing attaches, copies or configures."""
     heard: list[str] = []
     memory.execute(
         "CREATE TABLE t AS SELECT range % 9 AS a, 'w' || range % 4 AS w, 's' || range % 3 AS s FROM range(90)"
@@ -94,7 +94,7 @@ def test_every_statement_is_one_statement_of_an_expected_kind(memory):
 
 
 def test_a_missing_table_is_not_a_file_or_a_variable(guarded, tmp_path, monkeypatch):
-    """A53: DuckDB would read a Python variable or a file in a table's place."""
+    """DuckDB would read a Python variable or a file in a table's place."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.csv").write_text("a,s\n1,2\n")
     people = {"a": [1, 2], "s": [1, 2]}

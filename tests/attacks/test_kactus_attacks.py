@@ -1,4 +1,4 @@
-"""A01, A15, A16, A18, A27, A28: what somebody with a kACTUS release, and a knowledge of the method, could do."""
+"""What somebody with a kACTUS release, and a knowledge of the method, could do."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def breaks(required: str, held: list[object], everybody: list[object]) -> bool:
 
 
 def test_every_published_class_keeps_every_promise(memory):
-    """A01: every requirement and method; each release re-measured by the naive definitions; most are published."""
+    """Every requirement and method; each release re-measured by the naive definitions; most are published."""
     published = 0
     tables = len(REQUIREMENTS)
     for number in range(tables):
@@ -103,7 +103,7 @@ def test_every_published_class_keeps_every_promise(memory):
 
 
 def test_a_value_that_few_people_hold_is_nowhere_in_the_release(memory):
-    """A01, A18: also where rows are swapped into small branches at any price."""
+    """Also where rows are swapped into small branches at any price."""
     draw = random.Random(5)
     words = [f"rare{n}" for n in range(9) for _ in range(n % 4 + 1)] + ["many", "more", "most"] * 12
     labels = [f"class{hash_free(word)}" for word in words]
@@ -126,7 +126,7 @@ def hash_free(word: str) -> int:
 
 
 def test_a_number_nobody_shares_pins_no_boundary(memory):
-    """A15, A16, A18: every interval holds k people, the lowest too, and no boundary is one person's value."""
+    """Every interval holds k people, the lowest too, and no boundary is one person's value."""
     draw = random.Random(6)
     wages = sorted(draw.sample(range(10_000, 99_999), 120))
     labels = ["low" if place < 3 else "mid" if place < 70 else "high" for place in range(120)]
@@ -143,7 +143,7 @@ def test_a_number_nobody_shares_pins_no_boundary(memory):
 
 
 def test_what_is_left_below_k_is_dropped_and_only_the_total_is_told(memory):
-    """A27: leftovers of 1 .. k - 1 rows, from two branches where there are enough."""
+    """Leftovers of 1 .. k - 1 rows, from two branches where there are enough."""
     for rest in (1, 2, 4):
         check_leftovers(memory, rest)
 
@@ -163,7 +163,7 @@ def check_leftovers(memory, rest):
 
 
 def test_a_giver_of_two_small_siblings_keeps_k_rows(memory):
-    """A28: one giver with enough to spare for one of two small branches, not for both."""
+    """One giver with enough to spare for one of two small branches, not for both."""
     for threshold in (0, 0.5, 1):
         check_giver(memory, threshold)
 

@@ -1,4 +1,4 @@
-"""A01, A05, A06, A12, A20-A26: what somebody with the release and a table of names could do."""
+"""What somebody with the release and a table of names could do."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def keeps(asked: str, values: list[object], everything: list[object]) -> bool:
 
 
 def test_a_class_of_one_illness_is_never_published(memory):
-    """A05: homogeneity, also of one value beside NULL."""
+    """Homogeneity, also of one value beside NULL."""
     memory.execute(
         "CREATE TABLE t AS SELECT range // 10 AS a, CASE WHEN range // 10 = 0 THEN 'x' ELSE 's' || range % 4 END AS s FROM range(80)"
     )
@@ -111,7 +111,7 @@ def test_a_class_of_one_illness_is_never_published(memory):
 
 
 def test_a_skewed_class_is_kept_close_to_the_table(memory):
-    """A06: two in a hundred are positive, but half of one corner is."""
+    """Two in a hundred are positive, but half of one corner is."""
     memory.execute(
         "CREATE TABLE t AS SELECT range // 20 AS a, CASE WHEN range < 20 AND range % 2 = 0 THEN 'positive' ELSE 'negative' END AS s FROM range(500)"
     )
@@ -121,7 +121,7 @@ def test_a_skewed_class_is_kept_close_to_the_table(memory):
 
 
 def test_a_release_does_not_move_with_its_source(memory):
-    """A12: a row, a column and a class more in the source; the release stays as it was measured."""
+    """A row, a column and a class more in the source; the release stays as it was measured."""
     for kind in ("TABLE", "VIEW"):
         memory.execute("CREATE OR REPLACE TABLE t AS SELECT range % 5 AS a, 's' || range % 3 AS s FROM range(50)")
         memory.publish(policy("a, s", "QUASI IDENTIFIER (a) SENSITIVE (s)").replace("TABLE", kind, 1))
@@ -135,7 +135,7 @@ def test_a_release_does_not_move_with_its_source(memory):
 
 
 def test_a_value_of_one_person_shows_nowhere(db, tmp_path):
-    """A20: a rare category, number and date in no label, type, manifest, certificate or file."""
+    """A rare category, number and date in no label, type, manifest, certificate or file."""
     db.execute(
         "CREATE TABLE t AS SELECT CASE WHEN range = 7 THEN 'CANARYWORD' ELSE 'w' || range % 4 END AS w, "
         "CASE WHEN range = 7 THEN 987654321 ELSE range % 60 END AS n, "
@@ -153,7 +153,7 @@ def test_a_value_of_one_person_shows_nowhere(db, tmp_path):
 
 
 def test_a_star_in_the_data_is_not_the_marker(memory):
-    """A21: a raw '*' and a suppressed cell are told apart."""
+    """A raw '*' and a suppressed cell are told apart."""
     memory.execute(
         "CREATE TABLE t AS SELECT CASE WHEN range % 2 = 0 THEN '*' ELSE 'v' || range END AS w, 's' || range % 3 AS s FROM range(40)"
     )
@@ -163,7 +163,6 @@ def test_a_star_in_the_data_is_not_the_marker(memory):
 
 
 def test_null_is_one_group_and_not_a_wildcard(memory):
-    """A22."""
     memory.execute(
         "CREATE TABLE t AS SELECT CASE WHEN range < 3 THEN NULL ELSE range % 2 END AS a, 's' || range % 3 AS s FROM range(43)"
     )
@@ -173,7 +172,7 @@ def test_null_is_one_group_and_not_a_wildcard(memory):
 
 @pytest.mark.parametrize("collated", ["VARCHAR", "VARCHAR COLLATE NOCASE"])
 def test_text_is_told_apart_by_its_bytes(memory, collated):
-    """A24: case, accents composed or not, spaces and zero-width characters, whatever the collation says."""
+    """Case, accents composed or not, spaces and zero-width characters, whatever the collation says."""
     memory.execute(f"CREATE TABLE t (w {collated}, s VARCHAR)")
     for word in ("Ab", "aB", "ab", "é", "e\u0301", "ab ", "a\u200bb"):
         memory.execute(f"INSERT INTO t SELECT '{word}', 's' || range % 2 FROM range(2)")
@@ -182,7 +181,7 @@ def test_text_is_told_apart_by_its_bytes(memory, collated):
 
 
 def test_numbers_are_told_apart_by_their_last_digit(memory):
-    """A25: HUGEINT, DECIMAL and moments that a float would merge."""
+    """HUGEINT, DECIMAL and moments that a float would merge."""
     memory.execute(
         "CREATE TABLE t AS SELECT 170141183460469231731687303715884105720::HUGEINT + (range % 6)::HUGEINT AS h, "
         "(1 + (range % 6) * 0.000000000000000001)::DECIMAL(38, 18) AS c, 's' || range % 3 AS s FROM range(24)"
@@ -194,7 +193,6 @@ def test_numbers_are_told_apart_by_their_last_digit(memory):
 
 
 def test_rows_of_one_person_are_one_person(memory):
-    """A26."""
     memory.execute("CREATE TABLE t AS SELECT range AS p, range % 4 AS a, 's' || range % 3 AS s FROM range(40)")
     memory.execute("INSERT INTO t SELECT 1000, 77, 's' || range % 3 FROM range(12)")
     memory.publish(policy("p, a, s", "ENTITY (p) QUASI IDENTIFIER (a) SENSITIVE (s)", "k = 5"))

@@ -1,4 +1,4 @@
-"""A12, M3, M4, M5: what somebody could do who reads a live view while its source changes, or reads its text."""
+"""What somebody could do who reads a live view while its source changes, or reads its text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ UNIQUE = [
 
 
 def test_a_row_that_the_rules_do_not_know_is_never_shown(memory):
-    """A12: a unique number, a new category, a NULL; also when enough of them come to make a class."""
+    """A unique number, a new category, a NULL; also when enough of them come to make a class."""
     made(memory)
     memory.publish(policy())
     before = Counter(rows(memory))
@@ -76,7 +76,7 @@ def test_a_row_in_a_known_interval_is_shown_as_the_interval_is(memory):
 
 
 def test_a_new_column_is_not_shown(memory):
-    """M4: not even when the statement said SELECT *."""
+    """Not even when the statement said SELECT *."""
     made(memory)
     memory.publish(policy("*"))
     memory.engine.pass_through(f"ALTER TABLE t ADD COLUMN ssn INTEGER DEFAULT {CANARY}")
@@ -98,7 +98,7 @@ def test_a_column_that_changed_its_type_is_not_shown_raw(memory):
 
 
 def test_a_class_that_fell_below_is_hidden_whatever_happens(memory):
-    """A12, M5: 60 random changes, the view is read after each."""
+    """60 random changes, the view is read after each."""
     made(memory)
     memory.publish(policy())
     draw = random.Random("live")
@@ -127,7 +127,7 @@ def test_a_class_that_fell_below_is_hidden_whatever_happens(memory):
 
 
 def test_the_texts_of_the_views_hold_no_value_of_the_source(memory):
-    """M3: boundaries and categories are in the rules alone."""
+    """Boundaries and categories are in the rules alone."""
     made(memory)
     memory.engine.pass_through("UPDATE t SET n = n + 770000, w = 'canary ' || w")
     memory.publish(policy())

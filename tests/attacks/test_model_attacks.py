@@ -1,4 +1,4 @@
-"""A02, A03, A04, A11, A17, A20: what somebody who holds a published tree and a table of names could do."""
+"""What somebody who holds a published tree and a table of names could do."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def enumerated(tree: Tree, rows: list[dict], public: set[str]) -> dict[frozenset
     return spans
 
 
-# -- A20: a class that few have -----------------------------------------------------------------------------
+# -- a class that few have ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ["kadet", "ldm", "atp"])
 @pytest.mark.parametrize("person", [False, True])
-def test_a20_a_class_of_few_is_not_named(memory, algorithm, person):
+def test_a_class_of_few_is_not_named(memory, algorithm, person):
     """Nine of 60 rows have the canary, fewer than k = 10; or they are one person's, fewer than k = 5."""
     ill = ["canary"] * 9 + ["flu", "cold", "none"] * 17
     columns = {"who": [0] * 9 + list(range(1, 52)), "age": [20 + place % 4 for place in range(60)], "ill": ill}
@@ -80,10 +80,10 @@ def test_a20_a_class_of_few_is_not_named(memory, algorithm, person):
         assert "rare_classes" in published.manifest["residual_risks"]
 
 
-# -- A02, A03: spans, not leaves -------------------------------------------------------------------------
+# -- spans, not leaves -----------------------------------------------------------------------------------
 
 
-def test_a02_the_mortgage_table_gives_two_spans_of_three(memory):
+def test_the_mortgage_table_gives_two_spans_of_three(memory):
     rows = load(memory, MORTGAGE)
     memory.publish(
         model(
@@ -100,7 +100,7 @@ def test_a02_the_mortgage_table_gives_two_spans_of_three(memory):
     assert min(leaf.rows for leaf in memory.model("m").tree.leaves) == 1  # and nobody is told by it
 
 
-def test_a03_leaves_of_k_rows_are_no_anonymity(memory):
+def test_leaves_of_k_rows_are_no_anonymity(memory):
     """A private question at the root, another public one below each answer: leaves of three, and a span of one."""
     counts = {(0, 0, 0): 3, (0, 1, 0): 3, (1, 0, 0): 3, (1, 0, 1): 2, (1, 1, 1): 1}
     people = [
@@ -119,10 +119,10 @@ def test_a03_leaves_of_k_rows_are_no_anonymity(memory):
     assert audit(memory.engine, plain, Name("t"), public=["a", "b"]).k == 1
 
 
-# -- A04: raising a branch -------------------------------------------------------------------------------
+# -- raising a branch ------------------------------------------------------------------------------------
 
 
-def test_a04_a_raised_branch_is_found_by_the_attack_and_is_not_on_offer(memory):
+def test_a_raised_branch_is_found_by_the_attack_and_is_not_on_offer(memory):
     people = [("a1", "b0", "x")] * 3 + [("a1", "b1", "y")] * 3 + [("a0", "b0", "z")] * 2 + [("a0", "b2", "z")]
     rows = load(memory, dict(zip("abc", map(list, zip(*people, strict=True)), strict=True)))
     memory.publish(model("a, b, c", "a, b", "", target="c"))
@@ -138,10 +138,10 @@ def test_a04_a_raised_branch_is_found_by_the_attack_and_is_not_on_offer(memory):
             memory.publish(model("a, b, c", "a, b", "", target="c", options=f"{option} = true", end="SUPERSEDES ALL"))
 
 
-# -- A11: several trees ----------------------------------------------------------------------------------
+# -- several trees ---------------------------------------------------------------------------------------
 
 
-def test_a11_six_trees_are_not_published_beside_each_other(memory):
+def test_six_trees_are_not_published_beside_each_other(memory):
     """Each tree hides everybody among ten; what is out together must, too, or the statement accepted the risk."""
     draw = random.Random(11)
     names = [f"p{n}" for n in range(4)]
@@ -179,11 +179,11 @@ def test_a11_six_trees_are_not_published_beside_each_other(memory):
     assert joint([(memory.model(name).tree, public) for name, public in everything]) < 10  # the refusal was right
 
 
-# -- A17: thresholds -------------------------------------------------------------------------------------
+# -- thresholds ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("private", [False, True])
-def test_a17_a_threshold_does_not_tell_the_sum_of_its_neighbours(memory, private):
+def test_a_threshold_does_not_tell_the_sum_of_its_neighbours(memory, private):
     """In the gap, not in its middle: twice the threshold would be the sum of two people's values."""
     draw = random.Random(17)
     middles = cuts = 0

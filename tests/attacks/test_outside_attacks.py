@@ -1,4 +1,4 @@
-"""M8, M9, A53, A54: what is not below an opened folder is not read, whatever its name looks like."""
+"""What is not below an opened folder is not read, whatever its name looks like."""
 
 from __future__ import annotations
 

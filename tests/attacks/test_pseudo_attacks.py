@@ -1,4 +1,4 @@
-"""A34-A37: what pseudo-rows could give away of the people behind the model they were made from."""
+"""What pseudo-rows could give away of the people behind the model they were made from."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def patients(number: int, seed: int) -> list[dict]:
     return rows
 
 
-# -- A34: domains ----------------------------------------------------------------------------------------
+# -- domains ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ["pgen", "basegen"])
-def test_a34_no_value_of_few_people_and_no_extreme_is_emitted(memory, algorithm):
+def test_no_value_of_few_people_and_no_extreme_is_emitted(memory, algorithm):
     """One outlier of income and one rare word: neither is a value, nor a bound, of what is drawn."""
     rows = patients(600, 34)
     for row in rows:
@@ -69,10 +69,10 @@ def test_a34_no_value_of_few_people_and_no_extreme_is_emitted(memory, algorithm)
     assert "987654321" not in text
 
 
-# -- A35: claims -----------------------------------------------------------------------------------------
+# -- claims ----------------------------------------------------------------------------------------------
 
 
-def test_a35_pseudo_rows_are_never_called_diverse(memory):
+def test_pseudo_rows_are_never_called_diverse(memory):
     """The tree keeps confidence = 80 %; the rows made from it have groups of one class, and nobody says otherwise."""
     load(memory, patients(800, 35))
     model = memory.publish(MODEL.format("age, income, sex", "k = 20, confidence = 95 %"))
@@ -90,10 +90,10 @@ def test_a35_pseudo_rows_are_never_called_diverse(memory):
     assert min(classes.values()) < 20  # a re-check would fail: the label would have been false
 
 
-# -- A36: memorization and membership --------------------------------------------------------------------
+# -- memorization and membership -------------------------------------------------------------------------
 
 
-def test_a36_rows_are_repeated_no_more_often_than_by_chance(memory):
+def test_rows_are_repeated_no_more_often_than_by_chance(memory):
     """Training rows hit by pseudo-rows, beside rows of the same population that the model never saw."""
     people = patients(1200, 36)
     inside, outside = people[:600], people[600:]
@@ -112,7 +112,7 @@ def test_a36_rows_are_repeated_no_more_often_than_by_chance(memory):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a36_the_nearest_pseudo_row_does_not_tell_who_was_in(memory, seed):
+def test_the_nearest_pseudo_row_does_not_tell_who_was_in(memory, seed):
     """Distance to the nearest pseudo-row as a test for membership: its AUC on held-back rows is that of a coin."""
     people = patients(3000, 360 + seed)
     inside, outside = people[:1500], people[1500:]
@@ -147,10 +147,10 @@ def area(inside: np.ndarray, outside: np.ndarray) -> float:
     return float(below.mean() / (2 * len(outside)))
 
 
-# -- A37: sources ----------------------------------------------------------------------------------------
+# -- sources ---------------------------------------------------------------------------------------------
 
 
-def test_a37_pooled_rows_do_not_tell_their_site(tmp_path):
+def test_pooled_rows_do_not_tell_their_site(tmp_path):
     """Two sites with other people: no column names them, and neighbours in the table are as mixed as chance has it."""
     shared = []
     for number, town in enumerate(("north", "south")):

@@ -1,4 +1,4 @@
-"""A01, A15, A16, A18, A20: what somebody with a TPP release, its trees and a table of names could do."""
+"""What somebody with a TPP release, its trees and a table of names could do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def random_columns(draw: random.Random) -> dict:
 
 
 def test_every_published_class_keeps_every_promise(memory):
-    """A01: the printed rows are counted; NULL apart from every text."""
+    """The printed rows are counted; NULL apart from every text."""
     published = 0
     for number in range(4):
         draw = random.Random(f"tpp attack {number}")
@@ -81,7 +81,7 @@ def boundary_table(held: int) -> dict:
 
 @pytest.mark.parametrize("held", [1, 2, 3, 5])
 def test_a_sum_of_two_values_that_few_hold_is_not_told_unasked(memory, held):
-    """A15: the threshold is (40 + 50) / 2; who knows one of the two people knows the other."""
+    """The threshold is (40 + 50) / 2; who knows one of the two people knows the other."""
     load(memory, **boundary_table(held))
     if held < 3:
         with pytest.raises(RequirementBreached, match="2 of 2 values next to the thresholds"):
@@ -97,7 +97,7 @@ def test_a_sum_of_two_values_that_few_hold_is_not_told_unasked(memory, held):
 
 @pytest.mark.parametrize("held", [2, 4])
 def test_a_value_between_two_cuts_is_published_as_it_is_only_when_many_hold_it(memory, held):
-    """A15: 50 is the only value between two cuts, so it cannot be moved."""
+    """50 is the only value between two cuts, so it cannot be moved."""
     ages = [30, 40, 60, 70] * 4 + [50] * held
     load(
         memory,
@@ -112,7 +112,7 @@ def test_a_value_between_two_cuts_is_published_as_it_is_only_when_many_hold_it(m
 
 
 def test_every_published_number_is_that_of_k_people(memory):
-    """A15, A16: also the least and the greatest one, so who knows who has them finds a class and not a person."""
+    """Also the least and the greatest one, so who knows who has them finds a class and not a person."""
     for number in range(3):
         load(memory, **random_columns(random.Random(f"order {number}")))
         memory.publish(policy("n, f", "k = 4", ACCEPTED))
@@ -121,7 +121,7 @@ def test_every_published_number_is_that_of_k_people(memory):
 
 
 def test_a_number_that_is_unique_per_row_gives_no_threshold_unasked(memory):
-    """A18: every threshold would be pinned by two single people."""
+    """Every threshold would be pinned by two single people."""
     size = 40
     load(
         memory,
@@ -135,7 +135,7 @@ def test_a_number_that_is_unique_per_row_gives_no_threshold_unasked(memory):
 
 
 def test_a_category_that_one_person_holds_is_named_nowhere(db, tmp_path):
-    """A20: the canary is in no row, no tree, no record, no byte of the exported file."""
+    """The canary is in no row, no tree, no record, no byte of the exported file."""
     canary = "canary-7391"
     words = ["a", "b", "c", "d"] * 8 + [canary]
     load(

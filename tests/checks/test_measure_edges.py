@@ -137,7 +137,6 @@ def test_null_counts_as_a_value_only_where_it_is_asked_for(engine, make_table):
 
 
 def test_one_person_with_many_rows_is_no_group(engine, make_table):
-    """Attack A26."""
     relation = make_table(engine, "t", {"zip": "TEXT", "who": "TEXT"}, [("1", "ann")] * 12 + [("2", "b"), ("2", "c")])
     by_rows = about(engine, relation, ["zip"], [], [KAnonymity(2)])
     by_person = about(engine, relation, ["zip"], [], [KAnonymity(2)], entity="who")
@@ -161,7 +160,6 @@ def test_rows_of_nobody_protect_nobody(engine, make_table):
 
 
 def test_the_suppression_mark_is_a_value_like_any_other(engine, make_table):
-    """Attack A21."""
     rows = [("*",), ("*",), ("?",), (None,), ("",)]
     relation = make_table(engine, "t", {"a": "TEXT"}, rows)
     assert about(engine, relation, ["a"], [], [KAnonymity(1)]).classes == 4
@@ -180,7 +178,6 @@ def test_a_collation_does_not_join_what_is_printed_apart():
 
 
 def test_zeros_that_print_apart_are_two_classes_and_one_fact(engine, make_table):
-    """Attack A23."""
     rows = [(0.0, 0.0), (-0.0, -0.0), (math.nan, math.nan), (math.nan, math.nan)]
     relation = make_table(engine, "t", {"a": "DOUBLE", "s": "DOUBLE"}, rows)
     assert about(engine, relation, ["a"], [], [KAnonymity(1)]).classes == 3
@@ -210,7 +207,6 @@ EXOTIC = {
 
 @pytest.mark.parametrize("kind", EXOTIC)
 def test_exact_types_are_told_apart_to_the_last_digit(kind):
-    """Attack A25."""
     connection = duckdb.connect()
     one, other = EXOTIC[kind].split(", ")
     connection.execute(f"CREATE TABLE t (a {kind}, s {kind})")

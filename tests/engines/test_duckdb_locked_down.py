@@ -35,7 +35,7 @@ def mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-# -- M8: nothing but tables is a table -------------------------------------------------------------------
+# -- nothing but tables is a table -----------------------------------------------------------------------
 
 
 def test_a_python_variable_is_no_table(duckdb_engine):
@@ -56,7 +56,7 @@ def test_a_file_is_no_table(duckdb_engine, tmp_path, monkeypatch):
             duckdb_engine.fetch(exp.select("*").from_(Name(name).table()))
 
 
-# -- M9: only the folders that were allowed --------------------------------------------------------------
+# -- only the folders that were allowed ------------------------------------------------------------------
 
 
 def test_only_allowed_folders_can_be_read_and_written(tmp_path):
@@ -112,7 +112,7 @@ def test_half_of_the_memory_is_used_where_nothing_is_said():
         assert engine.fetch(parse_one(asked)) == plain.execute(asked).fetchall()
 
 
-# -- M13: what is spilled is private and does not stay ---------------------------------------------------
+# -- what is spilled is private and does not stay --------------------------------------------------------
 
 
 def test_spilled_rows_are_private_and_gone_afterwards(file):
@@ -171,7 +171,7 @@ def test_a_read_only_place_spills_elsewhere(file, monkeypatch):
         assert file.parent not in engine._temp.parents
 
 
-# -- M14: locks ------------------------------------------------------------------------------------------
+# -- locks -----------------------------------------------------------------------------------------------
 
 HOLDER = """
 import duckdb, sys, time
@@ -213,7 +213,7 @@ def test_a_lock_that_is_let_go_in_time_is_taken(file, holder):
         assert engine.fetch(exp.select(column("a")).from_(Name("t").table())) == [(1,)]
 
 
-# -- M15: nothing on stdout ------------------------------------------------------------------------------
+# -- nothing on stdout -----------------------------------------------------------------------------------
 
 
 @pytest.mark.wide

@@ -1,4 +1,4 @@
-"""Persons with several rows: k counts persons in kadet, and one person's many rows are no group (A26 for models)."""
+"""Persons with several rows: k counts persons in kadet, and one person's many rows are no group."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def visits(rows: list[tuple[str, str, str, int]]) -> Case:
 
 
 def test_twelve_visits_of_one_person_are_no_group(engine, make_table):
-    """A26: alone in his town, or on his ward, with a class of his own; neither is asked about."""
+    """Alone in his town, or on his ward, with a class of his own; neither is asked about."""
     others = [("10", "a", "no", number) for number in range(20)]
     town = visits([*others, *[("99", "a", "yes", 77)] * 12])
     plan = town.run(engine, make_table)[0]

@@ -172,7 +172,7 @@ def test_nan_and_infinity_lie_in_no_range_of_numbers(engine, make_table):
 
 @QUICK
 def test_one_person_with_many_rows_is_one(engine, make_table):
-    """Twelve rows of one person in a town of its own are no class (THREATS A26): three other people go with them."""
+    """Twelve rows of one person in a town of its own are no class: three other people go with them."""
     rows = [("lonely", "p0")] * 12 + [("town", f"p{number}") for number in range(1, 9)] + [("town", None)] * 5
     table = make_table(engine, "t", {"zip": "TEXT", "who": "TEXT"}, rows, temporary=True)
     plan, found, _ = planned(engine, table, "zip", k=4, entity="who")

@@ -190,7 +190,7 @@ def test_the_part_of_the_largest_gain_is_split_first(duckdb_engine):
 
 
 def test_words_that_few_hold_are_never_printed(duckdb_engine):
-    """Canary (A20): neither printed nor in a statement; they share one code."""
+    """The canary is neither printed nor in a statement; they share one code."""
     statements = []
     duckdb_engine.on_statement = statements.append
     words = ["ash"] * 4 + ["oak"] * 4 + ["canary", "bird", "crow", "duck"]
@@ -202,7 +202,7 @@ def test_words_that_few_hold_are_never_printed(duckdb_engine):
 
 
 def test_an_outlier_is_not_printed(duckdb_engine):
-    """A31: nobody learns the greatest value."""
+    """Nobody learns the greatest value."""
     found = printed(duckdb_engine, case_of(2, a=[20, 30, 40, 987_654_321]))
     assert found == ["< 35", "< 35", ">= 35", ">= 35"]  # 40 is held by one
 
@@ -235,7 +235,6 @@ def test_with_a_target_texts_are_cut_in_the_order_of_its_shares(duckdb_engine):
 
 
 def test_a_value_like_a_marker_or_a_list_is_not_taken_for_one(duckdb_engine):
-    """A21."""
     words = ["*"] * 2 + ["**"] * 2 + ["{a}"] * 2 + ["b"] * 2
     assert printed(duckdb_engine, case_of(2, a=words)) == words
     assert set(printed(duckdb_engine, case_of(8, a=words))) == {"***"}  # more stars than any value has

@@ -1,4 +1,4 @@
-"""A11: several trees, or a tree and a table, of one source tell more together than each alone; judged by persons."""
+"""Several trees, or a tree and a table, of one source tell more together than each alone; judged by persons."""
 
 from __future__ import annotations
 

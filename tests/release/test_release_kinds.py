@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ppdm_sql.errors import PpdmError
+from ppdm_sql.policy import algorithms
 from ppdm_sql.release.kinds import registry
 from ppdm_sql.release.kinds.model import ModelRelease
 from ppdm_sql.release.kinds.pseudo_data import PseudoDataRelease
@@ -33,6 +34,7 @@ def twins(monkeypatch):
 
 def test_a_kind_from_outside_is_planned_published_verified_exported_and_withdrawn(duck, twins, tmp_path):
     text = policy(people_open="twin_people")
+    assert duck.check(text).k < 5
     (plan,) = duck.plan_all(duck.parse(text))
     assert plan.holds
     assert duck.engine.relation_kind(duck.engine.name(duck.parse("VERIFY twin_people_sizes")[0].name)) is None
@@ -50,6 +52,17 @@ def test_a_kind_from_outside_is_planned_published_verified_exported_and_withdraw
     duck.drop("twin_people")
     with pytest.raises(PpdmError):
         duck.run("SELECT * FROM twin_people_sizes")
+
+
+def test_it_is_evaluated_and_advised_as_a_table_is(duck, twins, monkeypatch):
+    monkeypatch.setattr(algorithms, "_METHODS", {"mondrian": algorithms._METHODS["mondrian"]})
+    text = policy(people_open="twin_people")
+    (point,) = duck.evaluate(text, grid=["k=6"], learner="none").points
+    assert (point.algorithm, point.holds) == ("mondrian", True)
+    advised = duck.advise(text, learner="none").best
+    assert "TABLE twin_people AS" in advised.statement
+    assert duck.publish(advised.statement).rows == 120
+    assert duck.engine.relation_kind(toy_kind.sizes_name(duck.engine.name(duck.parse(text)[0].name))) == "table"
 
 
 def test_a_kind_whose_rows_do_not_stay_is_no_live_view(duck, twins, monkeypatch):

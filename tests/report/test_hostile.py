@@ -1,4 +1,4 @@
-"""Texts of others never become part of the page (THREATS A56): not its tags, not its style, not its direction."""
+"""Texts of others never become part of the page: not its tags, not its style, not its direction."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_opened_counts_are_those_of_the_union(seeds, mode, tmp_path):
 
 @seeds(small=5, full=60, nightly=1000)
 def test_nothing_small_is_printed_and_nothing_small_follows(seeds):
-    """A41: the model and its pools are judged by another reader, and attacked with linear programs."""
+    """The model and its pools are judged by another reader, and attacked with linear programs."""
     pooled_somewhere = 0
     for seed in seeds:
         draw = random.Random(seed)
@@ -139,7 +139,7 @@ def byte_p_values(views: list[bytes]) -> list[float]:
 @pytest.mark.parametrize("mode", ["masks", "mixers"])
 @seeds(small=100, nightly=400)
 def test_one_file_is_uniform_whatever_was_counted(seeds, mode, counts):
-    """A38: over many rounds every byte position of what leaves a site is uniform."""
+    """Over many rounds every byte position of what leaves a site is uniform."""
     if seeds.start:
         seeds = range(400)
     vector = np.array(counts, dtype=np.uint64)
@@ -181,7 +181,7 @@ def test_masks_are_others_for_another_subject_round_or_codebook(tmp_path):
 
 
 def test_all_sites_but_one_learn_the_counts_of_that_one(tmp_path):
-    """A39: from the sum, whatever the protocol."""
+    """From the sum, whatever the protocol."""
     hospitals, _ = random_hospitals(2, "masks", 4)
     with hospitals.union:
         total = hospitals.hold(tmp_path)

@@ -347,7 +347,7 @@ def test_a_value_that_is_not_in_the_codebook_is_refused_or_counted_as_other():
 
 
 def test_a_second_round_must_not_show_the_difference():
-    """A40: other sites, or a few other rows."""
+    """Other sites, or a few other rows."""
     hospitals, _ = random_hospitals(11, "masks", 5, k=5)
     hospitals.union.close()
     book, rows = hospitals.codebook, hospitals.rows["east"]

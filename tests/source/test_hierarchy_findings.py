@@ -1,4 +1,4 @@
-"""Poisoned hierarchies (A58): each is refused with its exact findings, in counts and never in values."""
+"""Poisoned hierarchies: each is refused with its exact findings, in counts and never in values."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Opening a connection without telling the password, and PostgreSQL's errors without telling values.
 
-Names.  A function or operator in any schema of the search path that somebody else can write into is
+Names.  A function or operator in any schema of the search path that another role can write into is
 code that runs as the DBA (CVE-2018-1058, CVE-2026-2360).  The session therefore works with
 search_path = pg_catalog, pg_temp: nothing but PostgreSQL's own functions and operators can be found.
 Relations the user names without a schema are looked up along the user's own path, as PostgreSQL would,

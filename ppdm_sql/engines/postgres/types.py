@@ -37,7 +37,7 @@ def kind_of(base: str, sort: str, schema: str, recast: bool = False) -> Kind:
     """The kind of a type, told by its catalog entry once domains are followed down.
 
     An enum whose owner defined a cast for it (recast) is not touched: casting it to text would run that
-    function as whoever reads the table.  Only a superuser can make a base type such as citext.
+    function as the role that reads the table.  Only a superuser can make a base type such as citext.
 
     >>> kind_of("int4", "b", "pg_catalog"), kind_of("mood", "e", "public"), kind_of("citext", "b", "public")
     (<Kind.INTEGER: 'integer'>, <Kind.TEXT: 'text'>, <Kind.TEXT: 'text'>)

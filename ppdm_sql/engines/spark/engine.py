@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pyspark.sql.catalog import Table as Listed
 
 # PySpark writes the message of a failed statement, values and all, to stderr; its bridge to the JVM logs
-# everything that crosses it as soon as somebody asks for DEBUG.
+# everything that crosses it as soon as DEBUG is switched on.
 for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
     logging.getLogger(_name).disabled = True
 logging.getLogger("py4j").setLevel(logging.CRITICAL)

@@ -7,7 +7,7 @@ tables alone are answered by an embedded DuckDB with a memory limit and a privat
 A copy is a fact about its table (facts.py): it counts until the call ends, the lock is taken or given back, or the
 table is made again.  What this process inserts goes to Spark first and then into the copy.  The copy of a view is given
 up with every insert.  Whatever cannot be copied is asked of Spark: a large table, a damaged one, one of a session that
-tells names apart by their case.
+distinguishes names by their case.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CatalogMirror:
             return None
         try:
             return self._duckdb.fetch(self._in_schema(query), **used_params(query, params))
-        except EngineError:  # a column that somebody dropped, or too little memory
+        except EngineError:  # a column that was dropped, or too little memory
             return None
 
     def _in_schema(self, query: exp.Expr) -> exp.Expr:

@@ -84,7 +84,7 @@ def _urgency(piece: Piece, place: int) -> tuple[Fraction, int, int]:
 
 
 def _merged(children: list[Piece], first: int, judge: Judge) -> list[Piece]:
-    """The children with a group around one of them in the place of its members."""
+    """The children with a group around one of them instead of its members."""
     group, left = [first], [place for place in range(len(children)) if place != first]
     passed = False
     while left and not passed:

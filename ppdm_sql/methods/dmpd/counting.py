@@ -95,7 +95,7 @@ class DmpdCells:
 
 
 def _dense(packed: Ints, size: int) -> tuple[Ints, int]:
-    """Numbers 0, 1, ... in the place of those that occur, in their order.
+    """Numbers 0, 1, ... instead of those that occur, in their order.
 
     >>> _dense(np.array([7, 2, 7]), 9)
     (array([1, 0, 1]), 2)

@@ -1,7 +1,7 @@
 """Columns of different parts of which one says the other: a second key, which the join on the class does not know.
 
-A zip code says its city.  Whoever knows the zip code of a row in one part looks for the city in the other part, and
-the class is no longer all that the parts have in common.
+A zip code says its city.  An attacker who knows the zip code of a row in one part looks for the city in the other part,
+and the class is no longer all that the parts have in common.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def dependency_risk(pairs: Sequence[tuple[str, str]]) -> tuple[ResidualRisk, ...
     told = "; ".join(f'"{one}" determines "{other}"' for one, other in pairs[:_SHOWN])
     more = f"; and {len(pairs) - _SHOWN} more" if len(pairs) > _SHOWN else ""
     message = (
-        f"columns of different parts say each other ({told}{more}), so that rows of the parts can be matched by more "
-        "than the class: put them into one part, or one of them into filter = (...)"
+        f"columns determine columns of other parts ({told}{more}), so rows of different parts can be matched by more "
+        "than the class: put these columns into one part, or one of them into filter = (...)"
     )
     return (ResidualRisk(RISK, message, refuses=True),)

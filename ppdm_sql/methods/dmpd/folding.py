@@ -2,7 +2,7 @@
 
 Texts are put in the order of their rows, and the rarest become one value until it has k and no rare value is left.
 Numbers and moments of which some value is rare become intervals that tell the classes apart (methods/shared/
-discretize.py), and neighbours below k are joined.  A column without a rare value is published as it is.
+discretize.py), and neighbours below k are joined.  A column without a rare value is published unchanged.
 """
 
 from __future__ import annotations

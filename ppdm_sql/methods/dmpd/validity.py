@@ -1,8 +1,9 @@
 """Whether a partition of the columns may leave: each projection by itself, and all of them joined on the class.
 
 KLevel 1: every group of a projection's quasi-identifiers has k rows or persons.
-KLevel 2: whoever joins the projections on the class finds J = sum over the classes of the product of the groups' counts
-in that class.  Products are capped at the least group of level 1 after every factor, which keeps min(J, cap) exact.
+KLevel 2: anyone who joins the projections on the class finds J = sum over the classes of the product of the groups'
+counts in that class.  Products are capped at the least group of level 1 after every factor, which keeps
+min(J, cap) exact.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ def _joined_level(
 
 
 def _combinations(table: DmpdCells, of_cells: Sequence[Ints], sizes: Sequence[int]) -> tuple[list[Ints], Ints]:
-    """Per part the group of every combination that somebody has, and the rows of each combination."""
+    """Per part the group of every combination that a person has, and the rows of each combination."""
     packed = np.zeros(len(table.cells), dtype=np.int64)
     for of_cell, size in zip(of_cells, sizes, strict=True):
         packed = np.unique(packed * size + of_cell, return_inverse=True)[1]
@@ -126,7 +127,7 @@ def joined_counts(counts: Sequence[Ints], keys: Sequence[Ints], cap: int) -> tup
 
 
 def _every_combination(counts: Sequence[Ints], cap: int) -> Ints:
-    """J > 0 of all combinations of the join, whoever has them."""
+    """J > 0 of all combinations of the join, with or without people."""
     number = int(np.prod([float(len(one)) for one in counts]))
     if number > MOST_JOINED:
         raise RequirementBreached(

@@ -144,7 +144,7 @@ def _check_target(policy: Policy, axis: Axis) -> None:
 
 
 def _tree(table: KactusTable, options: Kactus2Options, k: int, progress: Progress) -> KactusTree:
-    # Whoever has fewer than k rows goes up whatever is below: only pruning has to see it.
+    # A bag of fewer than k rows goes up whatever is below: only pruning has to see it.
     least = 2 if options.prune else k
     growth = NominalGrowth(options.min_leaf or k, least, _CONFIDENCE if options.prune else None)
     grown = growth.run(table.tree_rows(), table.class_counts, progress)
@@ -228,7 +228,7 @@ def _steps(
         f"put {len(table.categories)} quasi-identifiers of {table.cells.total} rows into categories, with {cut} "
         "thresholds",
         f'grow a tree that predicts "{table.target}" from them: {told["leaves"]} leaves, {tree.levels} levels',
-        f"publish the values on each row's path and {table.marker} for all others; NULL is what the source lacks",
+        f"publish the values on each row's path and {table.marker} for all others; NULL is missing in the source",
         f"small classes lose their last value and borrow rows of their siblings, {rule}{swap}",
         f"{told['dropped rows']} rows are dropped, {told['swapped rows']} have a swapped value",
     )

@@ -78,7 +78,7 @@ class Bag:
         return bag
 
     def add(self, other: Bag) -> None:
-        """All rows of another bag, which is not used any more."""
+        """All rows of another bag, which is no longer used."""
         if self.chunks and self.counts is self.chunks[0][1]:
             self.counts = dict(self.counts)
         for kind, rows in other.counts.items():

@@ -72,7 +72,7 @@ def _levels(coded: CellAttribute, hierarchy: Hierarchy | None) -> tuple[Level, .
     positions = hierarchy.positions(coded.values)
     above = [
         Level(hierarchy.codes(level)[positions].astype(np.int64), tuple(node.label for node in hierarchy.nodes(level)))
-        for level in range(1, hierarchy.height)  # the root tells nothing
+        for level in range(1, hierarchy.height)  # the root says nothing
     ]
     return (values, *above)
 

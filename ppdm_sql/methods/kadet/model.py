@@ -7,7 +7,7 @@ sheet.  Rows stay in the database; what is seen here are cells (cells/), and the
     what is known of rows besides their class kadet_cells.KadetTable
     Main: the queue                          split_queue.Growth
     Breach                                   class_limits.ClassDemands over the parts of every span
-    what a candidate tells of the class      split_scores.Scores
+    what a candidate says of the class      split_scores.Scores
     Split: nodes, spans, populations         spans.Spans; where the rows are: row_slots.Rows
     the tree                                 finished_tree; pruning by trees.prune, the attack by linking_attack
 

@@ -41,7 +41,7 @@ class Branching:
 
 @dataclass(frozen=True)
 class Leaving:
-    """Slots whose rows move: by branch to which slot.  Rows of other branches are not looked at any more."""
+    """Slots whose rows move: by branch to which slot.  Rows of other branches are no longer looked at."""
 
     slots: Sequence[Slot]
     branching: Branching

@@ -1,4 +1,4 @@
-"""What a kADET tree tells of the people of a span, column by column: what all their public answers have in common.
+"""What a kADET tree reveals of the people of a span, column by column: what all their public answers have in common.
 
 numbers and moments        [30, 45)   < 30   >= 65, between the borders of the tree
 text without a hierarchy   the value that is named; for people who stop at questions about others {c, d, ...}: no value
@@ -143,7 +143,7 @@ def _border(at: Decimal | str | None) -> str | None:
 
 
 def label_writer(hierarchy: Hierarchy) -> Write:
-    """Of a column with a hierarchy, all of whose leaves may be known, whether somebody has them or not."""
+    """Of a column with a hierarchy, all of whose leaves may be known, whether people have them or not."""
     place = {leaf: number for number, leaf in enumerate(hierarchy.order)}
 
     def write(answers: Sequence[Answer]) -> str | None:

@@ -97,7 +97,7 @@ class Spans:
         }
 
     def _enter(self, slots: Sequence[Slot], tallies: Sequence[Tally], places: Mapping[int, int]) -> None:
-        """New spans into the sums by span; those that are not looked at any more leave them."""
+        """New spans into the sums by span; those that are no longer looked at leave them."""
         kept = {span: place for span, place in self._places.items() if self.nodes.get(span)}
         old = np.fromiter(kept.values(), np.int64, len(kept))
         entering = {span: one for span, one in self._entering.items() if self.nodes.get(span)}
@@ -236,7 +236,7 @@ class Spans:
     # -- the rows ----------------------------------------------------------------------------------
 
     def send_on(self) -> None:
-        """Every row to its new slot; rows of spans that list no open leaf are not looked at any more."""
+        """Every row to its new slot; rows of spans that list no open leaf are no longer looked at."""
         live = {span for span, nodes in self.nodes.items() if nodes}
         leaving: list[Leaving] = []
         for one in self._parted:

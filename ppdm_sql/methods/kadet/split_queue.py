@@ -1,4 +1,4 @@
-"""Which splits are made next: a queue of candidates (node, attribute, level), scored by what they tell of the class.
+"""Which splits are made next: a queue of candidates (node, attribute, level), scored by what they say of the class.
 
 A candidate that would make a part of a span too small goes back into the queue one level up its hierarchy, with fewer
 values named where it has none, or with the best cut that is still possible, or is dropped.  Spans only become finer, so

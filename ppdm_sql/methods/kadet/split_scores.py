@@ -1,4 +1,4 @@
-"""What candidates (node, attribute, level) tell of the class: for all nodes that are new in a round at once.
+"""What candidates (node, attribute, level) say of the class: for all nodes that are new in a round at once.
 
 An ordered attribute is cut where its gain is greatest among the cuts that may be; a categorical one has a branch for
 every value, or label of a level, that the node's rows have.  Where a public one has no hierarchy, values that too few
@@ -36,7 +36,7 @@ class Level:
 
 @dataclass(frozen=True)
 class AskedAttribute:
-    """An attribute: who knows it, and its levels (of an ordered one none: it is cut)."""
+    """An attribute: whether an attacker knows it, and its levels (of an ordered one none: it is cut)."""
 
     coded: CellAttribute
     public: bool
@@ -123,11 +123,11 @@ class Scores:
         return found
 
     def again(self, node: int, attribute: int, level: int) -> Candidate | None:
-        """The candidate as it is now; None if it tells nothing of the class."""
+        """The candidate as it is now; None if it says nothing of the class."""
         return next((one for _, one in self._scored([node], attribute, level)), None)
 
     def with_rest(self, one: Candidate) -> Candidate | None:
-        """A split by value that would make too small a part, with fewer values named; None if that tells nothing.
+        """A split by value that would make too small a part, with fewer values named; None if that says nothing.
 
         A value that too few people of a span have joins the rest, and so does, as long as the rest itself is too small,
         the named value that the fewest people have.

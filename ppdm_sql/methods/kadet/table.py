@@ -1,4 +1,4 @@
-"""kADET as a table: the rows that a k-anonymous tree was learned from, with what the tree tells of them and no more.
+"""kADET as a table: the rows that a k-anonymous tree was learned from, with what the tree reveals of them and no more.
 
 Friedman, Schuster, Wolff: k-Anonymous Decision Tree Induction (PKDD 2006), the closing idea: a table that is
 equivalent to the model.  The tree is that of model.py; docs/methods/kadet.md is the claim sheet.
@@ -7,7 +7,7 @@ equivalent to the model.  The tree is that of model.py; docs/methods/kadet.md is
     the class         as it is
     private columns   as they are where the tree asks for them, or where something is required of them; else NULL
 
-Rows stay in the database; what is seen here are cells (cells/), and the spans that somebody has.
+Rows stay in the database; what is seen here are cells (cells/), and the spans that people have.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class PublishedColumns:
     """What becomes of the columns that are not described by spans."""
 
     target: str
-    kept: tuple[str, ...]  # private columns that leave as they are
+    kept: tuple[str, ...]  # private columns that are published unchanged
     suppressed: tuple[str, ...]  # and those that leave as NULL
 
     @classmethod
@@ -136,7 +136,7 @@ def _classes(
 
 
 def _risks(learned: ModelPlan, shown: PublishedColumns) -> tuple[ResidualRisk, ...]:
-    """Those of the tree; which private values it names makes no difference where the column leaves as it is."""
+    """Those of the tree; which private values it names makes no difference where the column is published unchanged."""
     kept = [risk for risk in learned.risks if risk is not model.RARE_VALUES]
     return (*kept, *((PRIVATE_VALUES,) if shown.kept else ()))
 

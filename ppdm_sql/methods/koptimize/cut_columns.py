@@ -1,7 +1,7 @@
 """A quasi-identifier as a line of pieces: where it may be cut, and what a run of pieces prints.
 
 Values stand in the order of mondrian: numbers and moments by size, a hierarchy by its leaves, other texts by the share
-of the commonest class.  NULL and NaN are the last pieces.  A column gets at most so many cuts, each the one that tells
+of the commonest class.  NULL and NaN are the last pieces.  A column gets at most so many cuts, each the one that says
 most about the class: the search has 2^cuts leaves.
 """
 
@@ -163,7 +163,7 @@ def _allowed_starts(axis: Axis, most: int) -> Flags:
 
 
 def best_cuts(counts: Ints, held: Ints, allowed: Flags, least: int, most: int) -> list[int]:
-    """At most so many codes at which a piece starts: always the next cut that tells most about the class.
+    """At most so many codes at which a piece starts: always the next cut that says most about the class.
 
     counts: (code, class) rows.  A cut leaves `least` of what `held` counts on both sides of its piece.
 

@@ -185,7 +185,7 @@ def _steps(job: CellJob, columns: Sequence[PieceColumn], search: CutSearch, part
         f'gain most for "{job.source.target}"',
         f"search the sets of cuts for the least classification metric: {many(search.nodes, 'branch', 'branches')}, "
         f"{proof}",
-        f"publish so many labels: {_cut_counts(columns, search)}; classification metric {int(search.best_cost):,} of "
+        f"labels per column: {_cut_counts(columns, search)}; classification metric {int(search.best_cost):,} of "
         f"{job.cells.total:,} rows, {many(parts.dropped(job.cells.rows), 'row')} left out",
     )
 

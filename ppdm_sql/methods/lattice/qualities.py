@@ -61,7 +61,7 @@ class Quality(ABC):
         self.lattice = lattice
 
     def known_bound(self, levels: Sequence[int]) -> float:
-        """What a node costs at least, whoever is in which group."""
+        """What a node costs at least, whatever rows are in which group."""
         return 0.0
 
     def known_bounds(self) -> Bounds:

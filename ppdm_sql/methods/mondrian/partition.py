@@ -300,7 +300,7 @@ class Grower:
         return split
 
     def _without_gain(self, children: Children, parts: int, pulls: Sequence[Pulls] = ()) -> LevelSplits:
-        """Splits that are not made for what they tell of a target; without one, the largest part comes first."""
+        """Splits that are not made for what they say of a target; without one, the largest part comes first."""
         gain = np.zeros(parts)
         if not self.response.chooses_attribute:
             gain += np.bincount(children.part, children.rows, parts)
@@ -359,7 +359,7 @@ class Grower:
 
 
 def _routes(current: Generation, split: LevelSplits, following: Generation) -> PartRoutes:
-    """Where the rows go: into children, or, where a part was not split, out of the working table as they are."""
+    """Where the rows go: into children, or, where a part was not split, out of the working table unchanged."""
     children = split.children
     target = -1 - (following.offset + np.arange(len(children.part)))
     target[following.active] = np.arange(len(following.active))

@@ -97,7 +97,7 @@ class _Recoder:
         return int(found[0]) if len(found) else None
 
     def _lacking(self) -> Flags:
-        """(node, attribute) -> whether somebody in it has NULL or NaN there."""
+        """(node, attribute) -> whether a row in it has NULL or NaN there."""
         ordinary = np.array([axis.ordinary for axis in self.axes])
         found = np.zeros(self.tree.first.shape, dtype=bool)
         found[self.parts.node] = self.parts.high >= ordinary

@@ -136,7 +136,7 @@ class ClassDemands:
         return np.asarray(fine.reshape(groups.shape[:-1]).all(axis=-1))
 
     def are_diverse(self, rows: Ints) -> Flags:
-        """Per histogram of rows, whether it meets what is required beside k."""
+        """Per histogram of rows, whether it meets what is required with k."""
         fine = np.ones(len(rows), dtype=bool)
         for requirement in self.others:
             left = np.flatnonzero(fine)

@@ -1,4 +1,4 @@
-"""What is printed for a part: the region it covers, never the extreme values somebody in it has.
+"""What is printed for a part: the region it covers, never the extreme values of its people.
 
 one value in the part      the value itself, which at least k people then share
 numbers and moments        [30, 45)   < 30   >= 65, between the boundaries of the partition
@@ -71,7 +71,7 @@ def labels_of(axis: Axis, regions: Regions, suppressed: str, *, extent: bool = F
 
 @dataclass(frozen=True, repr=False)
 class RegionLabels:
-    """What regions of an axis without a hierarchy print, whoever is in them."""
+    """What regions of an axis without a hierarchy print, whatever rows are in them."""
 
     axis: Axis
     suppressed: str
@@ -151,7 +151,7 @@ class _Writer:
         return "{" * self.braces + "other" + "}" * self.braces
 
     def region(self, first: int, stop: int) -> tuple[str, int]:
-        """What the codes first .. stop - 1 print, whoever is there."""
+        """What the codes first .. stop - 1 print, whatever rows are there."""
         axis = self.axis
         if first == 0 and stop == axis.ordinary:
             return self.suppressed, axis.values
@@ -186,7 +186,7 @@ def interval_text(low: str | None, high: str | None) -> str:
 
 
 def list_text(texts: Sequence[str], codes: Sequence[int], hides: bool, braces: int) -> str:
-    """Values by their rising codes; of many, neighbours are told by the first and the last.
+    """Values by their rising codes; of many, neighbours are printed as the first and the last.
 
     >>> list_text("abc", [0, 2], True, 1), list_text("abcdefghijklmnop", [0, *range(2, 16)], False, 1)
     ('{a, c, ...}', '{a, c .. p}')

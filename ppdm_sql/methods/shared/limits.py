@@ -38,7 +38,7 @@ class Secret:
         return fine
 
     def of_part(self, histogram: Histogram, kept: Flags) -> Secret:
-        """The same column, compared with the rows of some groups in the place of the whole table."""
+        """The same column, compared with the rows of some groups instead of the whole table."""
         inside = kept[histogram.cell]
         counts = np.zeros(histogram.width, dtype=np.int64)
         np.add.at(counts, histogram.value[inside], histogram.rows[inside])

@@ -44,7 +44,7 @@ def entropy(counts: Ints) -> NDArray[np.float64]:
 
 
 def gain(parts: Sequence[Ints]) -> float:
-    """The bits per row that a division tells about the class; parts: the class counts of each.
+    """The bits per row that a division gives about the class; parts: the class counts of each.
 
     >>> round(gain([np.array([4, 0]), np.array([0, 4])]), 3)
     1.0
@@ -112,7 +112,7 @@ class TaxonomyColumn(CutColumn):
 
 
 class IntervalColumn(CutColumn):
-    """Divided at the number that tells most about the class; of equally good ones the smallest."""
+    """Divided at the number that says most about the class; of equally good ones the smallest."""
 
     def divisions(self, piece: CutPiece) -> list[list[CutPiece]]:
         strangers = self._strangers(piece)
@@ -147,7 +147,7 @@ class IntervalColumn(CutColumn):
 
 
 class SuppressedColumn(CutColumn):
-    """Divided by showing one value of those that are suppressed: the one that tells most, of equal ones the first."""
+    """Divided by showing one value of those that are suppressed: the one that says most, of equal ones the first."""
 
     def top(self) -> CutPiece:
         return CutPiece(np.arange(self.axis.size), whole=True, rest=True)

@@ -1,4 +1,4 @@
-"""Top-down specialization and refinement: one recoding per column, chosen for what it tells about a class.
+"""Top-down specialization and refinement: one recoding per column, chosen for what it says about a class.
 
 Fung, Wang, Yu: Top-Down Specialization for Information and Privacy Preservation (ICDE 2005), and Anonymizing
 Classification Data for Privacy Preservation (TKDE 2007), whose refinement can also show single values of a column that
@@ -34,7 +34,7 @@ from ppdm_sql.requirements import SetAnonymity
 from ppdm_sql.source.relation import Source
 
 _MOST_CLASSES = 1000
-_SHOWN = 30  # steps that a plan tells one by one
+_SHOWN = 30  # steps that a plan lists one by one
 GREEDY = ResidualRisk(
     "minimality",
     "anyone who knows the algorithm knows that the next division would have broken a requirement or had no gain for "

@@ -73,7 +73,7 @@ class Step:
 
 @dataclass
 class Specialization:
-    """The pieces of every column, divided as long as that is valid and tells something about the class."""
+    """The pieces of every column, divided as long as that is valid and says something about the class."""
 
     cells: Cells
     columns: Sequence[CutColumn]
@@ -105,7 +105,7 @@ class Specialization:
             self._make(best)
 
     def _candidate(self, column: CutColumn, piece: CutPiece) -> Step | None:
-        """The division of a piece, if it is valid and tells something."""
+        """The division of a piece, if it is valid and says something."""
         first = int(piece.codes[0]) if len(piece.codes) else -1
         if first < 0 or first in self._ended[column.name]:
             return None
@@ -120,7 +120,7 @@ class Specialization:
         return None
 
     def _divisions(self, column: CutColumn, piece: CutPiece, first: int) -> list[tuple[Sequence[CutPiece], float]]:
-        """The ways to divide a piece and what each tells about the class: both stay the same until it is divided."""
+        """The ways to divide a piece and what each says about the class: both stay the same until it is divided."""
         known = self._told.get((column.name, first))
         if known is None or known[0] is not piece:
             ways = column.divisions(piece)

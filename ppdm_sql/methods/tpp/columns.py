@@ -38,7 +38,7 @@ class RecodedColumn:
     groups: tuple[int, ...]
     texts: tuple[str | None, ...]
     keeps_type: bool
-    kept: frozenset[int] = frozenset()  # codes of boundaries that are published as they are
+    kept: frozenset[int] = frozenset()  # codes of boundaries that are published unchanged
     borders: tuple[str, ...] = ()  # of intervals: where each one but the first starts
 
 

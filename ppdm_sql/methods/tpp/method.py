@@ -57,8 +57,8 @@ BETWEEN = ResidualRisk(
     "intervals start at the roundest number between two neighbouring values: where an interval starts reveals a gap",
 )
 STAND_IN = (
-    "stand-in: a number that takes the place of an interval so that trees come out the same (numbers = shifted); "
-    "it is no value and no range of the source: do not average, count or join by it"
+    "stand-in: a number that replaces an interval so that trees come out the same (numbers = shifted); "
+    "it is neither a value nor a range of the source: do not average, count or join by it"
 )
 STOPPING = ResidualRisk("stopping", "the size of the trees reveals that one more split would have broken a requirement")
 
@@ -255,11 +255,11 @@ def _value_labels(told_of: _Published) -> dict[str, ValueLabels]:
     return {**found, **constants}
 
 
-# -- what is told ----------------------------------------------------------------------------------------
+# -- what is said ----------------------------------------------------------------------------------------
 
 
 def _boundaries(table: TppInputs, state: _State) -> tuple[int, int, int]:
-    """Boundary values of all nodes: how many, how many that few people hold, how many published as they are."""
+    """Boundary values of all nodes: how many, how many that few people hold, how many published unchanged."""
     every, rare, kept = set(), set(), set()
     for name, splits in state.splits.items():
         common = table.columns[name].common

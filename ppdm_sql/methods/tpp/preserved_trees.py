@@ -199,7 +199,7 @@ def _builder(name: str, options: Mapping[str, OptionValue]) -> Settings:
 
 @dataclass(frozen=True)
 class Names:
-    """How the codes of a column are told: thresholds between two codes, labels of single codes."""
+    """How the codes of a column are printed: thresholds between two codes, labels of single codes."""
 
     threshold: Mapping[tuple[int, int], str]
     label: Sequence[str | None]

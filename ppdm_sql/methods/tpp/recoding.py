@@ -40,7 +40,7 @@ class Recoded:
 
     groups: tuple[int, ...]
     published: tuple[Number, ...]
-    kept: frozenset[int] = frozenset()  # places of the boundaries that are published as they are
+    kept: frozenset[int] = frozenset()  # places of the boundaries that are published unchanged
 
 
 # -- numbers ---------------------------------------------------------------------------------------------

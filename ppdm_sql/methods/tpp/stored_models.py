@@ -1,4 +1,4 @@
-"""PRESERVE (model): a tree that is there already, taken from the catalog by its name.
+"""PRESERVE (model): an existing tree, taken from the catalog by its name.
 
 The promise is stronger than for an inducer: not the largest tree that the requirements allow, but this one, whole.
 So the model must be one that recoding can keep, it must come from these rows, and a requirement that would stop its

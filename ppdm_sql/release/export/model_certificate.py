@@ -1,4 +1,4 @@
-"""What goes with a model file: the certificate for a recipient, and the audit for somebody who has the source.
+"""What goes with a model file: the certificate for a recipient, and the audit for anyone who has the source.
 
 A recipient has the file and no people.  From its counts he can tell what the tests that everybody can follow
 promise: the people of a node that public tests alone lead to are as many as the file says.  Where public tests come
@@ -6,7 +6,7 @@ below private ones the groups are finer, and only the source can tell.  So there
 
     <name>.json.certificate.sql   reads <name>.json in a bare DuckDB; every row it prints must say 'holds', or, where
                                   the groups are finer, that the counts fit and the audit decides
-    <name>.json.audit.sql         the groups that the model lets somebody form among the people of ppdm_source; it
+    <name>.json.audit.sql         the groups that an attacker can form among the people of ppdm_source; it
                                   must return no row
 """
 

@@ -71,7 +71,7 @@ def _relation(path: str, form: str, table: str) -> exp.Expr:
         return exp.Table(this=identifier(table), db=identifier("main"), catalog=identifier(DATABASE))
     options: dict[str, exp.Expr] = {}
     if form == "csv":
-        # NULL has no quotes and an empty text has: they stay apart only when the reader is told so.
+        # NULL has no quotes and an empty text has: they stay apart only with this option of the reader.
         options = {"header": exp.true(), "all_varchar": exp.true(), "allow_quoted_nulls": exp.false()}
     given = [exp.PropertyEQ(this=exp.Var(this=name), expression=value) for name, value in options.items()]
     call = exp.Anonymous(this=f"read_{form}", expressions=[exp.Literal.string(path), *given])

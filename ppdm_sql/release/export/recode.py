@@ -74,9 +74,9 @@ def recoder_name(table: str) -> str:
 
 def _head(content: Manifest, rules: RecodeRules) -> list[str]:
     return [
-        f"Your own rows in the words of release {content.release.name} ({content.release.id})",
-        f"They need the columns {', '.join(one.name for one in rules.raw)}; all their other columns stay as they are.",
-        "A value that the release has no word for gets the next coarser one.",
+        f"Your own rows with the labels of release {content.release.name} ({content.release.id})",
+        f"They need the columns {', '.join(one.name for one in rules.raw)}; all their other columns stay unchanged.",
+        "A value that has no label in the release gets the next coarser label.",
         "The recoded rows meet no requirement: only the rows of the release were measured.",
     ]
 

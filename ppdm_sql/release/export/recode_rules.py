@@ -1,4 +1,4 @@
-"""How raw rows are told in the words of a release: its recoding as tables that may leave.
+"""How raw rows get the labels of a release: its recoding as tables that may leave.
 
 A value of a raw column falls in a piece, a whole number:
 
@@ -41,7 +41,7 @@ Pieces = list[tuple[int, int]]  # first and last
 
 @dataclass(frozen=True)
 class RawColumn(JsonRecord):
-    """A quasi-identifier of raw rows, and how its values are told apart."""
+    """A quasi-identifier of raw rows, and how its values are distinguished."""
 
     name: str
     kind: str
@@ -172,7 +172,7 @@ class _Taker:
         return LabelReader(self.info, None, (), calendar)
 
     def note(self, takes: Take) -> None:
-        """Takes down what a take tells apart."""
+        """Records what a take distinguishes."""
         for extent in self._extents(takes):
             self._steps |= {one for one in (extent.low, extent.stop) if one is not None}
         for text in self._texts(takes):

@@ -4,10 +4,10 @@ A database file has no wall inside it, and a dropped table stays readable in its
 never gets the file that held the source.  The rows are written into a fresh file in a private folder,
 read back from there and measured again, and only then the file gets its name.  Next to it lie
 <file>.manifest.json, <file>.certificate.sql with which the recipient re-derives the guarantees, and where the method
-can say it <file>.recode.sql, which gives rows of the recipient's own in the words of the release.
+can say it <file>.recode.sql, which gives the recipient's own rows the labels of the release.
 
 The ledger is written before the file gets its name: whatever happens in between, it may know of a copy
-that nobody has, and never misses one that somebody has.
+that nobody has, and never misses one that a recipient has.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def refuse_foreign(engine: Engine, record: ReleaseRecord, files: Sequence[Path])
     """Overwrites an earlier export of the same release from the same database, and nothing else.
 
     files: the one that is to be written, and those next to it.  Another database can have a release of the same name,
-    so it is the id in the manifest that tells whose they are.
+    so it is the id in the manifest that says whose they are.
     """
     with mapped_errors(files[0]):
         there = [file for file in files if os.path.lexists(file)]
@@ -218,7 +218,7 @@ def _rows(engine: Engine, record: ReleaseRecord, order: Order, relation: Name) -
     query = published_query(engine, relation, names, record.seed)
     if order.format == "csv":
         query.set("expressions", csv_rows(names, order))
-    else:  # no file has the engine's own ranges: they are told as it prints them
+    else:  # no file has the engine's own ranges: they are written as it prints them
         for place, (name, declared) in enumerate(record.columns.items()):
             if engine.ranges is not None and engine.ranges.has_type(str(declared)):
                 query.expressions[place].replace(aliased(exp.cast(column(name, "s"), "TEXT"), name))
@@ -286,7 +286,7 @@ def _describe(engine: Engine, record: ReleaseRecord, order: Order, built: Path) 
 
 
 def _recode_texts(engine: Engine, record: ReleaseRecord) -> dict[str, str]:
-    """By the end of a file's name what tells other rows in the words of the release; empty where nothing can."""
+    """By the end of a file's name what gives other rows the labels of the release; empty where nothing can."""
     found = find_recoding(engine, record)
     if found is None:
         return {}

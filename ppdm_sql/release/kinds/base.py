@@ -117,7 +117,7 @@ class ReleaseKind(ABC):
         return record.name
 
     def is_overlaid(self, engine: Engine, record: ReleaseRecord) -> bool:
-        """Whether the release's name shows a relation of somebody else's."""
+        """Whether the release's name shows a relation that is not the release's."""
         return False
 
     def comment(self, record: ReleaseRecord) -> str | None:
@@ -137,7 +137,7 @@ class ReleaseKind(ABC):
     # -- releases that give one another back -------------------------------------------------------
 
     def copies(self, engine: Engine, record: ReleaseRecord) -> list[ReleaseRecord]:
-        """Releases that give this one back to whoever holds them: pseudo-data gives its model back."""
+        """Releases that reveal this one to their recipients: pseudo-data gives its model back."""
         return []
 
     def originals(self, engine: Engine, record: ReleaseRecord) -> list[ReleaseRecord]:

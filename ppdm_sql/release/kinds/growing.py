@@ -125,7 +125,7 @@ class GrowingRelease(StoredRelease):
 
 
 def _refuse_to_start_again(engine: Engine, statement: Publish, former: ReleaseRecord) -> None:
-    """Refuses new labels for rows of which somebody may have a copy under those of the first night."""
+    """Refuses new labels for rows of which a recipient may have a copy under those of the first night."""
     if statement.policy.supersedes is not None or not was_handed_over(engine, former):
         return
     recorded = refreshed_policy(former, engine.dialect)

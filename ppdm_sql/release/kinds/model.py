@@ -93,7 +93,7 @@ class ModelRelease(ReleaseKind):
             models.add_event(engine, found.model_id, "dropped")
 
     def clear_behind(self, engine: Engine, record: ReleaseRecord) -> None:
-        """Nothing: the catalog puts the new tree in the place of the old one."""
+        """Nothing: the catalog replaces the old tree with the new one."""
 
     def relation(self, record: ReleaseRecord) -> Name | None:
         return None

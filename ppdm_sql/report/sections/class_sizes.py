@@ -1,4 +1,4 @@
-"""How many look alike, and how likely somebody is found among them: of the release, and of its source today."""
+"""How many look alike, and how likely a person is found among them: of the release, and of its source today."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections that are told rather than measured: the head, the columns, the tree, the statement, the certificate."""
+"""The sections that describe rather than measure: the head, the columns, the tree, the statement, the certificate."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ _UNCOUNTED = "the publisher knows of such a case and accepted it"
 
 
 def certificate(facts: Facts, audience: Audience) -> Section:
-    """How somebody else finds out that all this is true."""
+    """How a recipient finds out that all this is true."""
     record = facts.record
     hashes = [
         ("release id", record.release_id),

@@ -104,7 +104,7 @@ class Codebook:
 
     @cached_property
     def shape_sha256(self) -> str:
-        """The hash of what is counted, whoever counts it and in which round."""
+        """The hash of what is counted, at any sites and in any round."""
         return sha256_of(json_text(self._shape()))
 
     @property

@@ -102,7 +102,7 @@ def sum_of_shares(
     return ServerShare(total, pairs)
 
 
-# -- whoever opens -----------------------------------------------------------------------------------------
+# -- opening ----------------------------------------------------------------------------------------------
 
 
 def open_total(codebook: Codebook, folder: Path, length: int, subject: str = COUNTS) -> Vector:

@@ -111,7 +111,7 @@ def _coded_table(engine: Engine, relation: Name, codebook: Codebook) -> Name:
     return table
 
 
-# -- whoever opens -----------------------------------------------------------------------------------------
+# -- opening ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ NOT_PROMISED = {
     "opener": "every site that opens the round sees the totals before small ones are pooled",
     "several_sites": "a person with rows at two sites is counted twice",
     "rounds": "the difference of two rounds is the counts of the rows that came and went in between",
-    "background": "counts of k people or more are printed as they are: no noise is added",
+    "background": "counts of k people or more are printed exactly: no noise is added",
     "pooling": "anyone who knows how cells are pooled can see which of them had fewer than k rows",
 }
 
@@ -82,7 +82,7 @@ def refuse_vetoes(opened: OpenedRound, folder: Path) -> None:
 
 
 def store(engine: Engine, opened: OpenedRound, name: str, *, replace: bool = False) -> Model:
-    """The model under a name in the catalog of whoever opened it."""
+    """The model under a name in the catalog of the site that opened it."""
     codebook = opened.codebook
     told = f"round {codebook.round} of {', '.join(codebook.site_names)}, k = {codebook.k}"
     return keep_opened(engine, name, opened.model, told, k=codebook.k, replace=replace)
