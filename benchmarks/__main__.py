@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import data, model_cases, pseudo_cases, publish, release_cases, tree_data
+from benchmarks import data, model_cases, profile, pseudo_cases, publish, release_cases, tree_data
 from benchmarks.tree_cases import TREE_CASES
 
 RESULTS = Path(__file__).parent / "results"
@@ -24,6 +24,9 @@ def main() -> None:
     RESULTS.mkdir(exist_ok=True)
     if options.publish:
         publish.run(options.rows, options.repeat, options.data, RESULTS / "publish.json")
+        return
+    if options.profile:
+        profile.run(options.rows[0], options.repeat, options.peers, RESULTS / "profile.json")
         return
     found: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory(prefix="ppdm_bench_") as folder:
@@ -55,6 +58,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
     parser.add_argument("--publish", action="store_true", help="publications alone, compared with a shuffled copy")
+    parser.add_argument("--profile", action="store_true", help="profile, draft and all measures of a table alone")
     parser.add_argument("--data", metavar="FOLDER", help="of the public tables: for the grid on Adult of --publish")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")
     found = parser.parse_args()

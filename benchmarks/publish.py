@@ -69,7 +69,7 @@ class Measured:
         else:
             times = found["seconds"] / floor["seconds"]
             spent = found["cpu"] / floor["cpu"]
-            ratio = f"{times:6.1f} x {of} ({spent:.1f} in processor time)"
+            ratio = f"{times:6.3g} x {of} ({spent:.3g} in processor time)"
             goal, met = ("", True) if most is None else (f"{most:g} x", times <= most)
         if gb is not None:
             goal, met = f"{goal}, {gb:g} GB", met and found["peak_mb"] / 1024 <= gb
@@ -97,8 +97,7 @@ def run(rows: Sequence[int], repeat: int, folder: str | None, results: Path) -> 
                 database.unlink()
         if folder is not None:
             found.append(Measured(30_162, GRID_ROW, _least(GRID_ROW.case, folder, 1)))
-    results.write_text(json.dumps([_record(one) for one in found], indent=2) + "\n")
-    _print(found)
+    print_table(found, results)
 
 
 def _table(rows: Sequence[Row], number: int, database: Path, repeat: int) -> Iterator[Measured]:
@@ -119,13 +118,13 @@ def _least(case: str, place: str, repeat: int, *, copied: bool = False) -> Figur
 
 def _once(case: str, place: str, copied: bool) -> Figures:
     if not copied:
-        return _process([sys.executable, "-m", _MODULE, case, place])
+        return run_process([sys.executable, "-m", _MODULE, case, place])
     with tempfile.TemporaryDirectory(prefix="case_", dir=Path(place).parent) as folder:
         own = shutil.copy(place, folder)
-        return _process([sys.executable, "-m", _MODULE, case, own])
+        return run_process([sys.executable, "-m", _MODULE, case, own])
 
 
-def _process(arguments: list[str]) -> Figures:
+def run_process(arguments: list[str]) -> Figures:
     failed = {"seconds": float("inf"), "cpu": float("inf"), "peak_mb": float("inf")}
     try:
         done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=LONGEST)
@@ -143,7 +142,8 @@ def _record(one: Measured) -> dict[str, object]:
     return {"rows": one.rows, "case": one.row.case, **one.figures, "floor": one.row.floor, "of floor": one.floor}
 
 
-def _print(found: Sequence[Measured]) -> None:
+def print_table(found: Sequence[Measured], results: Path) -> None:
+    results.write_text(json.dumps([_record(one) for one in found], indent=2) + "\n")
     print(f"\n{'rows':>11} {'case':<22}{'time':>10} {'processor':>10} {'memory':>9} statements, ratio, goal")
     first: dict[str, Measured] = {}
     for one in found:

@@ -5,9 +5,10 @@ Every check of measure.py reads from here, so that several requirements share on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, TypeVar
 
 from ppdm_sql.checks.class_table import Cells, Coded, encode_quasi, make_cells, make_classes
 from ppdm_sql.checks.closeness import closeness_outcomes, make_reference
@@ -19,6 +20,8 @@ from ppdm_sql.engines.base import ColumnInfo, Engine
 from ppdm_sql.requirements import Closeness, EntropyDiversity, Requirement
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.statements.names import Name
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,13 @@ class Measurement:
         self._cells: Cells | None = None
         self._profile: Profile | None = None
         self._close: dict[Closeness, Outcome] = {}
+        self._made: dict[Callable[..., Any], Any] = {}
 
     def cells(self, item: Sensitive) -> Cells:
         """The cells and classes of one sensitive column; they replace those of the column before."""
         if self._column != item.info.name:
-            self._column, self._cells, self._profile, self._close = item.info.name, None, None, {}
+            self._column, self._cells, self._profile = item.info.name, None, None
+            self._close, self._made = {}, {}
         if self._cells is None:
             self._cells = make_cells(
                 self.engine,
@@ -72,6 +77,14 @@ class Measurement:
             if self.entity is None and self._sizes is None:
                 self._take_sizes(sizes_of_classes(self.engine, self._cells.classes), self._cells.classes)
         return self._cells
+
+    def made(self, item: Sensitive, make: Callable[[Measurement, Sensitive], Made]) -> Made:
+        """What several requirements on one sensitive column share: made for the first of them."""
+        self.cells(item)
+        if make not in self._made:
+            self._made[make] = make(self, item)
+        found: Made = self._made[make]
+        return found
 
     def profile(self, item: Sensitive) -> Profile:
         """The kinds of classes of one sensitive column."""
