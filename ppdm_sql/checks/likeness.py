@@ -36,14 +36,14 @@ _BREACH, _VALUES, _OF = "ppdm_breach", "ppdm_values", "ppdm_of"
 
 
 def check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, Ratios)
+    found = work.made(item, ValueRatios)
     worst = found.largest_ratio()
     figure: Figure = None if worst is None else worst - 1
     return found.outcome(requirement, figure, [~kinds.at_most(1 + requirement.beta) for kinds in found.kinds])
 
 
 def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, Ratios)
+    found = work.made(item, ValueRatios)
     worst = found.largest_ratio()
     beyond = [~kinds.below_logarithm() for kinds in found.kinds]
     figure: Figure = None
@@ -54,7 +54,7 @@ def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: 
 
 
 def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, Ratios)
+    found = work.made(item, ValueRatios)
     limit = ratio_limit(requirement.delta)
     high, low = found.largest_ratio(), found.smallest_ratio()
     figure: Figure = None
@@ -65,7 +65,7 @@ def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive
 
 
 @dataclass(frozen=True)
-class Kinds:
+class AlikeCells:
     """Cells alike: a value that so many rows of a class have, of so many whose value is known."""
 
     code: Integers
@@ -102,7 +102,7 @@ class Kinds:
         return fine
 
 
-class Ratios:
+class ValueRatios:
     """The kinds of cells of one sensitive column: those of classes with one value, and those of all others."""
 
     def __init__(self, work: Measurement, item: Sensitive) -> None:
@@ -125,8 +125,8 @@ class Ratios:
             self._kinds(several[CODE], several[ROWS], several[known]),
         )
 
-    def _kinds(self, code: Integers, here: Integers, known: Integers) -> Kinds:
-        return Kinds(code.astype(np.int64), here.astype(np.int64), known.astype(np.int64), self._totals)
+    def _kinds(self, code: Integers, here: Integers, known: Integers) -> AlikeCells:
+        return AlikeCells(code.astype(np.int64), here.astype(np.int64), known.astype(np.int64), self._totals)
 
     def _classes_of_one_value(self) -> dict[str, Integers]:
         """How many classes have one value, by value and size."""
