@@ -98,7 +98,7 @@ def _advise_parts(options: GlobalOptions, file: str | None, asked: dict[str, Any
     """The parts of dmpd: which columns are best published together."""
     from ppdm_sql.commands import show
     from ppdm_sql.commands.written_files import check_folder, write_file
-    from ppdm_sql.evaluate.advise_parts import draw_front
+    from ppdm_sql.evaluate.curves import draw_front
 
     if asked["svg_file"] and not asked["front"]:
         raise click.UsageError("--svg draws the front: add --front")
@@ -108,7 +108,9 @@ def _advise_parts(options: GlobalOptions, file: str | None, asked: dict[str, Any
         statement, _ = _statement(session, file, asked)
         found = session.advise_parts(statement, wanted, runs=asked["runs"], front=asked["front"], seed=asked["seed"])
     if asked["svg_file"]:
-        write_file(asked["svg_file"], draw_front(str(session.engine.name(statement.name)), found))
+        points = [(level, accuracy) for level, accuracy, _ in found.points]
+        drawing = draw_front(str(session.engine.name(statement.name)), points, found.surfaces)
+        write_file(asked["svg_file"], drawing)
     if as_json:
         show.print_json(found.as_json())
         return 0

@@ -14,6 +14,7 @@ from ppdm_sql.commands.share_private import (
     key_option,
     part_of_one,
     say,
+    say_report,
     shared_option,
 )
 from ppdm_sql.policy.words import many
@@ -66,10 +67,7 @@ def itemsets(
     with options.session() as session, session.engine.workspace():
         rows = relation_of(session.engine, source)
         report = report_supports(session.engine, rows, agreed, keys, shared, threshold, level)
-    told = {"site": keys.name, "level": level, "rows": report.rows, "files": [str(path) for path in report.files]}
-    names = ", ".join(path.name for path in report.files)
-    say(as_json, told, f"{keys.name} counted level {level} in {many(report.rows, 'row')}: wrote {names}")
-    return 0
+    return say_report(as_json, keys.name, report, f"counted level {level} in", level=level)
 
 
 @click.command("mix-itemsets")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ppdm_sql.commands.options import GlobalOptions, json_option, pass_options
 from ppdm_sql.policy.words import many
+
+if TYPE_CHECKING:
+    from ppdm_sql.sharing.private.reporting import SiteReport
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -77,10 +80,7 @@ def counts(options: GlobalOptions, codebook: Path, key_file: Path, source: str, 
     agreed, keys = read_codebook(codebook), read_private(key_file)
     with options.session() as session, session.engine.workspace():
         report = report_counts(session.engine, relation_of(session.engine, source), agreed, keys, out)
-    told = {"site": keys.name, "rows": report.rows, "files": [str(path) for path in report.files]}
-    names = ", ".join(path.name for path in report.files)
-    say(as_json, told, f"{keys.name} counted {many(report.rows, 'row')}: wrote {names}")
-    return 0
+    return say_report(as_json, keys.name, report, "counted")
 
 
 @click.command("mix")
@@ -229,10 +229,7 @@ def test(
     agreed, keys = read_codebook(codebook), read_private(key_file)
     with options.session() as session, session.engine.workspace():
         report = report_test(session.engine, relation_of(session.engine, source), agreed, keys, model, out)
-    told = {"site": keys.name, "rows": report.rows, "files": [str(path) for path in report.files]}
-    names = ", ".join(path.name for path in report.files)
-    say(as_json, told, f"{keys.name} tried {many(report.rows, 'row')}: wrote {names}")
-    return 0
+    return say_report(as_json, keys.name, report, "tried")
 
 
 @click.command("accuracy")
@@ -337,6 +334,14 @@ def serve_label(
     told = [value if isinstance(value, bool | int | str) else str(value) for value in classes]
     write_whole(target, (json.dumps(told, ensure_ascii=False) + "\n").encode())
     say(as_json, {"rows": len(told), "file": str(target)}, f"{keys.name}: {many(len(told), 'class', 'classes')}: {out}")
+    return 0
+
+
+def say_report(as_json: bool, site: str, report: SiteReport, what: str, **more: Any) -> int:
+    """What a site wrote for the others."""
+    told = {"site": site, **more, "rows": report.rows, "files": [str(path) for path in report.files]}
+    names = ", ".join(path.name for path in report.files)
+    say(as_json, told, f"{site} {what} {many(report.rows, 'row')}: wrote {names}")
     return 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ppdm_sql.methods.dmpd.front import Attained
 from ppdm_sql.methods.plan import PlanChoice
 
 if TYPE_CHECKING:
@@ -90,6 +91,34 @@ def draw_choices(name: str, choices: Sequence[PlanChoice]) -> str:
     chart = alt.LayerChart(layer=layers).properties(width=560, height=320, title=title)
     svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
     return svg
+
+
+def draw_front(name: str, points: Sequence[tuple[float, float]], surfaces: Sequence[Attained]) -> str:
+    """Accuracy against anonymity as SVG: the points (K, accuracy), and what the runs attained as steps."""
+    import altair as alt
+    import vl_convert
+
+    dots = [{"x": max(level, 1), "y": 100 * accuracy} for level, accuracy in points]
+    steps = [row for word in ("best", "median", "worst") for row in _steps(word, surfaces)]
+    x = alt.X("x:Q", title="anonymity level K", scale=alt.Scale(type="log"), axis=alt.Axis(labelAngle=0))
+    y = alt.Y("y:Q", title="accuracy in %", scale=alt.Scale(domain=_room([*dots, *steps], None), nice=False))
+    kinds = list(dict.fromkeys(row["kind"] for row in steps))
+    colours = alt.Scale(domain=kinds, range=_cycle(ON_WHITE.series, kinds))
+    colour = alt.Color("kind:N", sort=kinds, legend=alt.Legend(orient="bottom", title=None), scale=colours)
+    lines = chart_of(steps).mark_line(strokeWidth=2, interpolate="step-before").encode(x=x, y=y, color=colour)
+    marks = chart_of(dots).mark_point(filled=True, size=40, opacity=1, color=ON_WHITE.muted).encode(x=x, y=y)
+    chart = alt.LayerChart(layer=[lines, marks]).properties(
+        width=560, height=320, title=f"{name}: accuracy and anonymity"
+    )
+    svg: str = vl_convert.vegalite_to_svg(chart.to_dict())
+    return svg
+
+
+def _steps(word: str, surfaces: Sequence[Attained]) -> list[dict[str, Any]]:
+    """The accuracy that a run attains with at least K, from K = 1 on."""
+    found = [(one.k, share) for one in surfaces if (share := getattr(one, word)) is not None]
+    ends = [(1, found[0][1]), *found] if found else []
+    return [{"x": k, "y": 100 * share, "kind": f"{word} run"} for k, share in ends]
 
 
 def _numbered(choices: Sequence[PlanChoice]) -> list[dict[str, Any]]:

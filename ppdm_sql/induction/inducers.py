@@ -208,7 +208,7 @@ def _decode(
     engine: Engine, training: Training, grown: list[Grown], chosen: Settings, declared: Mapping[str, str]
 ) -> Tree:
     """The tree over values, its nodes numbered from the top."""
-    order = _reading_order(grown)
+    order = reading_order(grown)
     number = {node.number: place for place, node in enumerate(order)}
     values = _needed_values(engine, training, order)
     cuts: dict[tuple[int, int, int], Decimal | str] = {}
@@ -235,7 +235,8 @@ def _decode(
     return Tree(attributes, training.target, training.classes, nodes, chosen.inducer, chosen.as_record())
 
 
-def _reading_order(grown: list[Grown]) -> list[Grown]:
+def reading_order(grown: Sequence[Grown]) -> list[Grown]:
+    """The nodes from the root on, each before its children, which stand from left to right."""
     order, waiting = [], [0]
     while waiting:
         node = grown[waiting.pop()]

@@ -21,8 +21,8 @@ from ppdm_sql.trees.tree_json import attribute_to_dict
 from ppdm_sql.watching import Progress
 
 
-class Classifier(Protocol):
-    """What a model learned from counts shows of itself."""
+class ModelDocument(Protocol):
+    """A model that is one JSON document in the catalog."""
 
     @property
     def attributes(self) -> tuple[Attribute, ...]: ...
@@ -30,11 +30,58 @@ class Classifier(Protocol):
     def target(self) -> Attribute: ...
     @property
     def classes(self) -> tuple[Value, ...]: ...
+    def to_dict(self) -> dict[str, object]: ...
+
+
+Kept = TypeVar("Kept", bound=ModelDocument)
+
+
+def document_record(
+    name: str,
+    kind: str,
+    inducer: str,
+    options: dict[str, Any],
+    found: LearnedModel[Kept],
+    chosen: Chosen | None,
+    source_query: str | None,
+    advice: str,
+) -> ModelRecord:
+    """The record of a model; advice: what makes one smaller that is too large."""
+    learned = found.learned
+    body = learned.to_dict()
+    if len(ordered_json_text(body).encode()) > exchange.MOST_BYTES:
+        raise PolicyError(f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: {advice}")
+    return ModelRecord(
+        name,
+        kind,
+        inducer,
+        options,
+        attribute_to_dict(learned.target),
+        [attribute_to_dict(attribute) for attribute in learned.attributes],
+        [typed_value(value) for value in learned.classes],
+        found.rows,
+        found.left_out,
+        None if chosen is None else chosen.rare,
+        source_query,
+        body,
+    )
+
+
+def read_body(record: ModelRecord, read: Callable[[object], Kept]) -> Kept:
+    """The model of a record; rows that were changed so that they make none are refused."""
+    try:
+        return read(record.body)
+    except PolicyError as cause:
+        raise Tampered(f'model "{record.name}": its rows in the catalog are damaged: {cause}') from cause
+
+
+class Classifier(ModelDocument, Protocol):
+    """What a model learned from counts shows of itself."""
+
     @property
     def without_class(self) -> int: ...
     @property
     def of_rare_classes(self) -> int: ...
-    def to_dict(self) -> dict[str, object]: ...
 
 
 Learned = TypeVar("Learned", bound=Classifier)
@@ -83,33 +130,12 @@ class ClassifierKind(ModelKind[Learned]):
     def record(
         self, name: str, found: LearnedModel[Learned], chosen: Chosen | None = None, source_query: str | None = None
     ) -> ModelRecord:
-        learned = found.learned
-        body = learned.to_dict()
-        if len(ordered_json_text(body).encode()) > exchange.MOST_BYTES:
-            raise PolicyError(
-                f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: leave out columns with "
-                "very many categories, or do not name the rare ones"
-            )
-        return ModelRecord(
-            name,
-            self.name,
-            self.inducers[0],
-            self.own_options(learned) if chosen is None else dict(chosen.options),
-            attribute_to_dict(learned.target),
-            [attribute_to_dict(attribute) for attribute in learned.attributes],
-            [typed_value(value) for value in learned.classes],
-            found.rows,
-            found.left_out,
-            None if chosen is None else chosen.rare,
-            source_query,
-            body,
-        )
+        options = self.own_options(found.learned) if chosen is None else dict(chosen.options)
+        advice = "leave out columns with very many categories, or do not name the rare ones"
+        return document_record(name, self.name, self.inducers[0], options, found, chosen, source_query, advice)
 
     def load(self, engine: Engine, record: ModelRecord) -> Learned:
-        try:
-            return self.from_dict(record.body)
-        except PolicyError as cause:
-            raise Tampered(f'model "{record.name}": its rows in the catalog are damaged: {cause}') from cause
+        return read_body(record, self.from_dict)
 
     def document(self, learned: Learned, name: str) -> str:
         return exchange.write(self.name, learned.to_dict(), name)

@@ -5,12 +5,12 @@ A kind knows nothing of names and transactions: those are the library's.
 
 from __future__ import annotations
 
-import html
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from markupsafe import escape
 from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord, Stored
@@ -127,7 +127,7 @@ class ModelKind(ABC, Generic[Learned]):
 
     def html(self, learned: Learned) -> str:
         """The model in a notebook."""
-        return f"<pre>{html.escape(self.text(learned))}</pre>"
+        return f"<pre>{escape(self.text(learned))}</pre>"
 
     # -- applying ----------------------------------------------------------------------------------
 

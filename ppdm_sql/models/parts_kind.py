@@ -15,21 +15,21 @@ from typing import Any
 from sqlglot import exp
 
 from ppdm_sql.catalog.models import ModelRecord
-from ppdm_sql.catalog.store import ordered_json_text
 from ppdm_sql.classifiers.best_score import SHARE as SHARES
 from ppdm_sql.classifiers.best_score import best_class_query, computed_once, pass_through_columns, score_name
 from ppdm_sql.classifiers.values import fixed_log, literal, number, score
 from ppdm_sql.engines.base import ColumnInfo, Engine
-from ppdm_sql.errors import PolicyError, Tampered
+from ppdm_sql.errors import PolicyError
 from ppdm_sql.induction.inducers import induce, settings
+from ppdm_sql.models.classifier_kind import document_record, read_body
 from ppdm_sql.models.kind import Chosen, LearnedModel, ModelKind
 from ppdm_sql.policy.words import many
 from ppdm_sql.statements.names import PREFIX, Name, aliased, column, stand_in
 from ppdm_sql.trees import exchange, show
-from ppdm_sql.trees.exchange import Document, fields, items, typed_value
+from ppdm_sql.trees.exchange import Document, fields, items
 from ppdm_sql.trees.expression import CLASS, SHARE, bind, kept_columns, node_expression
 from ppdm_sql.trees.tree import Attribute, Node, Tree, Value
-from ppdm_sql.trees.tree_json import attribute_to_dict, tree_from_dict, tree_to_dict
+from ppdm_sql.trees.tree_json import tree_from_dict, tree_to_dict
 from ppdm_sql.watching import Progress
 
 ROWS = stand_in("source")
@@ -149,32 +149,12 @@ class PartsKind(ModelKind[PartTrees]):
         chosen: Chosen | None = None,
         source_query: str | None = None,
     ) -> ModelRecord:
-        learned = found.learned
-        body = learned.to_dict()
-        if len(ordered_json_text(body).encode()) > exchange.MOST_BYTES:
-            raise PolicyError(
-                f"the model would take more than {exchange.MOST_BYTES // (1024 * 1024)} MB: use fewer leaves"
-            )
-        return ModelRecord(
-            name,
-            self.name,
-            learned.trees[0].inducer,
-            dict(learned.trees[0].options),
-            attribute_to_dict(learned.target),
-            [attribute_to_dict(attribute) for attribute in learned.attributes],
-            [typed_value(value) for value in learned.classes],
-            found.rows,
-            found.left_out,
-            None if chosen is None else chosen.rare,
-            source_query,
-            body,
-        )
+        first = found.learned.trees[0]
+        options, advice = dict(first.options), "use fewer leaves"
+        return document_record(name, self.name, first.inducer, options, found, chosen, source_query, advice)
 
     def load(self, engine: Engine, record: ModelRecord) -> PartTrees:
-        try:
-            return PartTrees.from_dict(record.body)
-        except PolicyError as cause:
-            raise Tampered(f'model "{record.name}": its rows in the catalog are damaged: {cause}') from cause
+        return read_body(record, PartTrees.from_dict)
 
     def document(self, learned: PartTrees, name: str) -> str:
         return exchange.write(self.name, learned.to_dict(), name)

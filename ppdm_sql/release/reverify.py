@@ -39,7 +39,7 @@ def reverify(engine: Engine, record: ReleaseRecord) -> Verified:
     """Re-measures a release in its database and notes the outcome in the catalog, if that can be written."""
     problems = content_problems(engine, record)
     judgement = _judge(engine, record) if engine.relation_kind(record.name) is not None else Judgement(0, 0, ())
-    found = _with_persons(record, judgement.findings, unchanged=not problems)
+    found = keep_person_findings(record, judgement.findings, unchanged=not problems)
     found += () if problems else (*_recorded_membership(record.manifest), *_recorded_loss(record.manifest))
     if judgement.rows:
         problems += tree_differences(engine, record.name, record.manifest.patterns)
@@ -116,8 +116,10 @@ def reading_notes(roles: RolesRecord | PolicyRecord, judgement: Judgement) -> tu
     return tuple(null_readings(judgement.nulls, judgement.rows, roles.null_value_columns))
 
 
-def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> tuple[FindingRecord, ...]:
-    """K by persons cannot be told from rows without persons: it stands as it was measured, while the rows do."""
+def keep_person_findings(
+    record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool
+) -> tuple[FindingRecord, ...]:
+    """K by persons cannot be measured on rows without persons: the recorded finding stands while the rows do."""
     measured = finding_records(found)
     if not record.roles.counts_entities or not unchanged:
         return measured

@@ -7,18 +7,17 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from ppdm_sql.catalog.ledger import combinations_name
-from ppdm_sql.catalog.manifest import FindingRecord, ProjectionsRecord
+from ppdm_sql.catalog.manifest import ProjectionsRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
 from ppdm_sql.planning.joint import shown_name
-from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.planning.measure_projections import merge_findings, whole_hash, with_joined
 from ppdm_sql.policy.stored_requirements import requirements
 from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
-from ppdm_sql.release.reverify import sensitive_columns
-from ppdm_sql.requirements import About, KAnonymity, Requirement, text_is_about
+from ppdm_sql.release.reverify import keep_person_findings, sensitive_columns
+from ppdm_sql.requirements import About, KAnonymity, Requirement
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.combined import judge_combinations
 from ppdm_sql.verify.content import content_hash
@@ -38,7 +37,7 @@ def reverify_projections(engine: Engine, record: ReleaseRecord) -> Verified:
             engine, record, Verified(shown_name(record), (), tuple(problems), 0, 0, measured="not measured")
         )
     findings, rows, classes = _measure(engine, record, found, joins=not problems)
-    shown = _with_persons(record, findings, unchanged=not problems)
+    shown = keep_person_findings(record, findings, unchanged=not problems)
     outcome = Verified(shown_name(record), shown, tuple(problems), rows, classes)
     return note_verdict(engine, record, outcome, check_rows(findings))
 
@@ -163,14 +162,3 @@ def _join(
         nulls_as_value=found.target in record.roles.null_value_columns, name=found.target,
     )  # fmt: skip
     return joined, combined.findings
-
-
-def _with_persons(record: ReleaseRecord, found: Sequence[Finding], *, unchanged: bool) -> tuple[FindingRecord, ...]:
-    """K by persons stands as it was measured, while the tables do."""
-    measured = finding_records(found)
-    if not record.roles.counts_entities or not unchanged:
-        return measured
-    published = {item.requirement: item for item in record.manifest.findings}
-    return tuple(
-        published[item.requirement] if text_is_about(item.requirement, About.SIZE) else item for item in measured
-    )

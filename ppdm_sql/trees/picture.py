@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from xml.sax.saxutils import escape
+
+from markupsafe import escape
 
 from ppdm_sql.trees.expression import share
 from ppdm_sql.trees.show import branch_text, figure, node_text, percent, rows_text, value_text, visible
@@ -71,7 +72,7 @@ def as_svg(tree: Tree, *, title: str | None = None, most_nodes: int = _MOST_NODE
 
 def _safe(text: str) -> str:
     """For XML: `visible` has left no character that it forbids."""
-    return escape(text, {'"': "&quot;"})
+    return str(escape(text))
 
 
 def _description(tree: Tree, cut: int) -> str:

@@ -8,7 +8,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from ppdm_sql.errors import NotAvailable
-from ppdm_sql.evaluate.advise_parts import advise_parts, draw_front
+from ppdm_sql.evaluate.advise_parts import advise_parts
+from ppdm_sql.evaluate.curves import draw_front
 from ppdm_sql.policy.grammar import parse
 from tests.methods.test_dmpd import learnable
 
@@ -43,7 +44,9 @@ def test_the_front_has_no_point_that_another_beats(duckdb_engine, statement):
         told = [value for value in (one.best, one.median, one.worst) if value is not None]
         assert told == sorted(told, reverse=True)
     assert found.best.level >= 8
-    assert ET.fromstring(draw_front("o<pen>", found)).tag.endswith("svg")
+    drawing = draw_front("o<pen>", [point[:2] for point in found.points], found.surfaces)
+    texts = [node.text for node in ET.fromstring(drawing).iter() if node.text]
+    assert {"o<pen>: accuracy and anonymity", "anonymity level K", "best run", "worst run"} <= set(texts)
     assert json.loads(json.dumps(found.as_json()))["front"]
 
 

@@ -11,6 +11,7 @@ from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.induction.criteria import Ints
 from ppdm_sql.induction.grow import Grown
+from ppdm_sql.induction.inducers import reading_order
 from ppdm_sql.induction.thresholds import between
 from ppdm_sql.methods.kadet.kadet_cells import CellAttribute, KadetTable, held_by
 from ppdm_sql.methods.kadet.ladder_cuts import check_ladder
@@ -124,15 +125,6 @@ def tree_of(
     )
     attributes = tuple(one.attribute for one in table.attributes)
     return Tree(attributes, table.target, table.classes, nodes, "kadet", options)
-
-
-def reading_order(grown: Sequence[Grown]) -> list[Grown]:
-    order, waiting = [], [0]
-    while waiting:
-        node = grown[waiting.pop()]
-        order.append(node)
-        waiting.extend(reversed(node.children))
-    return order
 
 
 def _cut(node: Grown, coded: CellAttribute, declared: Mapping[str, str]) -> Cut:
