@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+HANGS = 600  # seconds after which a process that a test started hangs, however busy the machine is
 SIZES = ((), (pytest.mark.wide,), (pytest.mark.nightly,))
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import HANGS
+
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -60,7 +62,7 @@ def shell(tmp_path):
 
     yield run
     process.stdin.close()
-    process.wait(timeout=60)
+    process.wait(timeout=HANGS)
 
 
 def run_steps(shell, steps: list[tuple[str, str]]) -> None:

@@ -19,6 +19,7 @@ from ppdm_sql.catalog.store import append
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import SCHEMA, Name
+from tests.sizes import HANGS
 
 NUMBERS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 NEXT, LATER = f"{len(NUMBERS) + 1:04d}", len(NUMBERS) + 2  # the next file, and one of a later version
@@ -295,7 +296,7 @@ def test_two_processes_migrate_once(postgres_engine, postgres_url):
     for process in processes:
         process.stdin.write("go\n")
         process.stdin.flush()
-    ran = [process.communicate(timeout=30)[0].split() for process in processes]
+    ran = [process.communicate(timeout=HANGS)[0].split() for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     assert sorted(int(number) for numbers in ran for number in numbers) == NUMBERS
     assert states(postgres_engine) == dict.fromkeys(NUMBERS, "applied")

@@ -15,6 +15,7 @@ import duckdb
 import pytest
 
 from ppdm_sql.commands import main
+from tests.sizes import HANGS
 
 PPDM = [sys.executable, "-m", "ppdm_sql"]
 
@@ -79,7 +80,7 @@ def ppdm_process(tmp_path: Path):
 
     def run(*arguments: str, **environment: str) -> Done:
         env = {k: v for k, v in os.environ.items() if k != "PPDM_DB"} | {"COLUMNS": "100"} | environment
-        done = subprocess.run([*PPDM, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*PPDM, *arguments], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS)
         return Done(done.returncode, done.stdout, done.stderr)
 
     return run

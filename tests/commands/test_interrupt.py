@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.sizes import HANGS
+
 DB = ("--db", "clinic.duckdb")
 # The signal comes while a module is looked for, inside exec() of a text, as when a dataclass is made: Python
 # remembers a plain KeyboardInterrupt that passed through there, and would end by the signal at last.
@@ -70,7 +72,7 @@ def test_a_second_interrupt_while_the_first_is_answered_changes_nothing(interrup
 def test_who_starts_it_with_interrupts_ignored_is_not_stopped(clinic):
     """As a shell does for what runs in the background of a script."""
     call = f"trap '' INT; {sys.executable} -m ppdm_sql --db clinic.duckdb list & sleep 0.3; kill -INT $!; wait $!"
-    assert subprocess.run(["bash", "-c", call], cwd=clinic, capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run(["bash", "-c", call], cwd=clinic, capture_output=True, timeout=HANGS).returncode == 0
 
 
 def test_the_handler_is_that_of_the_entry_point_alone():
@@ -78,4 +80,4 @@ def test_the_handler_is_that_of_the_entry_point_alone():
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += "import ppdm_sql.session, ppdm_sql.commands.group as g; g.run(['--help']); "
     code += "assert signal.getsignal(signal.SIGINT) is signal.default_int_handler"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=HANGS).returncode == 0

@@ -19,6 +19,7 @@ from ppdm_sql.engines import spill
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import Name, column
+from tests.sizes import HANGS
 
 pytestmark = pytest.mark.duckdb
 
@@ -199,7 +200,7 @@ def holder():
 
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_locked_file_is_waited_for_and_its_holder_named(file, holder, read_only):
-    process = holder(file, 60)
+    process = holder(file, HANGS)
     began = time.monotonic()
     with pytest.raises(DatabaseUnavailable, match=rf"locked by process {process.pid}\b"):
         DuckDBEngine.open(str(file), lock_timeout=0.5, read_only=read_only)
@@ -209,7 +210,7 @@ def test_a_locked_file_is_waited_for_and_its_holder_named(file, holder, read_onl
 
 def test_a_lock_that_is_let_go_in_time_is_taken(file, holder):
     holder(file, 0.5)
-    with DuckDBEngine.open(str(file), lock_timeout=30) as engine:
+    with DuckDBEngine.open(str(file), lock_timeout=HANGS) as engine:
         assert engine.fetch(exp.select(column("a")).from_(Name("t").table())) == [(1,)]
 
 

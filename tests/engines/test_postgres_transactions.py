@@ -10,6 +10,7 @@ import pytest
 from ppdm_sql.errors import DatabaseUnavailable, EngineError
 from ppdm_sql.statements.names import Name
 from tests.engines.small_queries import one, query, rows
+from tests.sizes import HANGS
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.postgres
@@ -67,7 +68,7 @@ def test_two_swaps_at_once_are_one_after_the_other(postgres_engine, opened):
     outcomes = []
 
     def swap(value):
-        engine = opened(lock_timeout=20)
+        engine = opened(lock_timeout=HANGS)
         try:
             with engine.transaction():
                 engine.drop_table(Name("t"))

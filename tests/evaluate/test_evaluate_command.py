@@ -17,6 +17,7 @@ import pytest
 
 from ppdm_sql.commands import _run
 from ppdm_sql.commands.evaluate_command import duration
+from tests.sizes import HANGS
 
 POLICY = """
 CREATE TABLE people_open AS SELECT age, town, paid FROM people
@@ -228,14 +229,13 @@ def test_control_c_keeps_what_is_done(ppdm, tmp_path):
     call = [sys.executable, "-c", start, "--db", "clinic.duckdb", "evaluate", "policy.sql", "--grid", f"k={many}"]
     env = {**os.environ, "PPDM_DEBUG": ""}
     process = subprocess.Popen([*call, "--learner", "none"], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True)
-    # Only its owner can open the file: that some points were measured is told by the log others it growing.
+    # Only its owner can open the file: that some points were measured is shown by the growing log.
     grown, before = 0, tmp_path / "clinic.duckdb.wal"
-    deadline = time.monotonic() + 60
-    while grown < 30_000 and time.monotonic() < deadline:
+    while grown < 30_000 and process.poll() is None:
         time.sleep(0.1)
         grown = before.stat().st_size if before.exists() else grown
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=HANGS)
     assert process.returncode == 3, err
     assert "results are saved. Run the same command again to continue." in err
     with duckdb.connect(str(tmp_path / "clinic.duckdb"), read_only=True) as con:

@@ -15,6 +15,7 @@ import pytest
 import ppdm_sql
 from ppdm_sql.errors import DatabaseUnavailable, PolicyError, PpdmError, RequirementBreached
 from ppdm_sql.statements.names import Name
+from tests.sizes import HANGS
 
 POLICY = """
 CREATE OR REPLACE TABLE t_open AS SELECT {columns} FROM t
@@ -289,7 +290,7 @@ def test_two_publications_at_once_do_not_mix(postgres_url, _postgres):
             subprocess.Popen([sys.executable, "-c", code, url, text], stdout=subprocess.PIPE, text=True)
             for text in statements
         ]
-        codes = [process.wait(timeout=60) for process in running]
+        codes = [process.wait(timeout=HANGS) for process in running]
         assert 0 in codes
         assert set(codes) <= {0, 3}
         release = db.release("t_open")

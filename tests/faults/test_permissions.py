@@ -14,6 +14,7 @@ import ppdm_sql
 from ppdm_sql.commands.group import run
 from ppdm_sql.errors import DatabaseUnavailable
 from ppdm_sql.release.export import write as export
+from tests.sizes import HANGS
 
 NOBODY = 65534
 RULES = "WITH ANONYMIZATION (ALGORITHM {} REQUIRE k = 5 QUASI IDENTIFIER (age) SENSITIVE (ill) {})"
@@ -86,7 +87,7 @@ def refused(folder, words: tuple[str, ...], said: str) -> None:
         command = ["setpriv", f"--bounding-set={RIGHTS}", *command]
     package = os.path.dirname(os.path.dirname(ppdm_sql.__file__))
     env = {name: value for name, value in os.environ.items() if name != "PPDM_DB"} | {"PYTHONPATH": package}
-    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 3, done.stderr
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1

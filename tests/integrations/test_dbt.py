@@ -12,6 +12,7 @@ import pytest
 
 import ppdm_sql
 from ppdm_sql.engines.connect import inner_connection
+from tests.sizes import HANGS
 
 ROOT = Path(__file__).resolve().parents[2]
 DBT = Path(os.environ.get("PPDM_DBT", ROOT / ".venv-dbt")) / "bin" / "dbt"
@@ -65,7 +66,7 @@ def run_dbt(project, *arguments):
     """What a dbt command printed; the results of its nodes by name are in target/run_results.json."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
     call = [str(DBT), "--no-use-colors", *arguments, "--profiles-dir", "."]
-    return subprocess.run(call, cwd=project, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(call, cwd=project, env=environment, capture_output=True, text=True, timeout=HANGS)
 
 
 def results(project):

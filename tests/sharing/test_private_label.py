@@ -28,6 +28,7 @@ from ppdm_sql.sharing.private.keys import write_keys
 from ppdm_sql.sharing.private.label import check_label_codebook, read_queries, score_bits
 from ppdm_sql.sharing.private.tls import certificates, write_certificate
 from ppdm_sql.trees.tree import Attribute
+from tests.sizes import HANGS
 
 SERVERS = ("alpha", "beta", "gamma")
 
@@ -133,7 +134,7 @@ def serve(
         )
     done = []
     for process in running:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=HANGS)
         done.append(subprocess.CompletedProcess(process.args, process.returncode, out, err))
     return done
 

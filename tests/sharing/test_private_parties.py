@@ -16,6 +16,8 @@ import duckdb
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from tests.sizes import HANGS
+
 pytestmark = [pytest.mark.wide, pytest.mark.postgres]
 SITES = ("east", "north", "south", "west")
 KILLED_AT_RENAME = """
@@ -54,7 +56,7 @@ class Party:
         environment = {name: value for name, value in os.environ.items() if name != "PPDM_DB"}
         return subprocess.run(
             [*start, "--db", self.database, *arguments], cwd=self.home, env=environment, capture_output=True, text=True,
-            timeout=120,
+            timeout=HANGS,
         )  # fmt: skip
 
     def share(self, *arguments: str, status: int = 0) -> str:
