@@ -235,7 +235,7 @@ def tell_test_rows(
     into: Name,
     names: Sequence[str],
 ) -> None:
-    """Stores the test rows in the words of a release of the training rows: by its rules, or value by value."""
+    """Stores the test rows with the labels of a release of the training rows: by its rules, or value by value."""
     if recoding is not None:
         test = replace(fold.train, relation=fold.test)
         recode_rows(engine, test, released, into, recoding=recoding, hierarchies=hierarchies)

@@ -182,7 +182,7 @@ def judge_jointly(
     """The outcomes of joining the stage with each live release in turn; the first breach ends it.
 
     Strangers are releases of other tables: they matter where they speak of the same people.
-    content: the hash of what the stage publishes, where it is known.  rows: what takes the place of the stage.
+    content: the hash of what the stage publishes, where it is known.  rows: what replaces the stage.
     part: which of several tables the rows become.
     """
     with engine.workspace() as work:

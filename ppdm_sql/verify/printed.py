@@ -89,7 +89,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Printed:
-    """The subquery that takes the place of `source` in a statement of sql/verify/, and its quasi-identifiers."""
+    """The subquery that replaces `source` in a statement of sql/verify/, and its quasi-identifiers."""
 
     rows: exp.Subquery
     quasi: tuple[str, ...]

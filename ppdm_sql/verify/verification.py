@@ -134,7 +134,7 @@ class Measure:
     of_all_columns: bool = True  # False: its classes are those over some of the quasi-identifiers
     achieved: Callable[[Figure, bool], Figure] = exact_figure
     together: Callable[[Sequence[Tally]], Sequence[Tally]] | None = None  # decides by all rows what none says alone
-    relations: Mapping[str, exp.Expr] = field(default_factory=dict)  # that take the place of other stand-ins
+    relations: Mapping[str, exp.Expr] = field(default_factory=dict)  # that replace other stand-ins
     others: tuple[Measure, ...] = ()  # of the same requirement, over other columns: all of them are to hold
 
     @property

@@ -1,4 +1,4 @@
-"""<file>.recode.sql: raw rows in the words of a release, for recipients who hold rows of their own.
+"""<file>.recode.sql: raw rows with the labels of a release, for recipients who hold rows of their own.
 
     duckdb        a table macro over a relation that is named as text:  FROM recode_people_open('patients')
     postgres      a view over a view ppdm_rows, which the recipient makes first
