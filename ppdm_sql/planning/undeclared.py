@@ -137,14 +137,14 @@ _ROWS = "ppdm_rows"
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _CountedRows:
     """Where groups are counted: all rows of the source, or some of them."""
 
     table: exp.Expr
     values: Mapping[str, exp.Expr]
 
     @property
-    def first(self) -> _Rows:
+    def first(self) -> _CountedRows:
         """A few of the rows."""
         few = exp.Select(expressions=[exp.Star()]).from_(self.table.copy()).limit(_FEW)
         return replace(self, table=few.subquery("ppdm_few"))
@@ -161,7 +161,7 @@ def _measure(
     cells = known_cells(engine, source.relation)
     if cells is not None and {info.name for info, _ in jobs} <= cells.columns.keys():
         return {info.name: _groups_of_cells(cells, info, others) for info, others in jobs}
-    rows = _Rows(source.relation.table(), {info.name: canonical(engine, info) for info, _ in jobs})
+    rows = _CountedRows(source.relation.table(), {info.name: canonical(engine, info) for info, _ in jobs})
     if cells is None or cells.total <= 4 * _FEW:
         return _count(engine, [(rows, job) for job in jobs])
     found = _count(engine, [*((rows, (info, ())) for info, _ in jobs), *((rows.first, job) for job in jobs)])
@@ -188,7 +188,7 @@ def _groups_of_cells(cells: Cells, info: ColumnInfo, others: Sequence[ColumnInfo
     return _Groups(info, cells.total, int((rows > 0).sum()), int((rows == 1).sum()), alike, frozenset(settled))
 
 
-def _count(engine: Engine, jobs: Sequence[tuple[_Rows, _Job]]) -> dict[str, _Groups]:
+def _count(engine: Engine, jobs: Sequence[tuple[_CountedRows, _Job]]) -> dict[str, _Groups]:
     """The groups of columns by one statement; a column that comes again adds what is settled."""
     width = max(len(others) for _, (_, others) in jobs)
     parts = [_part(rows, number, info, others, width) for number, (rows, (info, others)) in enumerate(jobs)]
@@ -205,7 +205,7 @@ def _count(engine: Engine, jobs: Sequence[tuple[_Rows, _Job]]) -> dict[str, _Gro
     return found
 
 
-def _part(rows: _Rows, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int) -> exp.Expr:
+def _part(rows: _CountedRows, number: int, info: ColumnInfo, others: Sequence[ColumnInfo], width: int) -> exp.Expr:
     """SELECT number, rows, groups, unique rows, pairs, and a flag per other column, padded to one width."""
     one = exp.Literal.number(1)
     flags = [aliased(_settled(other, rows.values[other.name]), f"ppdm_f{place}") for place, other in enumerate(others)]

@@ -38,7 +38,7 @@ _NO_WALL = "an earlier version published it, so EXPLAIN ANALYZE shows its reader
 
 
 @dataclass(frozen=True)
-class _State:
+class _ShownCopy:
     """One copy of what is shown, measured."""
 
     rows: Name
@@ -102,7 +102,7 @@ def _edits(engine: Engine, record: ReleaseRecord) -> list[str]:
     return problems
 
 
-def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
+def _measure_now(engine: Engine, record: ReleaseRecord) -> _ShownCopy:
     """A copy of the view's rows, and every measure on it; k by persons on the same rows with their persons."""
     published, roles = record.columns, record.roles
     now = _copy(engine, "live_now", record.name, list(published))
@@ -128,7 +128,7 @@ def _measure_now(engine: Engine, record: ReleaseRecord) -> _State:
         others = [finding for finding in judgement.findings if finding.requirement.about is not About.SIZE]
         judgement = replace(judgement, findings=(*persons.findings, *others))
     trees = tree_differences(engine, now, record.manifest.patterns) if judgement.rows else []
-    return _State(now, judgement, content, tuple(trees))
+    return _ShownCopy(now, judgement, content, tuple(trees))
 
 
 def _copy(engine: Engine, label: str, relation: Name, columns: list[str]) -> Name:
@@ -136,7 +136,7 @@ def _copy(engine: Engine, label: str, relation: Name, columns: list[str]) -> Nam
     return engine.work.table(label, picked, analyze=True)
 
 
-def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
+def _notes(record: ReleaseRecord, state: _ShownCopy) -> tuple[str, ...]:
     if state.content_hash == record.content_hash:
         return state.different_trees
     are = "is" if state.judgement.rows == 1 else "are"
@@ -149,7 +149,7 @@ def _notes(record: ReleaseRecord, state: _State) -> tuple[str, ...]:
     return (f"its source changed: {now}; {trees}", *state.different_trees)
 
 
-def _as_of_now(record: ReleaseRecord, state: _State) -> ReleaseRecord:
+def _as_of_now(record: ReleaseRecord, state: _ShownCopy) -> ReleaseRecord:
     """The record with the figures of the copy; trees that its rows no longer give are not promised."""
     judged = state.judgement
     content = replace(

@@ -17,7 +17,7 @@ from ppdm_sql.release.note_verdict import note_verdict
 from ppdm_sql.release.publish import check_rows
 from ppdm_sql.release.results import Verified
 from ppdm_sql.release.reverify import keep_person_findings, sensitive_columns
-from ppdm_sql.requirements import About, KAnonymity, Requirement
+from ppdm_sql.requirements import About, Requirement, k_of
 from ppdm_sql.statements.names import Name
 from ppdm_sql.verify.combined import judge_combinations
 from ppdm_sql.verify.content import content_hash
@@ -153,7 +153,7 @@ def _join(
     combinations = combinations_name(record.release_id)
     counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(numbers.classes.table())
     classes = int(engine.fetch_one(counted)[0])
-    k = next((item.k for item in asked if isinstance(item, KAnonymity)), LEAST_K)
+    k = k_of(asked) or LEAST_K
     joined = judge_join(engine, found.rejoin, combinations, numbers.counts, classes, k)
     is_sensitive = found.target in record.roles.sensitive
     values = [item for item in asked if item.about is About.VALUES] if is_sensitive else []

@@ -39,7 +39,7 @@ _STYLE = """
 
 
 @dataclass(frozen=True)
-class _Place:
+class _BoxPlace:
     """Where the left middle of a node's box is."""
 
     x: float
@@ -103,7 +103,7 @@ def _drawn_nodes(tree: Tree, cut: int) -> Iterator[Node]:
     return (node for node in tree.walk() if node.depth <= cut)
 
 
-def _places(tree: Tree, cut: int) -> dict[int, _Place]:
+def _places(tree: Tree, cut: int) -> dict[int, _BoxPlace]:
     lines: dict[int, float] = {}
     drawn = list(_drawn_nodes(tree, cut))
     ends = [node for node in drawn if node.is_leaf or node.depth == cut]
@@ -114,14 +114,15 @@ def _places(tree: Tree, cut: int) -> dict[int, _Place]:
             lines[node.number] = (lines[node.children[0]] + lines[node.children[-1]]) / 2
     top = _HEAD + _MARGIN + _HEIGHT / 2
     return {
-        node.number: _Place(_MARGIN + node.depth * (_WIDTH + _GAP), top + lines[node.number] * _LINE) for node in drawn
+        node.number: _BoxPlace(_MARGIN + node.depth * (_WIDTH + _GAP), top + lines[node.number] * _LINE)
+        for node in drawn
     }
 
 
 # -- shapes ----------------------------------------------------------------------------------------------------------
 
 
-def _edge(tree: Tree, node: Node, places: dict[int, _Place]) -> Iterator[str]:
+def _edge(tree: Tree, node: Node, places: dict[int, _BoxPlace]) -> Iterator[str]:
     """A line with one corner, the words above its level part."""
     if node.parent is None:
         return
@@ -140,7 +141,7 @@ def _hint(words: str, asked: str) -> str:
     return f"<title>{_safe(words)}</title>{_safe(visible(words.removeprefix(asked).lstrip(), _LABEL))}"
 
 
-def _box(tree: Tree, node: Node, place: _Place, cut: int) -> Iterator[str]:
+def _box(tree: Tree, node: Node, place: _BoxPlace, cut: int) -> Iterator[str]:
     x, y = place.x, place.y - _HEIGHT / 2
     kind = "ppdm-l" if node.is_leaf else "ppdm-b"
     radius = 9 if node.is_leaf else 3
