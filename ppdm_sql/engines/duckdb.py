@@ -11,7 +11,8 @@ import contextlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,9 +34,10 @@ from ppdm_sql.engines.duckdb_catalog import (
 from ppdm_sql.engines.duckdb_errors import explanation
 from ppdm_sql.engines.duckdb_files import attachment, check_file, connect, is_unwritable, open_in_time
 from ppdm_sql.engines.duckdb_outside import find_outside
+from ppdm_sql.engines.duckdb_settings import in_utc, lock_down
 from ppdm_sql.engines.outside import frame_title, is_frame, titles_of
 from ppdm_sql.engines.spill import private_folder, wipe
-from ppdm_sql.engines.workspace import temporary_property
+from ppdm_sql.engines.workspace import Workspace, temporary_property
 from ppdm_sql.errors import DatabaseUnavailable, EngineError, PolicyError
 from ppdm_sql.statements.names import Name, column, identifier
 
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOCK_PAUSE = 0.01  # seconds
-_MEMORY = "50%"  # of the machine's, where no limit is given
 
 
 class DuckDBEngine(Engine):
@@ -94,34 +95,21 @@ class DuckDBEngine(Engine):
         engine._allowed = tuple(Path(folder).resolve() for folder in allow)
         engine._files = (engine._temp,) if path == ":memory:" else (Path(path), engine._temp)
         try:
-            engine._lock_down(memory_limit, threads, allow)
+            lock_down(connection, engine._temp, memory_limit, threads, allow)
         except duckdb.Error as cause:
             engine.close()
             raise DatabaseUnavailable(f"a setting was refused: {type(cause).__name__}") from cause
         return engine
-
-    def _lock_down(self, memory_limit: str | None, threads: int | None, allow: Sequence[str]) -> None:
-        settings: dict[str, Any] = {
-            "enable_progress_bar": False,  # it prints to stdout, even into a pipe
-            "TimeZone": "UTC",  # the text of a moment must not depend on the machine
-            "perfect_ht_threshold": 22,  # counting by small codes becomes an array index
-            "temp_directory": str(self._temp),
-            "allowed_directories": [str(Path(folder).resolve()) for folder in allow],
-            "enable_external_access": False,
-            "autoinstall_known_extensions": False,
-            "lock_configuration": True,
-        }
-        limits = {"memory_limit": memory_limit or _MEMORY, "threads": threads}
-        settings = {name: limit for name, limit in limits.items() if limit is not None} | settings
-        for name, value in settings.items():
-            setting = exp.SetItem(this=exp.EQ(this=exp.Var(this=name), expression=exp.convert(value)))
-            self._connection.execute(exp.Set(expressions=[setting]).sql("duckdb"))
 
     def attach(self, path: str, name: str, *, lock_timeout: float = 30.0) -> None:
         """Opens one more file, read-only, under a name: nothing that it defines is found without that name."""
         check_file(path, create=False)
         sql = self._announce(attachment(path, name))
         open_in_time(path, time.monotonic() + lock_timeout, lambda: self._connection.execute(sql))
+
+    def workspace(self, shares: Collection[Name] = ()) -> AbstractContextManager[Workspace]:
+        inner = super().workspace(shares)
+        return inner if self._owned or not self.work.is_outermost else in_utc(self._connection, inner)
 
     # -- running -----------------------------------------------------------------------------------
 

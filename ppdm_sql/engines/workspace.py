@@ -48,6 +48,11 @@ class Workspace:
         self._dropped: list[Name] = []
         self._made: dict[Hashable, object] = {}
 
+    @property
+    def is_outermost(self) -> bool:
+        """Whether it lasts as long as the engine."""
+        return self._outer is None
+
     # -- making ------------------------------------------------------------------------------------
 
     def name(self, label: str) -> Name:
@@ -111,7 +116,7 @@ class Workspace:
         if found is not None:
             return cast(Made, found)
         made = make()
-        if self._outer is not None:  # the outermost one lasts as long as the engine
+        if not self.is_outermost:
             self._made[about] = made
         return made
 

@@ -8,6 +8,8 @@
 --   < 30      >= 65          open on one side          (known)    any value                   *         suppressed
 --   NULL                     missing in the source
 --
+--   2024-02   2024-Q1   2024   2020s   2000 to 2099     periods of CALENDAR, read by the macros for dates
+--
 -- Numbers come as DOUBLE, moments (ppdm_..._date) as TIMESTAMP in UTC.  Labels that are words ({a, b}, a hierarchy's
 -- word) are read by none of these macros: they give NULL.  A column that was published AS RANGE needs no macro.
 --
@@ -23,7 +25,7 @@
 --                                     values that lie tail above 65 on average, fewer and fewer of them (e^-x)
 --
 -- The same for dates and timestamps: ppdm_lower_date, ppdm_upper_date, ppdm_mid_date, ppdm_contains_date,
--- ppdm_overlaps_date, ppdm_share_date (without lowest and tail).
+-- ppdm_overlaps_date, ppdm_share_date (without lowest and tail).  ppdm_period_start and ppdm_period_months are for these.
 --
 -- The share counts a whole number as the stretch up to the next one: half of [65, 70) is [65, 67.5).  A value by itself
 -- lies in one stretch or in the other.
@@ -81,17 +83,33 @@ CREATE OR REPLACE MACRO ppdm_share(label, low, high, lowest := NULL, tail := NUL
               / (ppdm_upper(label) - ppdm_lower(label)) END;
 
 
+CREATE OR REPLACE MACRO ppdm_period_start(label) AS
+    TRY_CAST(CASE WHEN regexp_matches(label, '^\d{4}(s| to \d{4})?$') THEN label[:4] || '-01-01'
+                  WHEN regexp_matches(label, '^\d{4}-Q[1-4]$')
+                      THEN label[:5] || lpad((3 * TRY_CAST(label[7:] AS INTEGER) - 2)::VARCHAR, 2, '0') || '-01'
+                  WHEN regexp_matches(label, '^\d{4}-\d\d$') THEN label || '-01' END AS TIMESTAMP);
+
+CREATE OR REPLACE MACRO ppdm_period_months(label) AS
+    CASE WHEN ppdm_period_start(label) IS NULL THEN NULL
+         WHEN label LIKE '%to%' THEN 1200
+         WHEN label LIKE '%s' THEN 120
+         WHEN label LIKE '%Q%' THEN 3
+         WHEN label LIKE '%-%' THEN 1
+         ELSE 12 END;
+
 CREATE OR REPLACE MACRO ppdm_lower_date(label) AS
-    TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 1)
-                          WHEN label LIKE '>= %' THEN label[4:]
-                          WHEN label LIKE '< %' THEN NULL
-                          ELSE label END, '+00', '') AS TIMESTAMP);
+    coalesce(ppdm_period_start(label),
+             TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 1)
+                                   WHEN label LIKE '>= %' THEN label[4:]
+                                   WHEN label LIKE '< %' THEN NULL
+                                   ELSE label END, '+00', '') AS TIMESTAMP));
 
 CREATE OR REPLACE MACRO ppdm_upper_date(label) AS
-    TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 2)
-                          WHEN label LIKE '>= %' THEN NULL
-                          WHEN label LIKE '< %' THEN label[3:]
-                          ELSE label END, '+00', '') AS TIMESTAMP);
+    coalesce(ppdm_period_start(label) + to_months(ppdm_period_months(label)),
+             TRY_CAST(replace(CASE WHEN label LIKE '[%' THEN regexp_extract(label, '^\[([^\[,]+), ([^,]+)[\])]$', 2)
+                                   WHEN label LIKE '>= %' THEN NULL
+                                   WHEN label LIKE '< %' THEN label[3:]
+                                   ELSE label END, '+00', '') AS TIMESTAMP));
 
 CREATE OR REPLACE MACRO ppdm_mid_date(label) AS
     CASE WHEN ppdm_lower_date(label) IS NULL THEN ppdm_upper_date(label)
@@ -103,8 +121,8 @@ CREATE OR REPLACE MACRO ppdm_contains_date(label, value) AS
          WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
          WHEN label LIKE '< %' THEN value::TIMESTAMP < ppdm_upper_date(label)
          WHEN label LIKE '>= %' THEN value::TIMESTAMP >= ppdm_lower_date(label)
-         WHEN label LIKE '[%)' THEN value::TIMESTAMP >= ppdm_lower_date(label)
-                                AND value::TIMESTAMP < ppdm_upper_date(label)
+         WHEN label LIKE '[%)' OR ppdm_period_months(label) > 0
+             THEN value::TIMESTAMP >= ppdm_lower_date(label) AND value::TIMESTAMP < ppdm_upper_date(label)
          ELSE value::TIMESTAMP >= ppdm_lower_date(label) AND value::TIMESTAMP <= ppdm_upper_date(label) END;
 
 CREATE OR REPLACE MACRO ppdm_overlaps_date(label, low, high) AS
@@ -113,7 +131,8 @@ CREATE OR REPLACE MACRO ppdm_overlaps_date(label, low, high) AS
          WHEN regexp_matches(label, '^\*+$') OR label = '(known)' THEN true
          WHEN label LIKE '< %' THEN low::TIMESTAMP < ppdm_upper_date(label)
          WHEN label LIKE '>= %' THEN high::TIMESTAMP > ppdm_lower_date(label)
-         WHEN label LIKE '[%)' THEN high::TIMESTAMP > ppdm_lower_date(label) AND low::TIMESTAMP < ppdm_upper_date(label)
+         WHEN label LIKE '[%)' OR ppdm_period_months(label) > 0
+             THEN high::TIMESTAMP > ppdm_lower_date(label) AND low::TIMESTAMP < ppdm_upper_date(label)
          ELSE high::TIMESTAMP > ppdm_lower_date(label) AND low::TIMESTAMP <= ppdm_upper_date(label) END;
 
 CREATE OR REPLACE MACRO ppdm_share_date(label, low, high) AS

@@ -77,12 +77,29 @@ RETURNS DOUBLE PRECISION LANGUAGE SQL IMMUTABLE AS $$
                      / (ppdm_upper(label) - ppdm_lower(label)) END
 $$;
 
+CREATE OR REPLACE FUNCTION ppdm_period_start(label TEXT) RETURNS TIMESTAMP LANGUAGE SQL IMMUTABLE AS $$
+    SELECT CASE WHEN label ~ '^[0-9]{4}(s| to [0-9]{4})?$' THEN ppdm_moment(left(label, 4) || '-01-01')
+                WHEN label ~ '^[0-9]{4}-Q[1-4]$'
+                    THEN ppdm_moment(left(label, 5) || lpad((3 * ascii(substr(label, 7)) - 146)::TEXT, 2, '0') || '-01')
+                WHEN label ~ '^[0-9]{4}-(0[1-9]|1[0-2])$' THEN ppdm_moment(label || '-01') END
+$$;
+
+CREATE OR REPLACE FUNCTION ppdm_period_months(label TEXT) RETURNS INTEGER LANGUAGE SQL IMMUTABLE AS $$
+    SELECT CASE WHEN ppdm_period_start(label) IS NULL THEN NULL
+                WHEN label LIKE '%to%' THEN 1200
+                WHEN label LIKE '%s' THEN 120
+                WHEN label LIKE '%Q%' THEN 3
+                WHEN label LIKE '%-%' THEN 1
+                ELSE 12 END
+$$;
+
 CREATE OR REPLACE FUNCTION ppdm_lower_date(label TEXT) RETURNS TIMESTAMP LANGUAGE SQL IMMUTABLE AS $$
-    SELECT ppdm_moment(ppdm_end(label, 1))
+    SELECT coalesce(ppdm_period_start(label), ppdm_moment(ppdm_end(label, 1)))
 $$;
 
 CREATE OR REPLACE FUNCTION ppdm_upper_date(label TEXT) RETURNS TIMESTAMP LANGUAGE SQL IMMUTABLE AS $$
-    SELECT ppdm_moment(ppdm_end(label, 2))
+    SELECT coalesce(ppdm_period_start(label) + make_interval(months => ppdm_period_months(label)),
+                    ppdm_moment(ppdm_end(label, 2)))
 $$;
 
 CREATE OR REPLACE FUNCTION ppdm_mid_date(label TEXT) RETURNS TIMESTAMP LANGUAGE SQL IMMUTABLE AS $$
@@ -96,7 +113,8 @@ CREATE OR REPLACE FUNCTION ppdm_contains_date(label TEXT, value TIMESTAMP) RETUR
                 WHEN label ~ '^[*]+$' OR label = '(known)' THEN true
                 WHEN label LIKE '< %' THEN value < ppdm_upper_date(label)
                 WHEN label LIKE '>= %' THEN value >= ppdm_lower_date(label)
-                WHEN label LIKE '[%)' THEN value >= ppdm_lower_date(label) AND value < ppdm_upper_date(label)
+                WHEN label LIKE '[%)' OR ppdm_period_months(label) > 0
+                    THEN value >= ppdm_lower_date(label) AND value < ppdm_upper_date(label)
                 ELSE value >= ppdm_lower_date(label) AND value <= ppdm_upper_date(label) END
 $$;
 
@@ -107,7 +125,8 @@ RETURNS BOOLEAN LANGUAGE SQL IMMUTABLE AS $$
                 WHEN label ~ '^[*]+$' OR label = '(known)' THEN true
                 WHEN label LIKE '< %' THEN low < ppdm_upper_date(label)
                 WHEN label LIKE '>= %' THEN high > ppdm_lower_date(label)
-                WHEN label LIKE '[%)' THEN high > ppdm_lower_date(label) AND low < ppdm_upper_date(label)
+                WHEN label LIKE '[%)' OR ppdm_period_months(label) > 0
+                    THEN high > ppdm_lower_date(label) AND low < ppdm_upper_date(label)
                 ELSE high > ppdm_lower_date(label) AND low <= ppdm_upper_date(label) END
 $$;
 

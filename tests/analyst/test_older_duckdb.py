@@ -78,7 +78,7 @@ def test_the_macros_read_the_same(older):
         f"SELECT ppdm_lower_date('{label}')::VARCHAR, ppdm_mid_date('{label}')::VARCHAR, "
         f"ppdm_contains_date('{label}', DATE '2003-06-01'), "
         f"ppdm_share_date('{label}', DATE '2003-02-01', DATE '2003-03-01');"
-        for label in ("2003-01-01", "[2003-01-01, 2004-01-01)", "< 2003-01-01 00:00:00+00", "*")
+        for label in ("2003-01-01", "[2003-01-01, 2004-01-01)", "< 2003-01-01 00:00:00+00", "*", "2003-Q4", "2000s")
     ]
     theirs = asked(older, "\n".join([resources.sql_text("analyst/read"), ".nullvalue NULL", *places, *moments]))
     with duckdb.connect() as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import date
 from pathlib import Path
 
 import duckdb
@@ -12,7 +13,7 @@ import pytest
 import ppdm_sql
 from ppdm_sql import resources
 from ppdm_sql.engines.base import ColumnInfo, Kind
-from ppdm_sql.forms.read_labels import LabelReader
+from ppdm_sql.forms.read_labels import LabelReader, UnreadLabelError
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reading.md"
 BLOCK = re.compile(r"```sql\n(.*?)```\n\n?((?:\|[^\n]*\n)*)", re.DOTALL)
@@ -90,6 +91,39 @@ def test_an_open_range_is_spread_from_the_lowest_value_and_over_a_tail():
         assert connection.execute(ask).fetchone() == (0.5, 1, 1, pytest.approx(1 - math.exp(-1)), 1, 0.5, 0)
 
 
+PERIODS = ("2003", "2003-Q4", "2003-12", "2000s", "2000 to 2099", "2003-13", "2003-Q5", "2003-01-01", "(known)", None)
+
+
+@pytest.mark.duckdb
+def test_the_macros_for_dates_read_periods_of_a_calendar():
+    read = LabelReader(ColumnInfo("x", Kind.DATE, "DATE"), calendar=True)
+    days = [
+        date(year, month, day) for year in (1999, 2000, 2003, 2004, 2009, 2010) for month, day in ((1, 1), (12, 31))
+    ]
+    with duckdb.connect() as connection:
+        connection.execute(resources.sql_text("analyst/read"))
+        for label in PERIODS:
+            ask = "SELECT ppdm_lower_date($1::TEXT)::DATE, ppdm_upper_date($1::TEXT)::DATE, ppdm_mid_date($1::TEXT)"
+            low, stop, middle = connection.execute(ask, [label]).fetchone()
+            try:
+                found = read.read(label)
+            except UnreadLabelError:
+                assert (low, stop, middle) == (None, None, None)
+                continue
+            if found.sort == "range" and found.low is not None:
+                assert [str(low), str(stop)] == [read.start(found), read.end(found)]
+                assert low < middle.date() < stop
+            for day in days:
+                held = connection.execute("SELECT ppdm_contains_date($1::TEXT, $2::DATE)", [label, day]).fetchone()[0]
+                touched = "SELECT ppdm_overlaps_date($1::TEXT, $2::DATE, $2::DATE + 1)"
+                assert connection.execute(touched, [label, day]).fetchone()[0] == held
+                step = read.read(str(day)).low
+                inside = (found.low is None or found.low <= step) and (found.stop is None or step < found.stop)
+                assert held == (None if label is None else inside)
+        halves = "SELECT ppdm_share_date('2003', DATE '2003-01-01', DATE '2003-07-01')"
+        assert connection.execute(halves).fetchone()[0] == pytest.approx(181 / 365)
+
+
 @pytest.mark.postgres
 def test_postgres_reads_the_same(postgres_engine):
     import psycopg
@@ -115,6 +149,7 @@ def test_postgres_reads_the_same(postgres_engine):
             "< 2003-01-01 00:00:00+00",
             ">= 2003-02-01 10:00:00",
             "*",
+            *PERIODS,
         ):
             theirs = connection.execute(f"SELECT {ask.format('%s::TEXT')}", [label] * 5)
             assert tuple(theirs.fetchone()) == other.execute(f"SELECT {ask.format('$1::TEXT')}", [label]).fetchone()

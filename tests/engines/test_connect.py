@@ -8,6 +8,7 @@ import sys
 import duckdb
 import pytest
 
+import ppdm_sql
 from ppdm_sql.engines import connect
 from ppdm_sql.engines.connect import open_engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
@@ -79,3 +80,42 @@ def test_zero_is_given():
     assert connect._is_left_out(False)
     assert not connect._is_left_out(0)
     assert not connect._is_left_out(0.0)
+
+
+VISITS = """
+CREATE OR REPLACE TABLE visits_open AS SELECT * FROM visits WITH ANONYMIZATION (
+    ALGORITHM mondrian REQUIRE k = 5 IDENTIFIER (id) QUASI IDENTIFIER (seen HIERARCHY CALENDAR (month, year), left AS RANGE))
+"""
+
+
+@pytest.mark.duckdb
+def test_a_release_does_not_depend_on_the_time_zone_of_the_connection(tmp_path):
+    path = str(tmp_path / "a.duckdb")
+    with duckdb.connect(path) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(
+            """CREATE TABLE visits AS SELECT i AS id, seen, seen + INTERVAL 3 HOUR AS "left" FROM (SELECT i,
+            TIMESTAMPTZ '2023-12-31 22:00:00+00' + INTERVAL (i % 10) MONTH + INTERVAL (i % 7) HOUR AS seen FROM range(200) t(i))"""
+        )
+        found = []
+        for zone in ("America/New_York", "Asia/Tokyo", "UTC"):
+            connection.execute(f"SET TimeZone = '{zone}'")
+            session = ppdm_sql.connect(connection)
+            session.run(VISITS)
+            assert session.run("VERIFY visits_open").holds
+            assert connection.execute("SELECT current_setting('TimeZone')").fetchone() == (zone,)
+            rows = connection.execute("SELECT seen, epoch(left_from), epoch(left_to), left_kind FROM visits_open")
+            found.append(sorted(map(str, rows.fetchall())))
+        assert found[0] == found[1] == found[2]
+        assert any("2023" in row for row in found[0])
+    with ppdm_sql.connect(path) as session:
+        assert session.run("VERIFY visits_open").holds
+
+
+@pytest.mark.duckdb
+def test_a_time_zone_that_cannot_be_set_is_refused():
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'Asia/Tokyo'; SET lock_configuration = true")
+        session = ppdm_sql.connect(connection)
+        with pytest.raises(DatabaseUnavailable, match=r"Asia/Tokyo and cannot be set: SET TimeZone = 'UTC'"):
+            session.run("VERIFY nothing")

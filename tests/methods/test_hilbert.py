@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import date, timedelta
 from fractions import Fraction
 from itertools import product
 
@@ -16,6 +17,7 @@ from ppdm_sql.errors import RequirementBreached
 from ppdm_sql.methods.hilbert.curve import curve_order, distance_index, hilbert_index
 from ppdm_sql.methods.hilbert.groups import can_be_diverse, diverse_blocks, join_blocks, sized_blocks
 from ppdm_sql.methods.hilbert.method import HILBERT
+from ppdm_sql.methods.lattice.level_recoding import range_ends
 from ppdm_sql.methods.mondrian.level_counts import Histogram
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.requirements import KAnonymity, RecursiveDiversity, SimpleDiversity
@@ -171,6 +173,32 @@ def test_an_outlier_costs_few_rows_their_value_and_ends_are_round(duckdb_engine)
     assert sum(many for label, many in shown.items() if label.isdigit()) == 990
     assert shown["[115, 145)"] == 11
     assert plan.figures["smallest class"] == 10
+
+
+def test_an_outlier_far_away_leaves_the_others_their_intervals(duckdb_engine):
+    rows = [{"id": n, "light": n % 300} for n in range(1000)] + [{"id": 1000, "light": 9_999_999}]
+    case = Case({"id": "integer", "light": "integer"}, rows, ["light"], (KAnonymity(10),), algorithm="hilbert")
+    _, found = case.run(duckdb_engine, HILBERT)
+    ends = [tuple(map(int, row["light"].strip("[)").split(", "))) for row in found]
+    assert sum(high - low <= 20 for low, high in ends) >= 980
+    assert sum(high > 300 for _, high in ends) <= 20
+
+
+def test_dates_are_published_between_the_first_days_of_months(duckdb_engine):
+    rows = [{"id": n, "day": date(2019, 1, 1) + timedelta(days=n * 37 % 1500)} for n in range(600)]
+    case = Case({"id": "integer", "day": "date"}, rows, ["day"], (KAnonymity(20),), algorithm="hilbert")
+    _, found = case.run(duckdb_engine, HILBERT)
+    shown = {row["day"] for row in found}
+    assert len(shown) >= 15
+    for label in shown:
+        ends = range_ends(label)
+        assert ends is not None
+        assert all(end.endswith("-01") for end in ends)
+        first, last = (date.fromisoformat(end) for end in ends)
+        assert (last - first).days <= 93
+    for row in found:
+        first, last = (date.fromisoformat(end) for end in range_ends(row["day"]))
+        assert first <= rows[row["ppdm_key0"]]["day"] < last
 
 
 def test_persons_are_counted_once(duckdb_engine):

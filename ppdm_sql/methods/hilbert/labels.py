@@ -2,7 +2,7 @@
 
 a hierarchy              the lowest level on which the whole group has one label
 numbers and moments      the value, or the interval between the nearest round numbers below and above the group: a
-run of intervals of the column's finest ladder, [55, 65) as well as [55, 60)
+run of intervals or periods of one level, [55, 65) as well as [55, 60), [2024-02-01, 2024-05-01) as well as 2024-02
 other columns            the value, or everything
 """
 
@@ -14,12 +14,13 @@ from functools import partial
 import numpy as np
 
 from ppdm_sql.cells.cells import Codes, Ints
-from ppdm_sql.methods.lattice.level_recoding import INTERVAL
-from ppdm_sql.methods.lattice.levels import LevelColumn
+from ppdm_sql.methods.lattice.level_recoding import range_ends
+from ppdm_sql.methods.lattice.levels import ColumnLevel, LevelColumn
 from ppdm_sql.methods.shared.labels import same_rows
 
 Text = str | None
 _UNKNOWN = -1
+_ROUND = 100  # so many intervals or periods of a column are round enough to end a run, at most
 
 
 def group_labels(
@@ -46,13 +47,13 @@ def group_labels(
 def _column_labels(column: LevelColumn, codes: Codes, starts: Ints, laddered: bool, known: dict[Text, int]) -> Ints:
     """Per group the number of its label; known: the labels so far, with their numbers."""
     found = np.full(len(starts), _UNKNOWN)
+    rung, runs = _rung(column.levels) if laddered else (0, [])
     for place, level in enumerate(column.levels):
         here = level.codes[codes]
         low, high = np.minimum.reduceat(here, starts), np.maximum.reduceat(here, starts)
         covered = np.flatnonzero((found == _UNKNOWN) & (low == high))
         found[covered] = _label_numbers(low[covered], level.labels.__getitem__, known)
-        runs = _run_ends(level.labels) if laddered and place == 1 else []
-        if len(runs) > 1:
+        if place == rung and len(runs) > 1:
             inside = np.flatnonzero((found == _UNKNOWN) & (high < len(runs)) & (high - low < len(runs) - 1))
             found[inside] = _label_numbers(low[inside] * len(runs) + high[inside], partial(_run_text, runs), known)
     return found
@@ -73,12 +74,21 @@ def _run_text(runs: Sequence[tuple[str, str]], pair: int) -> str:
     return f"[{runs[pair // len(runs)][0]}, {runs[pair % len(runs)][1]})"
 
 
+def _rung(levels: Sequence[ColumnLevel]) -> tuple[int, list[tuple[str, str]]]:
+    """The finest level above the values with few intervals or periods, and their ends."""
+    for place, level in enumerate(levels[1:], start=1):
+        runs = _run_ends(level.labels)
+        if len(runs) <= _ROUND:
+            return place, runs
+    return 0, []
+
+
 def _run_ends(labels: Sequence[Text]) -> list[tuple[str, str]]:
-    """The ends of the intervals that labels begin with; what is no interval (NaN, NULL) comes after them."""
+    """The ends of the ranges that labels begin with; what is no range (NaN, NULL) comes after them."""
     found = []
     for label in labels:
-        ends = None if label is None else INTERVAL.fullmatch(label)
+        ends = None if label is None else range_ends(label)
         if ends is None:
             break
-        found.append((ends[1], ends[2]))
+        found.append(ends)
     return found

@@ -17,6 +17,18 @@ from ppdm_sql.source.hierarchy import Hierarchy
 INTERVAL = re.compile(r"\[(.+), (.+)\)")
 
 
+def range_ends(label: str) -> tuple[str, str] | None:
+    """Where an interval or a period starts, and where what follows it does.
+
+    >>> range_ends("[30, 35)"), range_ends("2024-Q4"), range_ends("*")
+    (('30', '35'), ('2024-10-01', '2025-01-01'), None)
+    """
+    interval, period = INTERVAL.fullmatch(label), period_ends(label)
+    if interval is not None:
+        return interval[1], interval[2]
+    return None if period is None else (str(period[0]), str(period[1]))
+
+
 def recode_levels(
     columns: Sequence[LevelColumn],
     levels: Sequence[int],
@@ -72,11 +84,9 @@ def _takes(column: LevelColumn, place: int, has_hierarchy: bool) -> dict[str | N
         elif level.number == 0:
             take = Take(values=(label,))
         else:
-            interval, period = INTERVAL.fullmatch(label), period_ends(label)
-            if interval is not None:
-                take = Take(ranged=True, low=interval[1], high=interval[2])
-            elif period is not None:
-                take = Take(ranged=True, low=str(period[0]), high=str(period[1]))
+            ends = range_ends(label)
+            if ends is not None:
+                take = Take(ranged=True, low=ends[0], high=ends[1])
             elif label in column.levels[0].labels:  # NaN, or a moment that no calendar has
                 take = Take(values=(label,))
             else:

@@ -159,30 +159,41 @@ def _number_rungs(kind: Kind, values: Sequence[object], texts: Sequence[str]) ->
     if not placed:
         return []
     numbers = [Fraction(str(value)) for value in placed.values()]
-    widths = interval_widths(max(numbers) - min(numbers), whole=kind is Kind.INTEGER)
+    widths = interval_widths(*usual_spans(sorted(numbers)), whole=kind is Kind.INTEGER)
     if not widths:
         return []
     return _labels_by_code(interval_rows(IntervalLadder(widths), kind, list(placed.values())), list(placed), texts)
 
 
-def interval_widths(span: Fraction, *, whole: bool) -> tuple[Fraction, ...]:
-    """Widths that divide one another, from one that makes at most 50 intervals to the widest below the span.
+def usual_spans(values: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+    """How far distinct values, rising, would reach without outliers, by their middle nine tenths; and at most.
 
-    >>> [int(width) for width in interval_widths(Fraction(73), whole=True)]
-    [5, 10, 20]
-    >>> [float(width) for width in interval_widths(Fraction(3, 2), whole=False)]
-    [0.05, 0.1, 0.2, 1.0]
+    >>> [int(span) for span in usual_spans([*range(101)])], [int(span) for span in usual_spans([*range(100), 99_999])]
+    ([100, 100], [100, 180])
     """
-    if span <= 0:
+    outer = (len(values) - 1) // 20
+    middle, whole = Fraction(values[len(values) - 1 - outer] - values[outer]), Fraction(values[-1] - values[0])
+    return min(whole, middle * 10 / 9), min(whole, middle * 2)
+
+
+def interval_widths(usual: Fraction, most: Fraction, *, whole: bool) -> tuple[Fraction, ...]:
+    """Widths that divide one another: the first makes at most 50 intervals of what is usual, the last is below most.
+
+    >>> [int(width) for width in interval_widths(Fraction(73), Fraction(73), whole=True)]
+    [5, 10, 20]
+    >>> [float(width) for width in interval_widths(Fraction(3, 2), Fraction(3), whole=False)]
+    [0.05, 0.1, 0.2, 1.0, 2.0]
+    """
+    if usual <= 0:
         return ()
     decade = Fraction(1)
-    while decade * _FINEST >= span:
+    while decade * _FINEST >= usual:
         decade /= 10
     width, lead = decade, 1
-    while width * _FINEST < span or (whole and width < 2):
+    while width * _FINEST < usual or (whole and width < 2):
         width, lead = (width * 5, 5) if lead == 1 else (width * 2, 1)
     widths = []
-    while width < span:
+    while width < most:
         widths.append(width)
         width, lead = (width * 5, 1) if lead == 2 else (width * 2, 2 if lead == 1 else 1)
     return tuple(widths)
