@@ -208,6 +208,31 @@ def _flag(condition: exp.Expr) -> exp.Expr:
     return exp.case().when(condition, exp.Literal.number(1)).else_(exp.Literal.number(0))
 
 
+def repeated_columns(engine: Engine, relation: Name, profiles: Sequence[ColumnProfile]) -> dict[str, str]:
+    """The columns that determine an earlier one and are determined by it, each with the first such column.
+
+    Only columns with equally many values, unique rows and pairs of equal rows can be; those are compared on all rows.
+    """
+    found: dict[str, str] = {}
+    first: dict[tuple[int, int, int], list[ColumnProfile]] = {}
+    for one in profiles:
+        alike = first.setdefault((one.classes, one.unique_rows, one.alike_pairs), [])
+        same = next((other for other in alike if _say_the_same(engine, relation, other, one)), None)
+        if same is None:
+            alike.append(one)
+        elif one.classes > 1:
+            found[one.name] = same.name
+    return found
+
+
+def _say_the_same(engine: Engine, relation: Name, one: ColumnProfile, other: ColumnProfile) -> bool:
+    keys = [canonical(engine, each.info) for each in (one, other)]
+    groups = exp.Select(expressions=[aliased(exp.Literal.number(1), "ppdm_one")]).from_(relation.table())
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star())])
+    (together,) = engine.fetch_one(counted.from_(groups.group_by(*keys).subquery("ppdm_groups")))
+    return int(together) == one.classes
+
+
 def equal_groups(found: Iterable[Determined]) -> Iterator[tuple[str, ...]]:
     """Columns that determine one another both ways say the same under several names.
 

@@ -16,6 +16,8 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 _VALUE, _ROWS = "ppdm_value", "ppdm_rows"
 _SPELT = frozenset({Kind.TEXT, Kind.UUID, Kind.INTEGER})  # whose values have a form worth testing
+_FRACTIONAL = frozenset({Kind.FLOAT, Kind.DECIMAL})  # which hold whole numbers where a file had some NULLs
+_LARGEST = 10**15  # of the whole numbers that a double keeps exactly
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class ColumnProfile:
     shortest: int | None = None  # characters of the values; None where they are no texts or whole numbers
     longest: int | None = None
     span: int | None = None  # of whole numbers: how many lie between the smallest and the largest one
+    is_whole: bool = False  # also where the type has decimals and no value does
     look: Look | None = None
 
     @property
@@ -74,24 +77,27 @@ class ColumnProfile:
 
 def profile_column(engine: Engine, relation: Name, info: ColumnInfo) -> ColumnProfile:
     """One statement: the values of the column with their rows, and figures over these."""
-    spelt = info.kind in _SPELT
-    figures = [*_figures(), *(_forms(info.kind) if spelt else ())]
+    spelt, fractional = info.kind in _SPELT, info.kind in _FRACTIONAL
+    figures = [*_figures(), *(_forms(info.kind) if spelt else _whole_numbers() if fractional else ())]
     query = exp.Select(expressions=figures).from_(_values(engine, relation, info))
     rows, nulls, distinct, unique, pairs, *more = (int(figure or 0) for figure in engine.fetch_one(query))
-    if not spelt:
-        return ColumnProfile(info, rows, nulls, distinct, unique, pairs, look=_look(info, rows - nulls, distinct, ()))
-    shortest, longest, span, *matches = more
+    is_whole = info.kind is Kind.INTEGER
+    shortest, longest, span, *matches = more or (0, 0, 0)
+    if fractional:
+        is_whole = matches.pop() == rows - nulls > 0
+    look = _look(info, rows - nulls, distinct, matches, is_whole=is_whole)
+    if not (spelt or is_whole):
+        return ColumnProfile(info, rows, nulls, distinct, unique, pairs, look=look)
     return ColumnProfile(
-        info, rows, nulls, distinct, unique, pairs, shortest, longest, span if info.kind is Kind.INTEGER else None,
-        _look(info, rows - nulls, distinct, matches),
-    )  # fmt: skip
+        info, rows, nulls, distinct, unique, pairs, shortest, longest, span if is_whole else None, is_whole, look
+    )
 
 
-def _look(info: ColumnInfo, known: int, distinct: int, matches: Sequence[int]) -> Look | None:
+def _look(info: ColumnInfo, known: int, distinct: int, matches: Sequence[int], *, is_whole: bool) -> Look | None:
     counts = ValueCounts(known, distinct, dict(zip(VALUE_PATTERNS, matches, strict=False)))
     return look_of(
         info.name, counts, is_text=info.kind in (Kind.TEXT, Kind.UUID),
-        is_moment=info.kind in (Kind.DATE, Kind.TIMESTAMP), is_whole=info.kind is Kind.INTEGER,
+        is_moment=info.kind in (Kind.DATE, Kind.TIMESTAMP), is_whole=is_whole,
     )  # fmt: skip
 
 
@@ -128,6 +134,19 @@ def _forms(kind: Kind) -> list[exp.Expr]:
         for pattern in VALUE_PATTERNS.values()
     ]
     return [exp.Min(this=length), exp.Max(this=length.copy()), span, *patterns]
+
+
+def _whole_numbers() -> list[exp.Expr]:
+    """Lengths and the span of the values without decimals, and how many rows have one."""
+    value, largest = column(_VALUE), exp.Literal.number(_LARGEST)
+    whole = exp.and_(
+        exp.LT(this=exp.Abs(this=value.copy()), expression=largest),
+        exp.EQ(this=exp.Floor(this=value.copy()), expression=value.copy()),
+    )
+    number = exp.case().when(whole, exp.cast(value.copy(), "BIGINT"))
+    length = exp.Length(this=exp.cast(number.copy(), "TEXT"))
+    span = exp.Sub(this=exp.Max(this=number.copy()), expression=exp.Min(this=number.copy()))
+    return [exp.Min(this=length), exp.Max(this=length.copy()), span, _rows_where(whole.copy())]
 
 
 def _rows_where(condition: exp.Expr) -> exp.Expr:

@@ -6,8 +6,8 @@ It runs as it is.  A person reads it, moves columns to other roles, and edits th
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlglot import exp
@@ -17,6 +17,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.policy.policy import HierarchySource, Place, Policy, Publish, Roles
 from ppdm_sql.policy.render import render_statement
 from ppdm_sql.policy.words import many, printable
+from ppdm_sql.profile.column_sets import repeated_columns
 from ppdm_sql.profile.draft_hierarchies import draft_hierarchy
 from ppdm_sql.profile.roles import DraftedRole, Role, draft_roles
 from ppdm_sql.profile.table_profile import profile_columns
@@ -26,6 +27,7 @@ from ppdm_sql.statements.names import Name, Word, column
 from ppdm_sql.watching import Progress
 
 POLICY_FILE = "policy.sql"
+_MANY = 8  # quasi-identifiers, of which a release of some thousand rows keeps little
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,20 @@ def table_roles(
         if name is not None and name not in usable:
             raise PolicyError(f'column "{name}" has a nested type, which cannot be published')
     found = draft_roles(columns, sensitive=named, target=aim, entity=person)
+    found = _without_repeated(
+        found, repeated_columns(engine, relation, [o.column for o in found if o.role is Role.QUASI])
+    )
     return _settle([*found, *(DraftedRole.nested(info) for info in nested)])
+
+
+def _without_repeated(roles: Sequence[DraftedRole], repeated: Mapping[str, str]) -> tuple[DraftedRole, ...]:
+    """A column that says what an earlier one says would cost the others a part of what they keep."""
+    return tuple(
+        replace(one, role=Role.LEFT_OUT, reason=f"says the same as {printable(repeated[one.name])}")
+        if one.name in repeated
+        else one
+        for one in roles
+    )
 
 
 def _settle(roles: Sequence[DraftedRole]) -> tuple[DraftedRole, ...]:
@@ -160,9 +175,20 @@ def _comments(relation: Name, roles: Sequence[DraftedRole], rows: int, k: int) -
         "-- the roles are guesses from the columns.  Make a column that no outsider can know INSENSITIVE, and one that",
         "-- must stay secret SENSITIVE.  Hierarchy files contain values of the table: keep them private.",
         f"-- k = {k}: every published row looks like at least {k - 1} others.",
+        *_crowded(roles),
         "--",
     ]
     return head + [f"-- {_one_line(one.name)}: {one.role.value}; {_one_line(one.reason)}" for one in roles]
+
+
+def _crowded(roles: Sequence[DraftedRole]) -> list[str]:
+    quasi = sum(one.role is Role.QUASI for one in roles)
+    if quasi <= _MANY:
+        return []
+    return [
+        f"-- {quasi} quasi-identifiers: the fewer there are, the more each of them keeps.  ppdm plan",
+        "-- shows what is left of each.  Leave columns that nobody needs out of the SELECT.",
+    ]
 
 
 def _one_line(text: str) -> str:

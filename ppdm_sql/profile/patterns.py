@@ -35,7 +35,7 @@ VALUE_PATTERNS: Mapping[str, str] = {
         "|^[A-Za-z][0-9][A-Za-z] ?[0-9][A-Za-z][0-9]$|^[0-9]{4} ?[A-Z]{2}$"
     ),
     DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}|^[0-9]{1,2}[./][0-9]{1,2}[./][0-9]{2,4}$",
-    MENTIONS: "[^@ ]+@[^@ ]+[.][A-Za-z]{2,}|[+]?[0-9][0-9 ()/-]{8,}[0-9]",
+    MENTIONS: "[^@ ]+@[^@ ]+[.][A-Za-z]{2,}|(^|[ :(])[+]?[0-9][0-9 ()/-]{8,}[0-9]($|[ .,;)])",
     WORDS: "^[^ ]+( +[^ ]+){4,}",
 }
 
@@ -46,7 +46,8 @@ def word_set(text: str) -> frozenset[str]:
 
 _PERSON = word_set(
     "full first last given family middle maiden patient person customer client employee student user member contact "
-    "mother father spouse guardian doctor physician sur fore nick birth"
+    "mother father spouse guardian doctor physician sur fore nick birth display legal real preferred upper lower owner "
+    "holder author sender recipient account login"
 )
 _NAME_WORDS: Mapping[str, frozenset[str]] = {
     EMAIL: word_set("email mail emails"),
@@ -57,12 +58,16 @@ _NAME_WORDS: Mapping[str, frozenset[str]] = {
     ONLINE: word_set("ip url cookie"),
     ID: word_set("id ids uuid guid ssn mrn nhs passport iban pid uid account acct licence license key rowid"),
     NAME: word_set(
-        "surname lastname firstname forename givenname fullname middlename nickname username vorname nachname"
+        "surname lastname firstname forename givenname fullname middlename nickname username vorname nachname spouse "
+        "doctor physician"
     ),
+    FREE_TEXT: word_set("note notes remark remarks comment comments freetext narrative memo message anamnesis"),
 }
 _NUMBER_WORDS = word_set("number no nr num code")  # of a person only where nearly every row has its own
 _MOST_PER_ID = 50  # rows per value: a column with fewer values is a ward or a clinic, not a person
 _LEAST_IDS = 20
+_LEAST_VARIETY = Fraction(1, 20)  # of names: families and namesakes share them
+_LEAST_NAMES = 5  # a column that is called a name and has more texts than this holds names
 
 
 @dataclass(frozen=True)
@@ -125,10 +130,10 @@ def look_of(name: str, counts: ValueCounts, *, is_text: bool, is_moment: bool, i
     if by_values is not None and not (by_values.meaning == DATE and by_name == BIRTH):
         return by_values
     if by_name in DIRECT and not _has_many(counts):  # a telephone that is yes or no
-        return None
+        return Look(NAME, None) if by_name == NAME and is_text and counts.distinct > _LEAST_NAMES else None
     if by_name is None and is_whole and counts.variety >= Fraction(9, 10) and _NUMBER_WORDS & set(name_words(name)):
         return Look(ID, None)
-    if by_name is None or not (is_text or is_whole):
+    if by_name is None or not (is_text or is_whole) or (by_name == FREE_TEXT and not is_text):
         return None
     return Look(by_name, None)
 
@@ -148,8 +153,8 @@ def _look_of_values(counts: ValueCounts) -> Look | None:
         return Look(FREE_TEXT, counts.share(WORDS))
     if several and counts.share(MENTIONS) >= Fraction(1, 100) and counts.share(POSTCODE) < most:
         return Look(FREE_TEXT, counts.share(MENTIONS))
-    for meaning in (ADDRESS, NAME):
-        if several and counts.variety >= Fraction(1, 5) and counts.share(meaning) >= most:
+    for meaning, least in ((ADDRESS, Fraction(1, 5)), (NAME, _LEAST_VARIETY)):
+        if several and counts.variety >= least and counts.share(meaning) >= most:
             return Look(meaning, counts.share(meaning))
     if counts.distinct > 5 and counts.share(POSTCODE) >= Fraction(9, 10):
         return Look(POSTCODE, counts.share(POSTCODE))

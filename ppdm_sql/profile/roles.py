@@ -111,10 +111,10 @@ def _by_values(one: ColumnProfile) -> tuple[Role | None, str]:
     if one.look is not None:  # a postcode or a date: coarser ones say something
         return _NONE
     known = one.rows - one.nulls
-    if one.distinct < NEARLY * known or one.info.kind not in (Kind.TEXT, Kind.UUID, Kind.INTEGER):
+    if one.distinct < NEARLY * known or not (one.is_whole or one.info.kind in (Kind.TEXT, Kind.UUID)):
         return _NONE
     unique = f"nearly unique ({many(one.distinct, 'value')} in {many(known, 'row')})"
-    if one.info.kind is not Kind.INTEGER:
+    if not one.is_whole:
         return Role.IDENTIFIER, unique
     if one.span is not None and one.span + 1 <= 2 * one.distinct:
         return Role.IDENTIFIER, f"{unique} and numbered without large gaps, as row numbers are"

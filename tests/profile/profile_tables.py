@@ -47,3 +47,23 @@ def people(rows: int = 300, seed: int = 5) -> tuple[dict[str, str], list[tuple]]
             draw.random() < 0.3, "north", draw.choice(("flu", "asthma", "fracture", "diabetes")),
         ))  # fmt: skip
     return columns, found
+
+
+def identified(rows: int = 400, seed: int = 11) -> tuple[dict[str, str], list[tuple]]:
+    """What a look at single values misses: few different names, other spellings, ids as doubles."""
+    draw = random.Random(seed)
+    columns = {
+        "first_name": "TEXT", "surname": "TEXT", "upper_name": "TEXT", "spouse": "TEXT", "family_doctor": "TEXT",
+        "remarks": "TEXT", "half_mail": "TEXT", "token": "TEXT", "place": "DOUBLE", "ref": "DECIMAL(12, 0)",
+        "phone_type": "TEXT", "paid": "DOUBLE", "sex": "TEXT",
+    }  # fmt: skip
+    found = []
+    for number in range(rows):
+        first, last = draw.choice(FIRST), draw.choice(LAST)
+        found.append((
+            first, last, f"{last}, {first}".upper(), f"{draw.choice(FIRST)} {last}", f"Dr. {draw.choice(LAST)}",
+            draw.choice(("ok", "call back")) + str(draw.randrange(100)), f"{number}@mail.example" if number % 2 else "",
+            f"{draw.getrandbits(80):020x}", float(number), 100_000 + 211 * number, draw.choice(("home", "work")),
+            round(draw.uniform(1000, 9000), 2), draw.choice("fm"),
+        ))  # fmt: skip
+    return columns, found
