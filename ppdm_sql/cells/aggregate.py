@@ -32,6 +32,7 @@ from ppdm_sql.statements.names import Name, aliased, column
 
 CELL, ROWS, CODE, PERSON, WEIGHT = (f"ppdm_{word}" for word in ("cell", "rows", "code", "entity", "weight"))
 KEYED = Name("ppdm_keyed")
+_FEW = 1 << 16  # rows
 MOST_CELLS = 50_000_000
 _PACKED = 1 << 62
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
@@ -256,6 +257,9 @@ class _Aggregation:
         """
         first = exp.Select(expressions=[aliased(exp.Min(this=column(KEY)), KEY)]).from_(people.table())
         first = first.group_by(column(PERSON))
+        if cells.total < _FEW:  # an engine may make room for every key that there could be, and there are millions
+            read = self.engine.arrays(first)
+            return np.bincount(_places_of(cells, read[KEY]), minlength=len(cells)).astype(np.int64)
         query = exp.Select(expressions=[column(KEY, "f"), aliased(exp.Count(this=exp.Star()), WEIGHT)])
         read = self.engine.arrays(query.from_(first.subquery("f")).group_by(column(KEY, "f")))
         weights = np.zeros(len(cells), dtype=np.int64)

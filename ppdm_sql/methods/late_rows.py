@@ -127,9 +127,7 @@ class _Settling:
 
     def run(self) -> Ints:
         """Per cell of `here` the node it is published at, or that it waits."""
-        for cell in self.here.tolist():
-            one = _Group([cell], int(self.late.rows[cell]), int(self.late.persons[cell]))
-            self._join(int(self.late.node[cell]), one)
+        self._start()
         waiting = sorted(self.groups)
         while waiting:  # the highest number first: children come after their parents
             node = waiting.pop()
@@ -146,6 +144,31 @@ class _Settling:
         for node, group in self.classes.items():
             found[group.cells] = node
         return found[self.here]
+
+    def _start(self) -> None:
+        """Puts every cell where it may become a class: below a node that has k people nothing can."""
+        node = self._crowded(self.late.node[self.here], self.late.persons[self.here])
+        order = np.argsort(node, kind="stable")
+        for cells in np.split(order, np.flatnonzero(np.diff(node[order])) + 1):
+            here = self.here[cells]
+            rows, persons = int(self.late.rows[here].sum()), int(self.late.persons[here].sum())
+            self.groups[int(node[cells[0]])] = _Group(here.tolist(), rows, persons)
+
+    def _crowded(self, node: Ints, persons: Ints) -> Ints:
+        """Per cell the lowest node at it or above it that has k people at it and below it, else the coarsest one."""
+        coarser = self.recoding.coarser
+        total = np.zeros(len(coarser), dtype=np.int64)
+        here, places = node.copy(), np.arange(len(node))
+        while len(places):
+            np.add.at(total, here[places], persons[places])
+            here[places] = coarser[here[places]]
+            places = places[here[places] >= 0]
+        here = node.copy()
+        while True:
+            rising = (total[here] < self.demands.k) & (coarser[here] >= 0)
+            if not rising.any():
+                return here
+            here[rising] = coarser[here[rising]]
 
     def _join(self, node: int, group: _Group) -> None:
         if node in self.groups:

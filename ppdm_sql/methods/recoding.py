@@ -15,7 +15,7 @@ database goes `without_paths`.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -37,6 +37,8 @@ TREE = "tree"
 PACKED = "packed tree"  # the same with its nodes as arrays
 __all__ = ["ROOT", "TREE", "RecodedColumn", "Recoding", "RecodingNode", "RecodingTree", "Take", "read_recoding"]
 _MOST_KEPT = 1 << 26  # flags of values
+_MOST_ASKED = 1 << 22  # children that are asked at once
+_NO_RANGE = -1
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP)
 _NUMBERS = (Kind.INTEGER, Kind.DECIMAL, Kind.FLOAT)
 
@@ -204,28 +206,23 @@ class RecodingTree(JsonRecord):
         return found
 
     def place(self, cells: Cells, hierarchies: Mapping[str, Hierarchy]) -> Ints:
-        node = np.zeros(len(cells), dtype=np.int64)
+        """All cells go down together, a level at a time; those that agree in node and value are one question."""
+        node, going = np.zeros(len(cells), dtype=np.int64), np.arange(len(cells))
         readers = [_ValueReader(cells[one.name], one.paths, hierarchies.get(one.name)) for one in self.columns]
-        waiting = [(ROOT, np.arange(len(cells)))]
-        while waiting:
-            here, inside = waiting.pop()
-            node[inside] = here
-            children = self.arrays.children(here)
-            if not len(children) or not len(inside):
-                continue
-            number = int(self.arrays.column[children[0] - 1])
-            going = self._targets(children, readers[number])[cells[self.columns[number].name].codes[inside]]
-            if (going == going[0]).all():
-                if going[0] >= 0:
-                    waiting.append((int(going[0]), inside))
-                continue
-            order = np.argsort(going, kind="stable")
-            starts = np.flatnonzero(np.diff(going[order], prepend=-2))
-            for part in np.split(order, starts[1:]):
-                child = int(going[part[0]])
-                if child >= 0:
-                    waiting.append((child, inside[part]))
-        return node
+        codes = [cells[one.name].codes for one in self.columns]
+        width = max((reader.size for reader in readers), default=1)
+        while True:
+            going = going[self.arrays.count_children(node[going]) > 0]
+            if not len(going):
+                return node
+            asked = self._asked[node[going]]
+            code = np.zeros(len(going), dtype=np.int64)
+            for number in np.unique(asked).tolist():
+                code[asked == number] = codes[number][going[asked == number]]
+            pairs, back = np.unique(node[going] * width + code, return_inverse=True)
+            target = self._targets(pairs // width, pairs % width, readers)[back]
+            going = going[target != ROOT]
+            node[going] = target[target != ROOT]
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
@@ -235,13 +232,30 @@ class RecodingTree(JsonRecord):
             found.setdefault(parent, []).append(number)
         return found
 
-    def _targets(self, children: Ints, reader: _ValueReader) -> Ints:
-        """Per code of a column the child that takes it; -1: none does."""
-        found = np.full(reader.size, -1, dtype=np.int64)
-        takes, take = self.arrays.takes, self.arrays.take[children - 1].tolist()
-        for child, number in sorted(zip(children.tolist(), take, strict=True), key=lambda one: not takes[one[1]].rest):
-            found[reader.flags_of(number, takes[number])] = child
+    @cached_property
+    def _asked(self) -> Ints:
+        """Per node the column that its children take values of."""
+        found = np.zeros(self.size, dtype=np.int64)
+        found[self.arrays.parent] = self.arrays.column
         return found
+
+    def _targets(self, nodes: Ints, codes: Ints, readers: Sequence[_ValueReader]) -> Ints:
+        """Per node and code of the column it asks for, the child that takes it; the root where none does."""
+        ends = np.cumsum(self.arrays.count_children(nodes))
+        several = np.flatnonzero(np.diff(ends // _MOST_ASKED)) + 1
+        parts = zip(np.split(nodes, several), np.split(codes, several), strict=True)
+        return np.concatenate([self._few_targets(*part, readers) for part in parts])
+
+    def _few_targets(self, nodes: Ints, codes: Ints, readers: Sequence[_ValueReader]) -> Ints:
+        counts, children = self.arrays.count_children(nodes), self.arrays.children(nodes)
+        take, code = self.arrays.take[children - 1], np.repeat(codes, counts)
+        column, taken = np.repeat(self._asked[nodes], counts), np.zeros(len(children), dtype=bool)
+        for number in np.unique(column).tolist():
+            here = column == number
+            taken[here] = readers[number].taken(take[here], code[here], self.arrays.takes)
+        rest = np.array([one.rest for one in self.arrays.takes], dtype=bool)[take]
+        rank = np.where(taken, np.where(rest, children, children + self.size), 0)  # what takes the rest comes last
+        return np.asarray(np.maximum.reduceat(rank, np.cumsum(counts) - counts) % self.size)
 
     def without_paths(self) -> RecodingTree:
         """The same without the leaves of hierarchies, some of which few people have."""
@@ -273,8 +287,32 @@ class _ValueReader:
         self.size = max(column.size, 1)
         self._column, self._paths, self._hierarchy = column, paths, hierarchy
         self._taken: dict[int, Flags] = {}
+        self._ranges: dict[int, tuple[int, int]] = {}
 
-    def flags_of(self, number: int, takes: Take) -> Flags:
+    def taken(self, numbers: Ints, codes: Ints, takes: Sequence[Take]) -> Flags:
+        """Whether takes[number] takes the value of the code, for each pair of them."""
+        used, place = np.unique(numbers, return_inverse=True)
+        bounds = np.array([self._bounds_of(number, takes[number]) for number in used.tolist()], dtype=np.int64)
+        found = (bounds[place, 0] <= codes) & (codes < bounds[place, 1])
+        order = np.argsort(place, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(place[order])) + 1)
+        for number, group, (first, _) in zip(used.tolist(), groups, bounds.tolist(), strict=True):
+            if first == _NO_RANGE:
+                found[group] = self._flags_of(number, takes[number])[codes[group]]
+        return np.asarray(found)
+
+    def _bounds_of(self, number: int, takes: Take) -> tuple[int, int]:
+        """The codes of what takes nothing but a range, from the first to behind the last."""
+        if number not in self._ranges:
+            only_range = takes.ranged and not (takes.values or takes.missing or takes.rest or takes.level is not None)
+            self._ranges[number] = self._range(takes) if only_range else (_NO_RANGE, _NO_RANGE)
+        return self._ranges[number]
+
+    def _range(self, takes: Take) -> tuple[int, int]:
+        first = 0 if takes.low is None else self._first_at(takes.low)
+        return first, len(self._keys) if takes.high is None else self._first_at(takes.high)
+
+    def _flags_of(self, number: int, takes: Take) -> Flags:
         """The same as taken_by, found once for what has this number."""
         if number not in self._taken:
             if len(self._taken) * self.size > _MOST_KEPT:
@@ -289,9 +327,7 @@ class _ValueReader:
         if takes.rest:
             found[:known] = True
         if takes.ranged:
-            first = 0 if takes.low is None else self._first_at(takes.low)
-            stop = len(self._keys) if takes.high is None else self._first_at(takes.high)
-            found[first:stop] = True
+            found[slice(*self._range(takes))] = True
         for text in takes.values:
             code = self._codes.get(text)
             if code is not None:

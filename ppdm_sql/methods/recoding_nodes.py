@@ -112,22 +112,23 @@ class NodeArrays(Sequence[RecodingNode]):
         order = np.argsort(self.parent, kind="stable")
         return order + 1, np.searchsorted(self.parent[order], np.arange(len(self) + 2))
 
-    def children(self, node: int) -> Ints:
+    def count_children(self, nodes: Ints) -> Ints:
+        _, begin = self._by_parent
+        return np.asarray(begin[nodes + 1] - begin[nodes])
+
+    def children(self, nodes: Ints) -> Ints:
+        """The children of each node, one after the other."""
         order, begin = self._by_parent
-        return order[begin[node] : begin[node + 1]]
+        counts = self.count_children(nodes)
+        first = np.repeat(begin[nodes] - np.cumsum(counts) + counts, counts)
+        return np.asarray(order[first + np.arange(int(counts.sum()))])
 
     def levels(self) -> Iterator[Ints]:
         """The nodes below the root, level by level."""
-        order, begin = self._by_parent
-        here: Ints = np.zeros(1, dtype=np.int64)
-        while True:
-            counts = begin[here + 1] - begin[here]
-            total = int(counts.sum())
-            if not total:
-                return
-            first = np.repeat(begin[here] - np.cumsum(counts) + counts, counts)
-            here = order[first + np.arange(total)]
+        here = self.children(np.zeros(1, dtype=np.int64))
+        while len(here):
             yield here
+            here = self.children(here)
 
     # -- as text -----------------------------------------------------------------------------------
 

@@ -26,7 +26,7 @@ from ppdm_sql.planning.cohorts import QUICK, keyed_rows, row_columns
 from ppdm_sql.policy.words import many
 from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement
-from ppdm_sql.statements.names import Name, aliased
+from ppdm_sql.statements.names import Name, aliased, column
 
 _UNTIL, _TOLD = "ppdm_until", "ppdm_told"
 
@@ -67,8 +67,10 @@ class _Comparison:
         )
         source = rows.from_(self.source.relation.table("r")).subquery("quick")
         tables = {"quick": source, "grown": self.grown.table()}
-        unseen = self.engine.work.table("unseen", statement("release/growing_unseen", tables), analyze=True)
-        missing = self.engine.work.table("missing", statement("release/growing_missing", tables), analyze=True)
+        changes = self.engine.work.table("changes", statement("release/growing_changes", tables))
+        unseen = self.engine.work.table("unseen", self._unseen(changes), analyze=True)
+        not_there = statement("release/growing_missing", {"changes": changes.table()})
+        missing = self.engine.work.table("missing", not_there, analyze=True)
         found = self._keyed(replace(self.source, relation=unseen), missing)
         parts = {"unseen": unseen.table(), "missing": missing.table(), "known": found.known.table()}
         tables |= parts | {"quick": self.source.relation.table()}
@@ -79,9 +81,16 @@ class _Comparison:
             return None
         return replace(found, missing_rows=gone)
 
+    def _unseen(self, changes: Name) -> exp.Select:
+        """The rows of the source among what differs."""
+        names = [*(info.name for info in self.engine.columns(self.source.relation)), QUICK]
+        is_there = exp.Not(this=exp.Is(this=column(QUICK), expression=exp.Null()))
+        picked = [column(name) for name in names]
+        return exp.Select(expressions=picked).from_(changes.table()).where(is_there)
+
     def slow(self) -> RowChanges:
         """Every row by its key."""
-        names = ("ppdm_row0", "ppdm_row1", _TOLD, "ppdm_cohort", _UNTIL)
+        names = ("ppdm_row0", "ppdm_row1", _TOLD, "ppdm_cohort")
         out = exp.Select(expressions=[exp.column(one) for one in names]).from_(self.grown.table())
         out = out.where(exp.Is(this=exp.column(_UNTIL), expression=exp.Null()))
         missing = self.engine.work.table("missing", out, analyze=True)

@@ -36,7 +36,6 @@ from ppdm_sql.policy.policy import Policy, Publish
 from ppdm_sql.release.grown_rows import (
     SINCE,
     UNTIL,
-    count_classes,
     count_waiting,
     judge_cohorts,
     measure_returning,
@@ -51,7 +50,9 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.load import statement as sql_statement
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.content import content_sums, hash_of_sums, same_content
-from ppdm_sql.verify.relation import Judgement, null_matches_all_k
+from ppdm_sql.verify.nulls import class_patterns, null_matches_all_k
+from ppdm_sql.verify.printed import Stored
+from ppdm_sql.verify.relation import Judgement
 
 _KEPT = (*ROW, *KEY, PERSON, QUASI, COHORT)  # of a row that left
 _PRIVATE = (*_KEPT, TOLD, QUICK)
@@ -233,19 +234,21 @@ class _Growing:
         if not same_content(engine, self._rows_out(), self.name, self.published):
             raise PpdmError("the relation does not show the stored rows; nothing was published")
         if source.entity is None and self.batch.plan is not None:
-            quasi = [*source.release_quasi, COHORT]
-            residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, quasi))
+            cohort = [*source.release_quasi, COHORT]
+            residual_risks.refuse_unaccepted(policy, residual_risks.few_persons(engine, policy, source, cohort))
         outcomes = composition.judge_jointly(
             engine, policy, source, name=self.name, former=None, content=content,
             rows=self._every_row(), grown_from=self.batch.former,
         )  # fmt: skip
-        classes = count_classes(engine, self.name, source.release_quasi)
+        quasi = source.release_quasi
+        patterns = class_patterns(engine, Stored.look_up(engine, self.name, quasi).source(quasi))
+        classes = sum(one.classes for one in patterns.values())
         with engine.workspace(shares=[source.relation]):  # both are compared with the same source
             utility = self._utility(self.name, judgement.rows, classes, self._waiting()[0])
             tonight = self._tonight()
         return _Measured(
             judgement, sealed is not None, now_sealed, classes, content, tuple(outcomes), utility, tonight,
-            null_matches_all_k(engine, self.name, source.release_quasi),
+            null_matches_all_k(engine, self.name, quasi, patterns),
         )  # fmt: skip
 
     def _judge(self, sealed: SealedRecord | None) -> tuple[Judgement, SealedRecord]:

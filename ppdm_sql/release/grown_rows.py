@@ -57,13 +57,6 @@ def cohort_view(engine: Engine, rows: Name, columns: Sequence[str], night: int |
     return engine.work.table("cohorts", picked.select(aliased(known, _ENTITY)))
 
 
-def count_classes(engine: Engine, relation: Name, quasi: Sequence[str]) -> int:
-    """How many classes a reader sees."""
-    distinct = exp.Select(expressions=[column(name) for name in quasi]).from_(relation.table()).distinct()
-    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(distinct.subquery("d"))
-    return int(engine.fetch_one(counted)[0])
-
-
 def count_waiting(engine: Engine, growth_id: str, night: int) -> tuple[int, int]:
     """How many rows wait, and for how many refreshes the first of them has."""
     counted = exp.Select(expressions=[exp.Count(this=exp.Star()), exp.Min(this=column(SINCE))])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from types import SimpleNamespace
 
 import numpy as np
 
-from ppdm_sql.methods.late_rows import FormerColumn, LateRows, place_late_rows
+from ppdm_sql.methods.late_rows import FormerColumn, LateRows, _Settling, place_late_rows
 from ppdm_sql.methods.shared.limits import Demands, Secret
 from ppdm_sql.requirements import DistinctDiversity
+from tests.sizes import seeds
 
 
 def recoding(printable=(True, True, True)):
@@ -64,3 +66,34 @@ def test_rows_are_not_divided_by_what_they_are_now_where_their_former_values_wou
     assert place_late_rows(recoding(), rows, demands(5, l=2)).labels == {"age": ["*"]}
     fresh = late([1, 1, 2, 2], [3, 3, 3, 3], now, former=(before,))  # they were never published
     assert place_late_rows(recoding(), fresh, demands(5, l=2)).labels == {"age": ["young", "old"]}
+
+
+def chain(rng, size):
+    """A random tree of nodes, whose labels say less the higher they are."""
+    coarser = np.array([-1, *(rng.randrange(number) for number in range(1, size))])
+    losses = np.ones(size)
+    for number in range(1, size):
+        losses[number] = losses[coarser[number]] * rng.uniform(0.3, 1)
+    names = [f"node {number}" for number in range(size)]
+    return SimpleNamespace(
+        names=("age",), coarser=coarser, losses=losses, printable=np.ones(size, dtype=bool),
+        labels=lambda nodes: {"age": [names[node] for node in nodes]},
+    )  # fmt: skip
+
+
+@seeds(small=30, full=300)
+def test_cells_that_start_higher_up_end_where_they_would_have_ended(seeds, monkeypatch):
+    for seed in seeds:
+        rng = random.Random(seed)
+        tree = chain(rng, rng.randint(1, 30))
+        size = rng.randint(1, 40)
+        node = [rng.randrange(len(tree.coarser)) for _ in range(size)]
+        rows = [rng.randint(1, 3) for _ in range(size)]
+        given = late(node, rows, [rng.randrange(2) for _ in range(size)], [rng.choice([0, 0, 5]) for _ in range(size)])
+        asked, due = demands(rng.choice([0, 2, 5, 12]), rng.choice([1, 2])), rng.random() < 0.3
+        found = place_late_rows(tree, given, asked, due=due)
+        with monkeypatch.context() as patched:
+            patched.setattr(_Settling, "_crowded", lambda self, node, persons: node)
+            slowly = place_late_rows(tree, given, asked, due=due)
+        assert found.parts.part.tolist() == slowly.parts.part.tolist(), seed
+        assert (found.labels, found.loss) == (slowly.labels, slowly.loss), seed

@@ -7,6 +7,7 @@ import random
 
 import kactus_cases
 import mondrian_cases
+import numpy as np
 import pytest
 from mondrian_labels import covers
 
@@ -15,6 +16,7 @@ from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.engines.base import ColumnInfo, Kind
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.errors import RequirementBreached
+from ppdm_sql.methods import recoding
 from ppdm_sql.methods.recoding import TREE, RecodedColumn, RecodingNode, RecodingTree, Take, read_recoding
 from ppdm_sql.source.hierarchy import build
 from ppdm_sql.source.relation import resolve
@@ -31,14 +33,14 @@ def engine():
         yield engine
 
 
-def recode(engine, recoding, policy, columns, rows, quasi, trees=None):
+def recode(engine, tree, policy, columns, rows, quasi, trees=None):
     """Per row what the recoding prints of it, by the cells of a table of these rows."""
     with engine.workspace():
         table = engine.work.load("new_rows", arrow_table(columns, rows))
         infos = [ColumnInfo(name, Kind(kind), kind) for name, kind in columns.items()]
         source = resolve(table, infos, policy, ("t",))
         cells = aggregate(engine, source, quasi)
-        labels = recoding.labels(recoding.place(cells, trees or {}))
+        labels = tree.labels(tree.place(cells, trees or {}))
         decoded = {}
         for cell in range(len(cells)):
             key = tuple(_value(cells[name], int(cells[name].codes[cell])) for name in quasi)
@@ -206,6 +208,69 @@ def test_values_that_nobody_had_go_to_the_outer_interval_and_to_the_rest(engine)
         (">= 30", "*"),
         ("*", "*"),
     ]
+
+
+def random_take(rng, column):
+    if rng.random() < 0.15:
+        return Take(rest=True)
+    if column == 1:
+        return Take(values=tuple(rng.sample("ABCDE", rng.randint(1, 3))), missing=rng.random() < 0.2)
+    low, high = sorted(rng.sample(range(-2, 12), 2))
+    bounds = [None if rng.random() < 0.3 else str(one) for one in (low, high)]
+    return Take(True, *bounds, values=tuple(str(rng.randrange(12)) for _ in range(rng.randrange(2))))
+
+
+def random_tree(rng):
+    """Up to forty nodes; siblings may overlap, and then the last one that names the value takes it."""
+    nodes, asked = [], {}
+    for number in range(1, rng.randint(2, 40)):
+        parent = rng.randrange(max(number - 8, 0), number)
+        column = asked.setdefault(parent, rng.randrange(2))
+        nodes.append(RecodingNode(parent, column, random_take(rng, column), f"node {number}", 2))
+    columns = (RecodedColumn("age", 12, "*"), RecodedColumn("ward", 5, "*"))
+    return RecodingTree(TREE, columns, tuple(nodes))
+
+
+def walk(tree, row):
+    """The node that a row reaches, by asking one child after the other."""
+    here = 0
+    while True:
+        children = [number for number, node in enumerate(tree.nodes, start=1) if node.parent == here]
+        named = [one for one in children if takes(tree.nodes[one - 1], row)]
+        rest = [one for one in children if tree.nodes[one - 1].takes.rest and value_of(tree, one, row) is not None]
+        if not named and not rest:
+            return here
+        here = max(named or rest)
+
+
+def value_of(tree, number, row):
+    return row[tree.columns[tree.nodes[number - 1].column].name]
+
+
+def takes(node, row):
+    take, value = node.takes, row["age" if node.column == 0 else "ward"]
+    if value is None:
+        return take.missing
+    inside = (
+        take.ranged and (take.low is None or value >= int(take.low)) and (take.high is None or value < int(take.high))
+    )
+    return inside or str(value) in take.values
+
+
+@pytest.mark.duckdb
+@seeds(small=15, full=150, nightly=2_000)
+def test_all_cells_together_reach_the_nodes_that_each_row_reaches_alone(engine, seeds, monkeypatch):
+    columns = {"age": "integer", "ward": "text"}
+    for seed in seeds:
+        rng = random.Random(seed)
+        monkeypatch.setattr(recoding, "_MOST_ASKED", rng.choice([1, 3, 1 << 22]))  # children that are asked at once
+        tree = random_tree(rng)
+        ages, wards = [None, *range(-4, 14)], [None, *"ABCDEF"]
+        rows = [{"age": rng.choice(ages), "ward": rng.choice(wards)} for _ in range(60)]
+        policy = mondrian_cases.Case(columns, rows, ["age", "ward"], ()).policy
+        printed = tree.labels(np.array([walk(tree, row) for row in rows]))
+        expected = list(zip(printed["age"], printed["ward"], strict=True))
+        assert recode(engine, tree, policy, columns, rows, ["age", "ward"]) == expected, seed
 
 
 @pytest.mark.duckdb
