@@ -42,6 +42,7 @@ ADULT_ROWS = (
     Row("mondrian", "shuffled_copy", 6, 0.6),
     Row("kactus2", "shuffled_copy", 6, 0.6),
     Row("tpp", "shuffled_copy", 6, 0.6),
+    Row("dmpd", "shuffled_nine", 3, 1.5),
     Row("mondrian_persons", "mondrian", 1.6),
 )
 CENSUS_ROWS = (Row("mondrian_census", "group_by", 20, 0.8),)

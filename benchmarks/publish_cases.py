@@ -31,6 +31,7 @@ class Publication:
     target: str | None = None
     more: tuple[str, ...] = ()  # further columns
     clauses: str = ""
+    few: int = 2000  # rows of the small table
 
     def statement(self, source: str, name: str) -> str:
         columns = ", ".join([*self.quasi, *([self.target] if self.target else []), *self.more])
@@ -42,10 +43,13 @@ class Publication:
 
 
 _PERSONS = f"ENTITY ({adult.PERSON}) INSENSITIVE ({', '.join(adult.INSENSITIVE)})"
+_NINE = (*adult.QUASI, "relationship")
+_PARTS = "((sex, native_country), (age, relationship), (race, marital_status, workclass), (education, occupation))"
 PUBLICATIONS = {
     "mondrian": Publication("mondrian"),
     "kactus2": Publication("kactus2", target=adult.CLASS),
     "tpp": Publication("tpp", target=adult.CLASS),
+    "dmpd": Publication(f"dmpd (parts = {_PARTS})", quasi=_NINE, target=adult.CLASS, few=100_000),
     "mondrian_persons": Publication("mondrian", more=(adult.PERSON, *adult.INSENSITIVE), clauses=_PERSONS),
     "mondrian_census": Publication(
         "mondrian", "census", data.QUASI, more=(data.SENSITIVE,), clauses=f"SENSITIVE ({data.SENSITIVE})"
@@ -59,7 +63,7 @@ def publication(name: str, database: str) -> Timed:
 
     one = PUBLICATIONS[name]
     session = ppdm_sql.connect(database)
-    session.execute(f"CREATE TABLE few AS SELECT * FROM {one.table} LIMIT 2000")
+    session.execute(f"CREATE TABLE few AS SELECT * FROM {one.table} LIMIT {one.few}")
     session.execute(one.statement("few", "few_open"))
     session.execute("DROP RELEASE few_open")
 
@@ -75,6 +79,12 @@ def publication(name: str, database: str) -> Timed:
 def shuffled_copy(database: str) -> Timed:
     """The floor of a publication: the published columns of Adult in a random order, in a table of the same file."""
     columns = ", ".join([*adult.QUASI, adult.CLASS])
+    return _plain(database, f"CREATE TABLE copied AS SELECT {columns} FROM adult ORDER BY hash(rowid, 7)")
+
+
+def shuffled_nine(database: str) -> Timed:
+    """The floor of a publication of nine columns in several tables."""
+    columns = ", ".join([*_NINE, adult.CLASS])
     return _plain(database, f"CREATE TABLE copied AS SELECT {columns} FROM adult ORDER BY hash(rowid, 7)")
 
 
@@ -122,7 +132,7 @@ def grid(folder: str) -> Timed:
     return evaluate
 
 
-FLOORS = {"shuffled_copy": shuffled_copy, "group_by": group_by}
+FLOORS = {"shuffled_copy": shuffled_copy, "shuffled_nine": shuffled_nine, "group_by": group_by}
 
 
 def case_named(name: str, place: str) -> Timed:

@@ -76,7 +76,7 @@ class DmpdCells:
         size = min(len(self.cells), 1)
         for name in names:
             packed = of_cell * self.sizes[name] + self.codes[name]
-            of_cell, size = _dense(packed, size * self.sizes[name])
+            of_cell, size = dense(packed, size * self.sizes[name])
         return CellGroups(of_cell, size, self.count(of_cell, size))
 
     def by_class(self, names: Sequence[str]) -> Ints:
@@ -94,10 +94,10 @@ class DmpdCells:
         return self._kept[about]  # type: ignore[return-value]
 
 
-def _dense(packed: Ints, size: int) -> tuple[Ints, int]:
+def dense(packed: Ints, size: int) -> tuple[Ints, int]:
     """Numbers 0, 1, ... instead of those that occur, in their order.
 
-    >>> _dense(np.array([7, 2, 7]), 9)
+    >>> dense(np.array([7, 2, 7]), 9)
     (array([1, 0, 1]), 2)
     """
     if size <= max(4 * len(packed), 1 << 16):

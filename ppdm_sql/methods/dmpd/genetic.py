@@ -60,7 +60,7 @@ def _problem(judge: Judge, *, front: bool) -> Any:
 
 def _operators(search: PartsSearch, *, repairs: bool) -> dict[str, Any]:
     from pymoo.core.crossover import Crossover
-    from pymoo.core.duplicate import ElementwiseDuplicateElimination
+    from pymoo.core.duplicate import DuplicateElimination
     from pymoo.core.mutation import Mutation
     from pymoo.core.sampling import Sampling
 
@@ -97,8 +97,14 @@ def _operators(search: PartsSearch, *, repairs: bool) -> dict[str, Any]:
                 made[place, 0] = mended(search.mutate(X[place, 0]))
             return made
 
-    class Alike(ElementwiseDuplicateElimination):  # type: ignore[misc]
-        def is_equal(self, a: Any, b: Any) -> bool:
-            return bool(a.X[0] == b.X[0])
+    class Alike(DuplicateElimination):  # type: ignore[misc]
+        def _do(self, pop: Any, other: Any, is_duplicate: Any) -> Any:
+            seen = set() if other is None else {one.X[0] for one in other}
+            for place in reversed(range(len(pop))):
+                found = pop[place].X[0]
+                is_duplicate[place] |= found in seen
+                if other is None:
+                    seen.add(found)
+            return is_duplicate
 
     return {"sampling": RandomPartitions(), "crossover": GroupWise(), "mutation": Moves(), "duplicates": Alike()}

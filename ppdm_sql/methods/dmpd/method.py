@@ -108,10 +108,15 @@ DMPD = Method(
 def open_parting(job: Job, options: DmpdOptions) -> Parting:
     """Counts the rows once, folds rare values, and leaves out what cannot be in a part."""
     lists = read_lists(options, job.source)
-    target, k = str(job.source.target), job.k_or(LEAST_K)
-    names = (*(name for name in lists.features if name not in lists.filtered), target)
+    names = (*(name for name in lists.features if name not in lists.filtered), str(job.source.target))
     job.progress("counting combinations", 0, None)
-    cells = aggregate(job.engine, job.source, names, people=True)
+    return part_cells(job, options, lists, aggregate(job.engine, job.source, names, people=True))
+
+
+def part_cells(job: Job, options: DmpdOptions, lists: Lists, cells: Cells) -> Parting:
+    """What is parted, from cells that were counted."""
+    target, k = str(job.source.target), job.k_or(LEAST_K)
+    names = tuple(cells.columns)
     _check_cells(job, cells, target, k)
     features = tuple(name for name in names if name != target)
     quasi = [name for name in features if name in lists.quasi]
