@@ -132,7 +132,7 @@ bench-quick: $(VENV)/.core ## Publications of a million rows, and everything els
 	$(BIN)/python -m benchmarks --rows 100000 --tree-rows 30000 --repeat 1
 
 # DATA names the folder of the public tables, which are not part of the repository; QUICK=1 takes fewer rows and repeats.
-PAPER ?= 000 001 002 004
+PAPER ?= 000 001 002 003 004
 
 papers: $(VENV)/.test ## The papers' experiments again: PAPER=001 DATA=FOLDER QUICK=1
 	$(BIN)/python -m benchmarks.papers $(PAPER) $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)

@@ -10,31 +10,35 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
+from types import MappingProxyType
 
 import numpy as np
 
 from benchmarks.papers.data import ROW, load
 from benchmarks.papers.tables import PaperTable
 from ppdm_sql.cells.aggregate import aggregate
-from ppdm_sql.cells.cells import CellColumn, Ints
+from ppdm_sql.cells.cells import CellColumn, Cells, Ints
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.evaluate.significance import five_by_two_f
 from ppdm_sql.methods.base import Job
-from ppdm_sql.methods.dmpd.method import Parting, open_parting, search_parts
-from ppdm_sql.methods.dmpd.options import C45, NAIVE_BAYES, DmpdOptions
+from ppdm_sql.methods.dmpd.method import Parting, open_parting, part_cells, search_parts
+from ppdm_sql.methods.dmpd.options import C45, NAIVE_BAYES, DmpdOptions, read_lists
 from ppdm_sql.methods.dmpd.wrapper import CodedRows, code_rows, held_out_accuracy, tree_categories
 from ppdm_sql.policy.options import from_text, read_options
-from ppdm_sql.policy.policy import Policy, Roles
+from ppdm_sql.policy.policy import OptionValue, Policy, Roles
 from ppdm_sql.requirements import KAnonymity
 from ppdm_sql.source.relation import Source, resolve
 from ppdm_sql.statements.names import Name, Word, own
 from ppdm_sql.watching import Progress, silent
 
-_ALL, _TRAIN, _TEST = (own(f"ppdm_paper_{word}") for word in ("rows", "learn", "ask"))
+ALL, TRAIN, TEST = (own(f"ppdm_paper_{word}") for word in ("rows", "learn", "ask"))
 REPEATS = 5
+LEARNERS = (C45, NAIVE_BAYES)
+Shares = dict[str, dict[int, list[float]]]  # by learner and level, of every half
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,12 @@ def tables(folder: Path, progress: Progress, *, quick: bool) -> list[PaperTable]
     legend = (*_LEGEND, f"Search: population {options['population']}, at most {options['generations']} generations, "
               f"{options['patience']} without a better one end it, 5 folds.")  # fmt: skip
     found = [PaperTable("003", "DMPD: accuracy by k, with the paper's", _COLUMNS, tuple(rows), legend)]
-    return [*found, cost_table(folder, quick=quick)]
+    from benchmarks.papers.dmpd_rivals import front_table, rivals_table
+
+    found.append(rivals_table(folder, sets, progress, repeats=1 if quick else REPEATS))
+    found.append(cost_table(folder, quick=quick))
+    progress("Adult: fronts of five runs", 0, 1)
+    return [*found, front_table(folder, _options(20, 10) if quick else options, runs=2 if quick else 5)]
 
 
 _COLUMNS = ("table", "learner", "plain", "no k", "k1", "k2", "k3", "k4")
@@ -109,19 +118,20 @@ def accuracy_rows(
     folder: Path, one: PaperSet, options: Mapping[str, int], *, repeats: int
 ) -> Iterator[tuple[str, ...]]:
     """Two lines for each learner: measured and printed."""
+    found: Shares = {learner: {level: [] for level in (-1, 0, *one.levels)} for learner in LEARNERS}
     with DuckDBEngine.open(":memory:") as engine:
-        names = [name for name in load(engine, folder, one.files, _ALL) if name not in one.without]
+        names = [name for name in load(engine, folder, one.files, ALL) if name not in one.without]
         quasi = top_columns(engine, one, names)
-        for learner in (C45, NAIVE_BAYES):
-            found = {level: [] for level in (-1, 0, *one.levels)}  # type: dict[int, list[float]]
-            for repeat in range(repeats):
-                for half in (0, 1):
-                    for level, share in _half(engine, one, names, quasi, learner, options, repeat, half):
-                        found[level].append(share)
-            shown = [_cell(found[level], found[-1]) for level in found]
-            at = "/".join(map(str, one.levels))
-            yield (f"{one.name} (k = {at})", learner, *shown)
-            yield ("", "paper", *(f"{value:.2f}" for value in one.printed[learner]))
+        for repeat in range(repeats):
+            for half in (0, 1):
+                split_halves(engine, names, repeat, half)
+                for learner, level, share in _half(engine, one, names, quasi, options, repeat):
+                    found[learner][level].append(share)
+    for learner, by_level in found.items():
+        shown = [_cell(shares, by_level[-1]) for shares in by_level.values()]
+        at = "/".join(map(str, one.levels))
+        yield (f"{one.name} (k = {at})", learner, *shown)
+        yield ("", "paper", *(f"{value:.2f}" for value in one.printed[learner]))
 
 
 def _cell(shares: Sequence[float], plain: Sequence[float]) -> str:
@@ -139,34 +149,40 @@ def _pairs(shares: Sequence[float]) -> list[tuple[Fraction, Fraction]]:
 
 
 def _half(
-    engine: Engine, one: PaperSet, names: Sequence[str], quasi: Sequence[str], learner: str,
-    options: Mapping[str, int], repeat: int, half: int,
-) -> Iterator[tuple[int, float]]:  # fmt: skip
-    """(level, accuracy) of one half: -1 is the plain classifier, 0 the parts without a k."""
-    _split(engine, names, repeat, half)
-    for level in (0, *one.levels):
-        with engine.workspace():
-            parting, chosen, job = _parting(engine, one, names, quasi, learner, options, max(level, 1))
-            train, test = coded_halves(engine, parting, one)
+    engine: Engine, one: PaperSet, names: Sequence[str], quasi: Sequence[str], options: Mapping[str, int], repeat: int
+) -> Iterator[tuple[str, int, float]]:
+    """(learner, level, accuracy) of one half: -1 is the plain classifier, 0 the parts without a k."""
+    with engine.workspace():
+        counted = aggregate(engine, _source(engine, TRAIN, one, names, quasi), _ordered(names, one), people=True)
+        asked = aggregate(engine, _source(engine, TEST, one, names, quasi), _ordered(names, one))
+        for learner, level in product(LEARNERS, (0, *one.levels)):
+            parting, chosen, job = open_half(
+                engine, one, names, quasi, learner, options, max(level, 1), counted=counted
+            )
+            train, test = coded_halves(parting, asked, one)
             if level == 0:
                 every = [tuple(range(len(parting.features)))]
                 plain = every if learner == C45 else [(place,) for place in every[0]]
-                yield -1, held_out_accuracy(train, test, plain, grows=learner == C45)
+                yield learner, -1, held_out_accuracy(train, test, plain, grows=learner == C45)
             found = search_parts(job, chosen, parting, seed=repeat)
             place = {name: number for number, name in enumerate(parting.features)}
             partition = [tuple(place[name] for name in part) for part in found.parts]
-            yield level, held_out_accuracy(train, test, partition, grows=learner == C45)
+            yield learner, level, held_out_accuracy(train, test, partition, grows=learner == C45)
 
 
-def _split(engine: Engine, names: Sequence[str], repeat: int, half: int) -> None:
+def _ordered(names: Sequence[str], one: PaperSet) -> list[str]:
+    return [*(name for name in names if name != one.target), one.target]
+
+
+def split_halves(engine: Engine, names: Sequence[str], repeat: int, half: int) -> None:
     import pyarrow as pa
     from sqlglot import exp
 
-    picked = exp.select("*").from_(_ALL.table())
+    picked = exp.select("*").from_(ALL.table())
     every = pa.Table.from_batches(list(engine.batches(picked)))
     order = np.random.default_rng(1000 + repeat).permutation(every.num_rows)
     sides = np.array_split(order, 2)
-    for name, rows in ((_TRAIN, sides[half]), (_TEST, sides[1 - half])):
+    for name, rows in ((TRAIN, sides[half]), (TEST, sides[1 - half])):
         engine.load(name, every.select(list(names)).take(pa.array(np.sort(rows))))
 
 
@@ -181,15 +197,26 @@ def _source(engine: Engine, relation: Name, one: PaperSet, names: Sequence[str],
     return resolve(relation, infos, policy, (one.name,))
 
 
-def _parting(
+def half_job(
+    engine: Engine, one: PaperSet, names: Sequence[str], quasi: Sequence[str], k: int, algorithm: str = "dmpd",
+    options: Mapping[str, OptionValue] = MappingProxyType({}),
+) -> Job:  # fmt: skip
+    """A release of the half in TRAIN."""
+    source = _source(engine, TRAIN, one, names, quasi)
+    policy = Policy(algorithm, (KAnonymity(k),), Roles(), seed=1, options=options)
+    return Job(engine, source, policy, {}, progress=silent)
+
+
+def open_half(
     engine: Engine, one: PaperSet, names: Sequence[str], quasi: Sequence[str], learner: str,
-    options: Mapping[str, int], k: int,
+    options: Mapping[str, int], k: int, *, counted: Cells | None = None,
 ) -> tuple[Parting, DmpdOptions, Job]:  # fmt: skip
-    source = _source(engine, _TRAIN, one, names, quasi)
+    """What is parted of the half in TRAIN; counted: its cells, where they were counted before."""
     chosen = read_options(DmpdOptions, from_text({"inducer": learner, **options}), "ALGORITHM dmpd")
-    policy = Policy("dmpd", (KAnonymity(k),), Roles(), seed=1)
-    job = Job(engine, source, policy, {}, progress=silent)
-    return open_parting(job, chosen), chosen, job
+    job = half_job(engine, one, names, quasi, k)
+    if counted is None:
+        return open_parting(job, chosen), chosen, job
+    return part_cells(job, chosen, read_lists(chosen, job.source), counted), chosen, job
 
 
 def top_columns(engine: Engine, one: PaperSet, names: Sequence[str]) -> list[str]:
@@ -198,7 +225,7 @@ def top_columns(engine: Engine, one: PaperSet, names: Sequence[str]) -> list[str
     if len(rest) <= one.top:
         return rest
     with engine.workspace():
-        source = _source(engine, _ALL, one, names, rest)
+        source = _source(engine, ALL, one, names, rest)
         parting = open_parting(Job(engine, source, Policy("dmpd", (KAnonymity(1),), Roles()), {}), DmpdOptions())
         rows = code_rows(parting.table, parting.features, 2, 0)
     gains = {name: _gain(rows, place) for place, name in enumerate(parting.features)}
@@ -222,12 +249,9 @@ def _gain(rows: CodedRows, place: int) -> float:
 # -- applying the rules of one half to the other ---------------------------------------------------------------
 
 
-def coded_halves(engine: Engine, parting: Parting, one: PaperSet) -> tuple[CodedRows, CodedRows]:
+def coded_halves(parting: Parting, asked: Cells, one: PaperSet) -> tuple[CodedRows, CodedRows]:
     """Both halves in the categories of the one that was learned from; a value that was not there has none."""
     table, features = parting.table, parting.features
-    quasi = [name for name in features if name in parting.folded]
-    names = (*features, one.target)
-    asked = aggregate(engine, _source(engine, _TEST, one, names, quasi), names)
     train, test = [], []
     for name in features:
         tree = tree_categories(table, name)
@@ -285,12 +309,12 @@ def cost_table(folder: Path, *, quick: bool) -> PaperTable:
     rows = []
     for times in (1, 5) if quick else tuple(printed):
         with DuckDBEngine.open(":memory:") as engine:
-            names = load(engine, folder, one.files, _ALL)
+            names = load(engine, folder, one.files, ALL)
             _enlarge(engine, times, names)
             quasi = top_columns(engine, PaperSet(one.name, one.files, one.target, 5, (10,), {}), names)
             started = time.process_time()
             with engine.workspace():
-                parting, chosen, job = _parting(engine, one, names, quasi, C45, _options(20, 10), 10)
+                parting, chosen, job = open_half(engine, one, names, quasi, C45, _options(20, 10), 10)
                 found = search_parts(job, chosen, parting)
             spent = time.process_time() - started
         rows.append((f"{1000 * times:,}", f"{spent:.1f}", f"{found.tried:,}", printed[times]))
@@ -305,8 +329,8 @@ def _enlarge(engine: Engine, times: int, names: Sequence[str]) -> None:
     import pyarrow as pa
     from sqlglot import exp
 
-    every = pa.Table.from_batches(list(engine.batches(exp.select("*").from_(_ALL.table())))).select(list(names))
+    every = pa.Table.from_batches(list(engine.batches(exp.select("*").from_(ALL.table())))).select(list(names))
     draw = np.random.default_rng(3)
     rows = every.num_rows * times
     more = {name: every[name].take(pa.array(draw.integers(0, every.num_rows, rows - every.num_rows))) for name in names}
-    engine.load(_TRAIN, pa.concat_tables([every, pa.table(more).cast(every.schema)]))
+    engine.load(TRAIN, pa.concat_tables([every, pa.table(more).cast(every.schema)]))
