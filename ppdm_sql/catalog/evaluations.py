@@ -123,7 +123,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """The points as a table, for notebooks."""
-        heads = ("method", "asked", "verdict", "rows", "classes", "loss", "worst risk", "accuracy", "AUC")
+        heads = ("method", "requirements", "verdict", "rows", "classes", "loss", "worst risk", "accuracy", "AUC")
         row, head, cell = Markup("<tr>{}</tr>"), Markup('<th scope="col">{}</th>'), Markup("<td><bdi>{}</bdi></td>")
         lines = [row.format(Markup().join(head.format(word) for word in heads))]
         for point in (*self.references, *self.points):

@@ -187,7 +187,7 @@ def how(found: Evaluation) -> str:
 def points_table(points: Sequence[EvaluationPoint], found: Evaluation) -> None:
     from ppdm_sql.commands import show
 
-    heads = ["method", "asked", "holds", "rows", "classes", "suppressed", "loss", "worst risk"]
+    heads = ["method", "requirements", "holds", "rows", "classes", "suppressed", "loss", "worst risk"]
     learned = found.learner is not None
     score = ["R squared"] if found.learner == "regression" else ["accuracy", "AUC"]
     asked = any(point.workload_error is not None for point in points)

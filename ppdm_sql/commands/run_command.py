@@ -43,7 +43,7 @@ def command(
     \b
     $ ppdm --db clinic.duckdb run patients.sql
     published patients_open: 20,000 rows in 901 classes
-    asked         column     achieved  verdict
+    requirement   column     achieved  verdict
     k = 10                   10        holds
     simple_l = 2  diagnosis  2         holds
     $ ppdm --db clinic.duckdb run -c "VERIFY patients_open"

@@ -150,7 +150,7 @@ def _choices(found: Sequence[PlanChoice]) -> None:
 
 
 def findings(found: Sequence[FindingRecord]) -> None:
-    table = plain_table("asked", "column", "achieved", "verdict")
+    table = plain_table("requirement", "column", "achieved", "verdict")
     for item in found:
         verdict = _verdict(item.holds, item.breaching_classes, item.breaching_rows)
         table.add_row(escape(item.requirement), escape(item.column or ""), item.achieved or "-", verdict)
@@ -192,7 +192,7 @@ def _notes(notes: Sequence[str]) -> None:
 def measures(found: Measures) -> None:
     """The risk of a relation as it stands."""
     console.print(f"{many(found.rows, 'row')} in {many(found.classes, 'equivalence class', 'equivalence classes')}")
-    table = plain_table("asked", "column", "found", "verdict")
+    table = plain_table("requirement", "column", "achieved", "verdict")
     for item in found.outcomes:
         table.add_row(
             escape(item.asked),
@@ -238,7 +238,8 @@ def _verdict(holds: bool, classes: int, rows: int) -> str:
 
 
 def summaries(found: Sequence[ReleaseSummary]) -> None:
-    table = plain_table("release", "kind", "method", "asked", "rows", "classes", "state", "exports", "published (UTC)")
+    heads = ("release", "kind", "method", "requirements", "rows", "classes", "state", "exports", "published (UTC)")
+    table = plain_table(*heads)
     for item in found:
         state = item.state if item.verdict is None else f"{item.state}, {item.verdict}"
         state += f", readable by {roles_text(item.readers)}" if item.readers else ""

@@ -56,7 +56,7 @@ def as_table(findings: Iterable[FindingRecord]) -> Markup:
     return Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(head, _EMPTY.join(rows))
 
 
-_HEAD = ("asked", "column", "achieved", "verdict")
+_HEAD = ("requirement", "column", "achieved", "verdict")
 
 
 def _row(finding: FindingRecord) -> Markup:

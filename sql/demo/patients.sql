@@ -11,12 +11,12 @@ CREATE OR REPLACE TABLE patients_open AS
 SELECT patient_id, name, age, sex, zip, ward, stay_days, diagnosis, readmitted
 FROM patients
 WITH ANONYMIZATION (
-    -- Mondrian cuts the patients into ever smaller groups as long as every group keeps the requirements,
-    -- and publishes for each group what its members have in common: an age range, an area, a department.
+    -- Mondrian divides the patients into smaller and smaller classes as long as every class meets the
+    -- requirements, and publishes what the people of a class have in common: an age range, an area, a department.
     ALGORITHM mondrian
 
-    -- k: each group holds at least 10 different people.  simple_l: no diagnosis has more than half of a
-    -- group, so finding a person's group does not reveal the diagnosis.  Nothing is published before both
+    -- k: each class has at least 10 different people.  simple_l: no diagnosis has more than half of a
+    -- class, so finding a person's class does not reveal the diagnosis.  Nothing is published before both
     -- were measured on the finished table.
     REQUIRE k = 10, simple_l = 2
 
@@ -36,15 +36,15 @@ WITH ANONYMIZATION (
         ward HIERARCHY 'ward.csv'
     )
 
-    -- What nobody may learn about a person.
+    -- What must not become known about a person.
     SENSITIVE (diagnosis)
 
     -- What the analyst wants to predict.
     TARGET (readmitted)
 
     -- Published unchanged.  Right only for what no outsider knows; in doubt make it a quasi-identifier.
-    -- A column without any role is an error, never a leak: that is why admitted and insurance, which nobody
-    -- asked for, are not in the SELECT at all.
+    -- A column without any role is an error, never a leak: so admitted and insurance, which nobody asked
+    -- for, are not in the SELECT.
     INSENSITIVE (stay_days)
 
     -- The same data, seed and version give the same release.

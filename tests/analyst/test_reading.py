@@ -56,29 +56,25 @@ PLACES = (-10, -5, 0, 0.125, 2.999, 29, 30, 65, 67, 69, 69.5, 70, 100)
 
 @pytest.mark.duckdb
 def test_the_macros_read_what_python_reads():
+    read = LabelReader(ColumnInfo("x", Kind.DECIMAL, "DECIMAL(9,3)"))
+    spread = ", lowest := -50, tail := 4"
     with duckdb.connect() as connection:
         connection.execute(resources.sql_text("analyst/read"))
-        read = LabelReader(ColumnInfo("x", Kind.DECIMAL, "DECIMAL(9,3)"))
-        for label in LABELS:
-            found = read.read(label)
-            for place in PLACES:
-                held = connection.execute("SELECT ppdm_contains($1::TEXT, $2::DOUBLE)", [label, place]).fetchone()[0]
-                step = round(place * 1000)
-                inside = (found.low is None or found.low <= step) and (found.stop is None or step < found.stop)
-                assert held == (None if label is None else inside)
-                shares = [
-                    connection.execute(
-                        "SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE)", [label, *ends]
-                    ).fetchone()[0]
-                    for ends in ((-1e9, place), (place, 1e9))
-                ]
-                unknown = label is None or label.strip("*") in ("", "(known)")
-                assert shares == [None, None] if unknown else sum(shares) == pytest.approx(1)
-                spread = "SELECT ppdm_share($1::TEXT, $2::DOUBLE, $3::DOUBLE, lowest := -50, tail := 4)"
-                shares = [
-                    connection.execute(spread, [label, *ends]).fetchone()[0] for ends in ((-1e9, place), (place, 1e9))
-                ]
-                assert shares == [None, None] if unknown else sum(shares) == pytest.approx(1)
+        rows = connection.execute(
+            f"""SELECT label, place, ppdm_contains(label, place),
+                ppdm_share(label, -1e9, place), ppdm_share(label, place, 1e9),
+                ppdm_share(label, -1e9, place{spread}), ppdm_share(label, place, 1e9{spread})
+            FROM (SELECT unnest($1::TEXT[]) AS label) CROSS JOIN (SELECT unnest($2::DOUBLE[]) AS place)""",
+            [list(LABELS), list(PLACES)],
+        ).fetchall()
+    assert len(rows) == len(LABELS) * len(PLACES)
+    for label, place, held, *shares in rows:
+        found, step = read.read(label), round(place * 1000)
+        inside = (found.low is None or found.low <= step) and (found.stop is None or step < found.stop)
+        assert held == (None if label is None else inside), (label, place)
+        unknown = label is None or label.strip("*") in ("", "(known)")
+        for pair in (shares[:2], shares[2:]):
+            assert pair == [None, None] if unknown else sum(pair) == pytest.approx(1), (label, place)
 
 
 @pytest.mark.duckdb

@@ -56,7 +56,7 @@ def test_a_grid_for_people_then_at_once_for_machines(ppdm, tmp_path):
     assert head == "main.people_open: 300 rows; c45_spread, a third of the rows held out, seed 3"
     assert titles.split() == [
         "method",
-        "asked",
+        "requirements",
         "holds",
         "rows",
         "classes",

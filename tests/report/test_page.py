@@ -43,7 +43,7 @@ def test_a_release_is_reported_on_every_engine(session):
     page = report_of(session, "people_open")
     assert sections(page) == SECTIONS
     head, *rows = page.by_id("guarantees").all("table")[0].rows()
-    assert head == ["asked", "source", "release", "verdict"]
+    assert head == ["requirement", "source", "release", "verdict"]
     assert [(row[0], row[2], row[3]) for row in rows] == [
         (f.requirement, f.achieved, "holds") for f in release.findings
     ]
@@ -82,7 +82,7 @@ def test_where_k_counts_persons_so_do_the_sizes(duck):
     duck.publish(policy(required="k = 5", who="ENTITY (id)"))
     page = report_of(duck, "people_open")
     assert "counted in people" in page.by_id("sizes").text
-    smallest = next(cell.text for row in page.all("dl") for cell in row.all("dd") if "asked: 5" in cell.text)
+    smallest = next(cell.text for row in page.all("dl") for cell in row.all("dd") if "required: 5" in cell.text)
     released = duck.release("people_open")
     assert smallest.startswith(str(released.findings[0].achieved))
     raw = defaultdict(set)

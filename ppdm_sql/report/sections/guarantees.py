@@ -27,7 +27,7 @@ def guarantees(facts: Facts, audience: Audience) -> Section:
         paragraphs.append(prose(f"The source was measured today, with {_rows_today(facts, audience)}."))
     elif facts.kind.has_rows or rows:
         paragraphs.append(prose(GONE))
-    found = table("Requirements", ("asked", "source", "release", "verdict"), rows)
+    found = table("Requirements", ("requirement", "source", "release", "verdict"), rows)
     return Section("guarantees", "What was required and what was achieved", tuple(paragraphs), tables=(found,))
 
 
@@ -104,5 +104,5 @@ def _of_the_model(facts: Facts, audience: Audience) -> Section:
         )
         for item in facts.pseudo.model_findings
     ]
-    found = table("Requirements of the model, when it was published", ("asked", "model", "verdict"), rows)
+    found = table("Requirements of the model, when it was published", ("requirement", "model", "verdict"), rows)
     return Section("guarantees", "Guarantees: those of the model", (told,), tables=(found,))

@@ -75,7 +75,7 @@ def _tiles(facts: Facts, audience: Audience) -> Iterator[Tile]:
     if facts.classes is not None and facts.classes.sizes.k is not None:
         who = "people" if facts.classes.counted == "persons" else "rows"
         comparable = (facts.classes.counted == "persons") == (record.roles.counts_entities)
-        asked = f"asked: {facts.k}" if facts.k and comparable else ""
+        asked = f"required: {facts.k}" if facts.k and comparable else ""
         yield Tile(f"{who} in the smallest class", audience.count(facts.classes.sizes.k), asked)
         yield Tile("highest re-identification risk", *_worst(facts, audience))
     if record.suppressed_rows:
@@ -227,7 +227,7 @@ def certificate(facts: Facts, audience: Audience) -> Section:
         for item in facts.manifest.findings
     ]
     if used:
-        tables.append(table("Statements that measured it", ("asked", "statement, and its sha256"), used))
+        tables.append(table("Statements that measured it", ("requirement", "statement, and its sha256"), used))
     codes: tuple[Code, ...] = ()
     if not facts.kind.has_rows:
         words = prose("The sha256 of the exported model file is the content hash: <code>sha256sum model.json</code>.")
