@@ -278,9 +278,30 @@ def test_numbers_with_words_print_the_smallest_that_covers_them(duckdb_engine, m
 
 @pytest.mark.duckdb
 @pytest.mark.parametrize(
-    ("word", "told"),
-    [("CALENDAR (month)", "HIERARCHY CALENDAR gives none"), ("PREFIX (4)", "HIERARCHY PREFIX gives none")],
+    ("periods", "first_days"),
+    [("month, quarter, year", r"-\d\d-01"), ("quarter", r"-(01|04|07|10)-01"), ("year", "-01-01")],
 )
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
+def test_days_with_a_calendar_are_cut_between_periods(kind, periods, first_days):
+    with connect(":memory:") as session:
+        session.execute(LAB)
+        session.execute(f"CREATE TABLE days AS SELECT CAST(day AS {kind}) AS day, cls FROM lab")
+        policy = (
+            "CREATE OR REPLACE TABLE open AS SELECT day, cls FROM days WITH ANONYMIZATION (ALGORITHM kadet (form = id3) "
+            f"REQUIRE k = 10 QUASI IDENTIFIER (day HIERARCHY CALENDAR ({periods}){{}}) TARGET (cls))"
+        )
+        session.execute(policy.format(""))
+        labels = [row[0] for row in session.execute("SELECT DISTINCT day FROM open")[0].table.rows]
+        starts = [found for label in labels for found in re.findall(r"\d{4}(-\d\d-\d\d)", label)]
+        assert starts
+        assert all(re.fullmatch(first_days, start) for start in starts)
+        session.execute(policy.format(" AS RANGE"))
+        counted = "SELECT COUNT(*) FILTER (day_from IS NOT NULL OR day_to IS NOT NULL) FROM open"
+        assert session.execute(counted)[0].table.rows == [(900,)]
+
+
+@pytest.mark.duckdb
+@pytest.mark.parametrize(("word", "told"), [("PREFIX (4)", "HIERARCHY PREFIX gives none")])
 def test_rules_that_give_no_ranges_are_refused_for_moments(word, told):
     with connect(":memory:") as session:
         session.execute(LAB)

@@ -99,6 +99,17 @@ def test_rows_of_the_table_get_the_labels_that_were_published_or_coarser_ones(du
     _true_of_the_rows(names, found, people(400, 1))
 
 
+def test_rows_get_the_ranges_of_kadet_between_periods_of_a_calendar(duck):
+    duck.publish(policy("kadet", HIERARCHIES["rules"]).replace("FROM people", "FROM people WHERE age IS NOT NULL"))
+    rows = [row for row in people(400, 1) if row[1] is not None]
+    names, found = recoded(duck.export('open "people"', "out.parquet").path, rows)
+    _true_of_the_rows(names, found, rows)
+    shown = duck.engine._connection.execute(f"SELECT id, seen_from, seen_to, age FROM {OPEN}").fetchall()
+    assert any(start is not None or stop is not None for _, start, stop, _ in shown)
+    places = [names.index(name) for name in ("id", "seen_from", "seen_to", "age")]
+    assert all(tuple(found[row[0]][place] for place in places) == row for row in shown)
+
+
 def _true_of_the_rows(names, found, rows) -> None:
     """Whatever is said of a row is true of it."""
     for number, age, _, seen, sex, job, dead in rows:

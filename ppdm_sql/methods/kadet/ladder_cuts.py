@@ -1,7 +1,7 @@
 """Numbers, dates and timestamps with a hierarchy: cut where the finest labels above the values meet, and nowhere else.
 
-A label is a range of the column's own order: INTERVALS says which, and that of a file or table is from the least to the
-greatest value that is listed below it.  So where a cut lies follows from the policy alone.
+A label is a range of the column's own order: INTERVALS and CALENDAR say which, and that of a file or table is from the
+least to the greatest value that is listed below it.  So where a cut lies follows from the policy alone.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from ppdm_sql.source.hierarchy import Hierarchy
 
 def check_ladder(info: ColumnInfo, given: HierarchySource | None) -> None:
     """Refuses rules that give no ranges."""
-    word = {CalendarLadder: "CALENDAR", PrefixLadder: "PREFIX"}.get(type(given))
-    if word is not None:
+    if isinstance(given, PrefixLadder):
         raise PolicyError(
-            f'ALGORITHM kadet cuts "{info.name}" where ranges meet, and HIERARCHY {word} gives none: use HIERARCHY '
+            f'ALGORITHM kadet cuts "{info.name}" where ranges meet, and HIERARCHY PREFIX gives none: use HIERARCHY '
             "INTERVALS, or leave the hierarchy out"
         )
 
@@ -32,8 +31,9 @@ def ladder_cuts(info: ColumnInfo, hierarchy: Hierarchy, given: HierarchySource |
     """Where the labels of the lowest level above the values start, rising, without the first."""
     level = min(1, hierarchy.height - 1)
     labels = tuple(node.label for node in hierarchy.nodes(level))
-    words = None if isinstance(given, IntervalLadder) else hierarchy
-    reader = LabelReader(info, words, labels)
+    calendar = isinstance(given, CalendarLadder)
+    words = None if calendar or isinstance(given, IntervalLadder) else hierarchy
+    reader = LabelReader(info, words, labels, calendar)
     try:
         extents = sorted(map(reader.read, labels), key=lambda one: (one.low is not None, one.low))
     except UnreadLabelError:

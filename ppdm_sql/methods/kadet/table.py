@@ -28,7 +28,7 @@ from ppdm_sql.methods.plan import CellPlan, ModelPlan, PlannedRecoding, Residual
 from ppdm_sql.methods.recoding import RecodingTree
 from ppdm_sql.methods.shared.class_limits import hidden_columns
 from ppdm_sql.methods.shared.columns import cell_axis
-from ppdm_sql.policy.policy import IntervalLadder
+from ppdm_sql.policy.policy import CalendarLadder, IntervalLadder
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
@@ -113,7 +113,7 @@ class PublishedColumns:
 
 
 def _gives_ranges(source: Source, name: str) -> bool:
-    return isinstance((source.hierarchies or {}).get(name), IntervalLadder)
+    return isinstance((source.hierarchies or {}).get(name), IntervalLadder | CalendarLadder)
 
 
 def _classes(
