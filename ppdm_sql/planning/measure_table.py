@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
 
 from ppdm_sql.checks.weighted_risk import WeightedRisk, weighted_risk
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
-from ppdm_sql.methods.plan import ENTITY
+from ppdm_sql.methods.plan import ENTITY, PART, TablePlan
 from ppdm_sql.planning import composition, joint, residual_risks
 from ppdm_sql.planning.form_plan import with_labels
 from ppdm_sql.planning.populations import labelled_populations
@@ -16,16 +18,19 @@ from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
 from ppdm_sql.planning.utility import Utility, utility_of
 from ppdm_sql.policy.words import many
-from ppdm_sql.requirements import About
+from ppdm_sql.requirements import About, AverageRisk, KAnonymity, Requirement, UniqueShare
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.weights import WEIGHT
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.verify.content import Sums, content_sums, hash_of_sums, same_content
+from ppdm_sql.verify.nulls import Pattern
 from ppdm_sql.verify.pseudonyms import lonely_persons
 from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_matches_all_k
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
+
+_CLASS = "ppdm_class"
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
     published = request.plan.published
-    sums = content_sums(engine, stored, published)
+    sums = content_sums(engine, stored, published, rows=judgement.rows)
     content = hash_of_sums(published, sums)
     _check_pseudonyms(engine, request, stored)
     if source.entity is not None:
@@ -159,9 +164,35 @@ def _risk_with_weights(engine: Engine, request: Request, stored: Name) -> Weight
 def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored: Name) -> Judgement:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     _check_stage(engine, request, stored)
-    asked = request.statement.policy.size_requirements
-    by_person = judge(
-        engine, STAGE, quasi=request.source.release_quasi, sensitive=[], requirements=asked, entity=ENTITY
-    )
+    quasi, asked = request.source.release_quasi, request.statement.policy.size_requirements
+    numbered = _numbered_classes(engine, request.plan, quasi, asked)
+    if numbered is None:
+        by_person = judge(engine, STAGE, quasi=quasi, sensitive=[], requirements=asked, entity=ENTITY)
+    else:
+        known = {0: Pattern(0, rows.classes, rows.rows)}
+        by_person = judge(
+            engine, numbered, quasi=[_CLASS], sensitive=[], requirements=asked, entity=ENTITY, patterns=known
+        )
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]
     return replace(rows, findings=(*by_person.findings, *others))
+
+
+def _numbered_classes(
+    engine: Engine, plan: TablePlan, quasi: Sequence[str], asked: Sequence[Requirement]
+) -> Name | None:
+    """The staged rows, each with its person and one number for all that is printed of its quasi-identifiers.
+
+    Labels that are printed alike have one number, however many parts have them.  None where labels are not kept apart
+    from the rows, or where something is asked of single quasi-identifiers.
+    """
+    labels = plan.labels
+    if labels is None or plan.forms or not set(quasi) <= set(labels.columns):
+        return None
+    if any(not isinstance(one, KAnonymity | AverageRisk | UniqueShare) for one in asked):
+        return None
+    printed = [engine.exact_text(labels.columns[name].copy()) for name in quasi]
+    least = exp.Window(this=exp.Min(this=column(PART, "l")), partition_by=printed)
+    classes = exp.Select(expressions=[column(PART, "l"), aliased(least, _CLASS)]).from_(labels.table.table("l"))
+    same = exp.EQ(this=column(PART, "c"), expression=column(PART, "s"))
+    rows = exp.Select(expressions=[column(_CLASS, "c"), column(ENTITY, "s")]).from_(STAGE.table("s"))
+    return engine.work.table("classes", rows.join(classes.subquery("c"), on=same))

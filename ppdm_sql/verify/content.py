@@ -23,17 +23,23 @@ from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
 
 _FORMAT = "ppdm-content/1"
+_MANY = 100_000  # rows from which on it is worth a look whether they repeat
+_LOOKED_AT = 10_000
 Sums = tuple[int, ...]  # rows, and sums of hashes
 
 
-def content_hash(engine: Engine, relation: Name, columns: Sequence[str]) -> str:
+def content_hash(engine: Engine, relation: Name, columns: Sequence[str], *, rows: int = 0) -> str:
     """sha256 over the columns' names in order, the number of rows and the sums of two 60-bit hashes of every row."""
-    return hash_of_sums(columns, content_sums(engine, relation, columns))
+    return hash_of_sums(columns, content_sums(engine, relation, columns, rows=rows))
 
 
-def content_sums(engine: Engine, relation: Name, columns: Sequence[str]) -> Sums:
-    """The number of rows and the sums of their hashes: those of two relations add up to those of their union."""
-    _, query = content_query(engine, relation, columns)
+def content_sums(engine: Engine, relation: Name, columns: Sequence[str], *, rows: int = 0) -> Sums:
+    """The number of rows and the sums of their hashes: those of two relations add up to those of their union.
+
+    rows: how many there are, where that is known; it decides only how the sums are made.
+    """
+    one_by_one = rows >= _MANY and not _rows_repeat(engine, relation, columns)
+    _, query = content_query(engine, relation, columns, one_by_one=one_by_one)
     return tuple(int(number) for number in engine.fetch_one(query))
 
 
@@ -69,16 +75,31 @@ def _quick_sums(engine: Engine, relation: Name, columns: Sequence[str], label: s
     return exp.Select(expressions=picked).from_(relation.table())
 
 
-def content_query(engine: Engine, relation: Name, columns: Sequence[str]) -> tuple[list[object], exp.Query]:
-    """What is hashed: the parts known beforehand, and the query for the three numbers that follow them."""
+def _rows_repeat(engine: Engine, relation: Name, columns: Sequence[str]) -> bool:
+    """Whether most rows have equals.  A release is stored in an order that puts equal rows next to each other."""
+    first = exp.Select(expressions=[column(name) for name in columns]).from_(relation.table()).limit(_LOOKED_AT)
+    distinct = exp.Select(expressions=[exp.Star()]).from_(first.subquery("f")).distinct()
+    counted = exp.Select(expressions=[exp.Count(this=exp.Star())]).from_(distinct.subquery("d"))
+    return 2 * int(engine.fetch_one(counted)[0]) <= _LOOKED_AT
+
+
+def content_query(
+    engine: Engine, relation: Name, columns: Sequence[str], *, one_by_one: bool = False
+) -> tuple[list[object], exp.Query]:
+    """What is hashed: the parts known beforehand, and the query for the three numbers that follow them.
+
+    one_by_one: equal rows are not put together first.
+    """
     if not columns:
         raise PolicyError(f"{relation} has no column, so it has no content to hash")
     texts = {f"ppdm_t{place}": engine.exact_text(column(name)) for place, name in enumerate(columns)}
     # Rows that print alike are hashed once.  The printed text decides: equal numbers can print differently.
     printed = [aliased(text, name) for name, text in texts.items()]
-    counted = aliased(exp.cast(exp.Count(this=exp.Star()), "DECIMAL(18, 0)"), "ppdm_count")
+    number = exp.Literal.number(1) if one_by_one else exp.Count(this=exp.Star())
+    counted = aliased(exp.cast(number, "DECIMAL(18, 0)"), "ppdm_count")
     distinct = exp.Select(expressions=[*printed, counted]).from_(relation.table())
-    distinct = distinct.group_by(*(text.copy() for text in texts.values()))
+    if not one_by_one:
+        distinct = distinct.group_by(*(text.copy() for text in texts.values()))
     first, second = hash_numbers(engine, [column(name, "d") for name in texts], salt=_FORMAT)
     picked = [aliased(first, "ppdm_first"), aliased(second, "ppdm_second"), column("ppdm_count", "d")]
     rows = exp.Select(expressions=picked).from_(distinct.subquery("d"))

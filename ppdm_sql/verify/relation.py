@@ -78,9 +78,11 @@ def judge(
     requirements: Sequence[Requirement],
     entity: str | None = None,
     populations: Mapping[tuple[Word, ...], Name] | None = None,
+    patterns: Mapping[int, Pattern] | None = None,
 ) -> Judgement:
     """Measures every requirement on the relation as it is stored; changes nothing.
 
+    patterns: of its classes, where they were found out already; what is measured has to have as many rows and classes.
     populations: per table that a requirement names, its people under the labels of the release.
     With an entity k counts distinct entities; the other requirements count rows.
     """
@@ -92,7 +94,8 @@ def judge(
         for measure in _measures(stored, quasi, sensitive, requirement, entity, populations or {})
     ]
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
-    patterns = _patterns(engine, stored, quasi, judged)
+    if patterns is None:
+        patterns = _patterns(engine, stored, quasi, judged)
     rows, classes = (sum(getattr(one, word) for one in patterns.values()) for word in ("rows", "classes"))
     findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
     known = {name: sum(one.known[place] for one in patterns.values()) for place, name in enumerate(judged)}
