@@ -240,13 +240,15 @@ class _Aggregation:
         return replace(cells, columns=columns, weights=weights, people=pairs)
 
     def _people(self, cells: Cells) -> Name:
-        """Who is in which cell.  A row without a person (NULL) counts for nobody."""
+        """Who is in which cell, row by row where no pairs are asked for.  A row without a person counts for nobody."""
         assert self.source.entity is not None
         person = canonical(self.engine, self.source.info(self.source.entity), "r")
         query = exp.Select(expressions=[aliased(person, PERSON), column(KEY, "c")])
         query = query.from_(self.source.relation.table("r"))
         query = query.join(KEYED.table("c"), on=same_cell(self.engine, self.source, cells, "r", "c"))
-        query = query.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null()))).distinct()
+        query = query.where(exp.Not(this=exp.Is(this=person.copy(), expression=exp.Null())))
+        if self.with_people:
+            query = query.distinct()
         return self.engine.work.table("people", with_keyed(self.engine, query, cells), analyze=True)
 
     def _weights(self, people: Name, cells: Cells) -> Ints:

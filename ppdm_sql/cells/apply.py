@@ -3,7 +3,8 @@
     ppdm_parts     a row per cell that is published: its part
     ppdm_placed    the same with its values and the keys that follow from these; a table where the engine would
                    otherwise work the keys out for every row
-    ppdm_joined    where cells are divided: the rows with their cells and parts
+    ppdm_joined    where cells are divided and the engine works out again what is read twice: the rows with their
+                   cells and parts
     ppdm_shares    of cells whose rows go to several parts: which places of a bag go where
     ppdm_labels    a row per part: what is printed of every quasi-identifier
 
@@ -13,6 +14,7 @@ Rows stay narrow: labels are joined when a release is stored.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from itertools import takewhile
 
 from sqlglot import exp
@@ -26,7 +28,7 @@ from ppdm_sql.source.relation import Source
 from ppdm_sql.statements.names import Name, aliased, column
 
 _BAG, _RANK, _FIRST, _LAST, _WEIGHT = (f"ppdm_{word}" for word in ("bag", "rank", "first", "last", "weight"))
-_JOINED = "ppdm_joined"
+_JOINED, _PLACED = "ppdm_joined", "ppdm_placed"
 # Values of these types that are equal print alike, so a key of a cell's values is the key of each of its rows.
 PRINTED_ALIKE = (Kind.INTEGER, Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.UUID)
 
@@ -83,19 +85,30 @@ class _Rows:
     def divided(self) -> exp.Select:
         """Some cells are in bags: their rows are put in order, and the shares say which place goes where.
 
-        Rows are joined to their cells once, and everything else reads what that gave.
+        A table of all rows with their cells would not fit into little memory: the rows of whole cells and those of
+        divided ones are looked up one after the other, unless the engine works out again what is read twice.
         """
         named = [*self._published(), *self.private]
-        joined = self._rows([column(name, "p") for name in (PART, _BAG, CELL)])
-        whole = _pick([PART, *named], "j").where(exp.GTE(this=column(PART, "j"), expression=exp.Literal.number(0)))
-        every = exp.Union(this=whole, expression=self._moved(named), distinct=False).subquery("z")
-        query = exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
-        return query.with_(_JOINED, as_=joined)
+        if self.engine.repeats_subqueries:
+            joined = self._rows([column(name, "p") for name in (PART, _BAG, CELL)])
+            whole = _pick([PART, *named], "j").where(_is_whole("j"))
+            inner = _pick([_BAG, CELL, *named], "j").where(_is_divided("j"))
+            return self._both(whole, inner, named).with_(_JOINED, as_=joined)
+        whole = self._rows([column(PART, "p")]).where(_is_whole("p"))
+        inner = self._rows([column(name, "p") for name in (_BAG, CELL)]).where(_is_divided("p"))
+        query = self._both(whole, inner, named)
+        if self._meets_cells:
+            placed = self._placed_cells()
+            query = query.with_(_PLACED, as_=placed, materialized=self.engine.materializes or None)
+        return query
 
-    def _moved(self, named: Sequence[str]) -> exp.Select:
+    def _both(self, whole: exp.Select, inner: exp.Select, named: Sequence[str]) -> exp.Select:
+        """The rows of whole cells and those of divided ones."""
+        every = exp.Union(this=whole, expression=self._moved(inner, named), distinct=False).subquery("z")
+        return exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
+
+    def _moved(self, inner: exp.Select, named: Sequence[str]) -> exp.Select:
         """The rows of divided cells, each with the part of its place."""
-        inner = _pick([_BAG, CELL, *named], "j")
-        inner = inner.where(exp.EQ(this=column(PART, "j"), expression=exp.convert(DIVIDED)))
         if self._has_weights:
             inner = self._weighted(inner, named)
         order = exp.Order(expressions=[*self._order("x")])
@@ -114,10 +127,14 @@ class _Rows:
     def _rows(self, first: Sequence[exp.Expr]) -> exp.Select:
         picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
         picked += [aliased(value, name) for name, value in self.private.items()]
-        query = exp.Select(expressions=picked).from_(self.source.relation.table("r"))
+        return self._joined(picked)
+
+    def _joined(self, picked: Sequence[exp.Expr]) -> exp.Select:
+        """Expressions over the rows of the source "r" and their cells "p"."""
+        query = exp.Select(expressions=[one.copy() for one in picked]).from_(self.source.relation.table("r"))
         if not self._meets_cells:
             query, key = join_codes(self.engine, self.source, self.cells, query)
-            return query.join(self._load_parts().table("p"), on=exp.EQ(this=column(KEY, "p"), expression=key))
+            return query.join(self._loaded_parts.table("p"), on=exp.EQ(this=column(KEY, "p"), expression=key))
         return query.join(self._place(), on=same_cell(self.engine, self.source, self.cells, "r", "p"))
 
     @property
@@ -155,7 +172,19 @@ class _Rows:
         kept = [column(name, "w") for name in (_BAG, CELL, *named)]
         query = exp.Select(expressions=[*kept, aliased(weight, _WEIGHT)]).from_(rows.subquery("w"))
         same = exp.EQ(this=column(ENTITY, "f"), expression=column(ENTITY, "w"))
-        return query.join(_first_cells().subquery("f"), on=same, join_type="LEFT")
+        return query.join(self._first_cells().subquery("f"), on=same, join_type="LEFT")
+
+    def _first_cells(self) -> exp.Select:
+        """Every person with the first of his cells that are published."""
+        picked = [column(ENTITY, "j"), aliased(exp.Min(this=column(CELL, "j")), _FIRST)]
+        return exp.Select(expressions=picked).from_(self._persons_in_cells()).group_by(column(ENTITY, "j"))
+
+    def _persons_in_cells(self) -> exp.Expr:
+        """Every row's person and cell, as "j"."""
+        if self.engine.repeats_subqueries:
+            return Name(_JOINED).table("j")
+        person = self._published()[ENTITY]
+        return self._joined([aliased(person, ENTITY), column(CELL, "p")]).subquery("j")
 
     def _order(self, alias: str, *, weighted: bool = True) -> list[exp.Expr]:
         """The keyed order of rows that are alike to the method; rows with a weight come first."""
@@ -171,9 +200,9 @@ class _Rows:
 
     def _place(self) -> exp.Expr:
         """The cells that are published, as "p"."""
-        query = self._placed_cells()
         if not self.engine.repeats_subqueries:
-            return query.subquery("p")
+            return Name(_PLACED).table("p") if self.parts.is_divided else self._placed_cells().subquery("p")
+        query = self._placed_cells()
         return self.engine.work.table("placed", query, analyze=True).table("p")
 
     def _placed_cells(self) -> exp.Select:
@@ -183,11 +212,12 @@ class _Rows:
         picked: list[exp.Expr] = [*(column(name, "n") for name in told), *values]
         picked += [aliased(self._over_cells(one), name) for one, name in self._keys.items()]
         query = exp.Select(expressions=picked).from_(KEYED.table("c"))
-        loaded = self._load_parts()
+        loaded = self._loaded_parts
         query = query.join(loaded.table("n"), on=exp.EQ(this=column(KEY, "n"), expression=column(KEY, "c")))
         return with_keyed(self.engine, query, self.cells)
 
-    def _load_parts(self) -> Name:
+    @cached_property
+    def _loaded_parts(self) -> Name:
         """The parts of cells that are published."""
         import pyarrow as pa
 
@@ -242,11 +272,12 @@ def _pick(names: Sequence[str], alias: str) -> exp.Select:
     return exp.Select(expressions=[column(name, alias) for name in names]).from_(Name(_JOINED).table(alias))
 
 
-def _first_cells() -> exp.Select:
-    """Every person with the first of his cells that are published."""
-    first = aliased(exp.Min(this=column(CELL, "j")), _FIRST)
-    query = exp.Select(expressions=[column(ENTITY, "j"), first]).from_(Name(_JOINED).table("j"))
-    return query.group_by(column(ENTITY, "j"))
+def _is_whole(alias: str) -> exp.Expr:
+    return exp.GTE(this=column(PART, alias), expression=exp.Literal.number(0))
+
+
+def _is_divided(alias: str) -> exp.Expr:
+    return exp.EQ(this=column(PART, alias), expression=exp.convert(DIVIDED))
 
 
 def _load_shares(engine: Engine, shares: Shares) -> Name:

@@ -166,6 +166,7 @@ def placed_rows(job: Job, cells: Cells, found: CellPlan) -> TablePlan:
         choices=found.choices,
         live=None if values is None else partial(live_values, engine, source, cells, values),
         later_rows=found.later_rows,
+        twins=job.private.twins,
     )
 
 

@@ -166,6 +166,12 @@ class TablePlan:
     forms: Mapping[str, FormedColumn] = field(default_factory=dict)  # what staging makes of the labels
     later_rows: PlannedRecoding | None = None  # what becomes of rows that were not there
     projections: Projections | None = None  # the tables that the rows are published in, where they are several
+    twins: Mapping[str, str] = field(default_factory=dict)  # private column -> the one that holds the same
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns of the query that have to be stored."""
+        return tuple(name for name in self.query.named_selects if name not in self.twins)
 
     @property
     def recoding(self) -> Recoding | None:
@@ -173,12 +179,12 @@ class TablePlan:
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""
-        kept = [aliased(column(name, "q"), name) for name in self.query.named_selects]
+        kept = [aliased(column(self.twins.get(name, name), "q"), name) for name in self.query.named_selects]
         source = self.query.subquery("q") if rows is None else rows
         if self.labels is None:
             return exp.Select(expressions=kept).from_(source)
         told: dict[str, exp.Expr] = {name: value.copy() for name, value in self.labels.columns.items()}
-        told |= {name: column(name, "q") for name in self.query.named_selects}
+        told |= {name: column(self.twins.get(name, name), "q") for name in self.query.named_selects}
         first = [name for name in self.published if name in told]
         every = [aliased(told[name], name) for name in dict.fromkeys([*first, *told])]
         same = exp.EQ(this=column(PART, "l"), expression=column(PART, "q"))
@@ -221,6 +227,12 @@ class Private:
     """Columns that travel with the codes, from the source to the stage, and never further."""
 
     columns: Mapping[str, exp.Expr] = field(default_factory=dict)  # name -> expression over source alias "r"
+
+    @property
+    def twins(self) -> dict[str, str]:
+        """The columns that hold the same as one before them, and that one."""
+        first: dict[exp.Expr, str] = {}
+        return {name: first[one] for name, one in self.columns.items() if first.setdefault(one, name) != name}
 
 
 @dataclass(frozen=True)

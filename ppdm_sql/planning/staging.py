@@ -66,7 +66,7 @@ def identifier_columns(source: Source) -> dict[str, str]:
 
 def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     """The plan's rows under the name STAGE: narrow rows in a table, in the order in which they leave, and labels."""
-    names = plan.query.named_selects
+    names = plan.stored
     rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
     told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
     if told and plan.projections is None:  # tables of parts are put in order one by one
