@@ -30,7 +30,7 @@ from ppdm_sql.verify.relation import Judgement, SensitiveColumn, judge, null_mat
 from ppdm_sql.verify.same_model import tree_differences
 from ppdm_sql.watching import Progress
 
-_CLASS = "ppdm_class"
+CLASS = "ppdm_class"
 
 
 @dataclass(frozen=True)
@@ -165,19 +165,19 @@ def _judged_by_person(engine: Engine, request: Request, rows: Judgement, stored:
     """K by distinct persons, on the stage: it is what was stored plus the person, which does not leave."""
     _check_stage(engine, request, stored)
     quasi, asked = request.source.release_quasi, request.statement.policy.size_requirements
-    numbered = _numbered_classes(engine, request.plan, quasi, asked)
+    numbered = numbered_classes(engine, request.plan, quasi, asked)
     if numbered is None:
         by_person = judge(engine, STAGE, quasi=quasi, sensitive=[], requirements=asked, entity=ENTITY)
     else:
         known = {0: Pattern(0, rows.classes, rows.rows)}
         by_person = judge(
-            engine, numbered, quasi=[_CLASS], sensitive=[], requirements=asked, entity=ENTITY, patterns=known
+            engine, numbered, quasi=[CLASS], sensitive=[], requirements=asked, entity=ENTITY, patterns=known
         )
     others = [finding for finding in rows.findings if finding.requirement.about is not About.SIZE]
     return replace(rows, findings=(*by_person.findings, *others))
 
 
-def _numbered_classes(
+def numbered_classes(
     engine: Engine, plan: TablePlan, quasi: Sequence[str], asked: Sequence[Requirement]
 ) -> Name | None:
     """The staged rows, each with its person and one number for all that is printed of its quasi-identifiers.
@@ -192,7 +192,7 @@ def _numbered_classes(
         return None
     printed = [engine.exact_text(labels.columns[name].copy()) for name in quasi]
     least = exp.Window(this=exp.Min(this=column(PART, "l")), partition_by=printed)
-    classes = exp.Select(expressions=[column(PART, "l"), aliased(least, _CLASS)]).from_(labels.table.table("l"))
+    classes = exp.Select(expressions=[column(PART, "l"), aliased(least, CLASS)]).from_(labels.table.table("l"))
     same = exp.EQ(this=column(PART, "c"), expression=column(PART, "s"))
-    rows = exp.Select(expressions=[column(_CLASS, "c"), column(ENTITY, "s")]).from_(STAGE.table("s"))
+    rows = exp.Select(expressions=[column(CLASS, "c"), column(ENTITY, "s")]).from_(STAGE.table("s"))
     return engine.work.table("classes", rows.join(classes.subquery("c"), on=same))

@@ -16,12 +16,15 @@ from sqlglot import exp
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import STAGE as STAGE
 from ppdm_sql.forms.form_tables import formed_rows
-from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
+from ppdm_sql.methods.plan import ENTITY, KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
 from ppdm_sql.source.encode import canonical
 from ppdm_sql.source.relation import Source
 from ppdm_sql.source.weights import WEIGHT, exact_weight
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.statements.rowtext import hash_numbers
+
+# From so many rows with persons on, putting them in order is a statement of its own: less has to be held at once.
+_MANY = 3_000_000
 
 
 def key_columns(source: Source) -> tuple[str, ...]:
@@ -67,11 +70,15 @@ def identifier_columns(source: Source) -> dict[str, str]:
 def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
     """The plan's rows under the name STAGE: narrow rows in a table, in the order in which they leave, and labels."""
     names = plan.stored
-    rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(plan.query.subquery("q"))
+    unordered = engine.work.table("unordered", plan.query) if ENTITY in names and plan.rows >= _MANY else None
+    source = plan.query.subquery("q") if unordered is None else unordered.table("q")
+    rows = exp.Select(expressions=[column(name, "q") for name in names]).from_(source)
     told = [name for name in names if name in plan.published or (name == PART and plan.labels is not None)]
     if told and plan.projections is None:  # tables of parts are put in order one by one
         rows = rows.order_by(engine.order_hash([column(name, "q") for name in told], seed))
     narrow = engine.work.table("narrow", rows)
+    if unordered is not None:
+        engine.work.drop(unordered)
     engine.working_view(STAGE, _with_forms(engine, plan, narrow))
     engine.work.adopt_view(STAGE)
 

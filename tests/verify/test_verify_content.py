@@ -11,6 +11,7 @@ from decimal import Decimal
 import pytest
 
 from ppdm_sql.errors import PolicyError
+from ppdm_sql.verify import content
 from ppdm_sql.verify.content import content_hash, same_content
 
 COLUMNS = {
@@ -52,6 +53,16 @@ def naive_hash(columns, rows):
 def test_every_engine_gives_the_figure_of_the_definition(engine, make_table):
     relation = make_table(engine, "t", COLUMNS, ROWS)
     assert content_hash(engine, relation, list(COLUMNS)) == naive_hash(COLUMNS, ROWS) == FIGURE
+
+
+def test_rows_that_hardly_repeat_are_hashed_one_by_one(engine, make_table, monkeypatch):
+    monkeypatch.setattr(content, "_MANY", 1)
+    monkeypatch.setattr(content, "_LOOKED_AT", 1)
+    relation, sent = make_table(engine, "t", COLUMNS, ROWS), []
+    engine.on_statement = sent.append
+    assert content_hash(engine, relation, list(COLUMNS), rows=len(ROWS)) == FIGURE
+    engine.on_statement = None
+    assert "GROUP BY" not in sent[-1]
 
 
 def test_two_relations_are_the_same_only_where_every_row_is(engine, make_table):
