@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from sqlglot import exp
 
@@ -14,8 +16,12 @@ from ppdm_sql.statements.names import Name, Word, column
 from ppdm_sql.verify.relation import judge
 
 COLUMNS = {"pid": "INTEGER", "age": "INTEGER", "town": "TEXT", "doctor": "TEXT", "ill": "TEXT"}
-# Few values, so that cells are larger than a class and their rows go to several parts; some people have several rows.
-ROWS = [(i % 260, 20 + i % 4, f"t{i // 3 % 2}", f"d{i % 7}", f"i{i % 5}") for i in range(400)]
+_DRAWN = random.Random(5)
+# Common and rare values, so that classes lack rows which cells next to them can spare; some people have several rows.
+ROWS = [
+    (i % 700, 20 + int(30 * _DRAWN.random() ** 3), f"t{int(9 * _DRAWN.random() ** 4)}", f"d{i % 7}", f"i{i % 5}")
+    for i in range(900)
+]
 PUBLISH = """CREATE TABLE {name} AS SELECT {who}age, town, doctor, ill FROM visits WITH ANONYMIZATION (ALGORITHM mondrian
     REQUIRE k = 6 {entity} QUASI IDENTIFIER (age, town) SENSITIVE (ill) INSENSITIVE (doctor) SEED 7)"""
 OF_PERSONS = {"who": "pid, ", "entity": "ENTITY (pid)"}
@@ -31,6 +37,7 @@ def published(duckdb_engine, make_table, open_session):
         sent: list[str] = []
         session.engine.on_statement = sent.append
         session.execute(PUBLISH.format(name=name, **words))
+        assert any("ppdm_shares_" in one for one in sent), "no cell was divided"
         assert any("ppdm_shares_" in one for one in sent), "no cell was divided"
         found = session.engine.fetch(exp.select("*").from_(name)), session.release(name).record.content_hash
         session.drop(name)
