@@ -49,6 +49,10 @@ class OptionError(PolicyError):
         super().__init__(message, file=message.file if isinstance(message, Mistake) else None)
 
 
+class PopulationError(PolicyError):
+    """A population does not fit the source; the caller that has the statement adds the place of REQUIRE."""
+
+
 class UnknownColumn(PolicyError):
     """A column is not where the policy looks for it; where a former release knew it, the source changed."""
 

@@ -91,6 +91,7 @@ def _write(found: TableProfile, file: Path, *, force: bool) -> None:
 
 def _show(found: TableProfile) -> None:
     from ppdm_sql.commands import show
+    from ppdm_sql.profile.columns import figure_text
 
     console = show.console
     console.print(f"[bold]{escape(found.name)}[/]: {many(found.rows, 'row')}, {many(len(found.columns), 'column')}")
@@ -101,7 +102,7 @@ def _show(found: TableProfile) -> None:
     for one in found.columns:
         table.add_row(
             escape(one.name), escape(one.info.shape), f"{one.distinct:,}", f"{one.nulls:,}",
-            show.percent(one.unique_share), f"{float(one.distinction):.3g}", f"{float(one.separation):.3g}",
+            show.percent(one.unique_share), figure_text(one.distinction), figure_text(one.separation),
             roles[one.name].role.value.lower(), escape(roles[one.name].reason),
         )  # fmt: skip
     console.print(table)

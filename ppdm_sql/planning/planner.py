@@ -14,7 +14,15 @@ from sqlglot import exp, parse_one
 from ppdm_sql.catalog import migrate, releases
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine, Kind
-from ppdm_sql.errors import EngineError, Mistake, OptionError, PolicyError, SchemaDrifted, UnknownColumn
+from ppdm_sql.errors import (
+    EngineError,
+    Mistake,
+    OptionError,
+    PolicyError,
+    PopulationError,
+    SchemaDrifted,
+    UnknownColumn,
+)
 from ppdm_sql.methods import registry
 from ppdm_sql.methods.base import Job
 from ppdm_sql.methods.plan import Private
@@ -134,12 +142,14 @@ class Planner:
     def explained_values(self, statement: Publish) -> Iterator[None]:
         """A cast that fails names its expression and column, wherever in the work its rows are read.
 
-        What only the columns show to be wrong with an option gets the option's place.
+        What only the columns show to be wrong with an option gets the option's place, and a population that of REQUIRE.
         """
         try:
             yield
         except OptionError as error:
             raise place_option(error, statement.policy.option_places, statement.place) from error
+        except PopulationError as error:
+            raise place_option(error, {}, statement.policy.require_place or statement.place) from error
         except EngineError as error:
             tree = parse_one(statement.query, dialect=self.engine.dialect)
             start = statement.query_place or statement.place

@@ -85,6 +85,7 @@ def read_clause(
         changes=draft.changes,
         treated=tuple(one for one, _ in draft.treated),
         treated_places={one.word: reader.place(token) for one, token in draft.treated},
+        require_place=reader.place(draft.seen["REQUIRE"]) if "REQUIRE" in draft.seen else None,
     )
 
 

@@ -161,6 +161,7 @@ class Policy:
     changes: Changes = Changes()
     treated: tuple[Treated, ...] = ()  # columns that are published in another form, with what is done to them
     treated_places: Mapping[Word, Place] = field(default_factory=dict, compare=False)
+    require_place: Place | None = field(default=None, compare=False)
     option_places: Mapping[str, Place] = field(default_factory=dict, compare=False)
 
     @property

@@ -75,6 +75,15 @@ class ColumnProfile:
         }
 
 
+def figure_text(figure: Fraction) -> str:
+    """A figure between 0 and 1, never as a power of ten.
+
+    >>> figure_text(Fraction(2, 3)), figure_text(Fraction(2, 32561)), figure_text(Fraction(0))
+    ('0.667', '< 0.0001', '0')
+    """
+    return "< 0.0001" if 0 < figure < Fraction(1, 10_000) else f"{float(figure):.3g}"
+
+
 def profile_column(engine: Engine, relation: Name, info: ColumnInfo) -> ColumnProfile:
     """One statement: the values of the column with their rows, and figures over these."""
     spelt, fractional = info.kind in _SPELT, info.kind in _FRACTIONAL

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ppdm_sql.policy.words import many
 from ppdm_sql.profile.column_sets import ColumnSet
+from ppdm_sql.profile.columns import figure_text
 from ppdm_sql.profile.table_profile import TableProfile
 from ppdm_sql.report import charts
 from ppdm_sql.report.elements import Cell, Figure, Page, Section, Tile, pair_sections, prose, table
@@ -134,7 +135,7 @@ def _columns(found: TableProfile) -> Section:
     rows = [
         (
             Cell(one.name, one.info.shape), f"{one.distinct:,}", f"{one.nulls:,}", _percent(one.unique_share),
-            f"{float(one.distinction):.3g}", f"{float(one.separation):.3g}",
+            figure_text(one.distinction), figure_text(one.separation),
             Cell(roles[one.name].role.value, roles[one.name].reason),
         )
         for one in found.columns

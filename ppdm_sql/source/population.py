@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
-from ppdm_sql.errors import PolicyError
+from ppdm_sql.errors import PopulationError
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import PopulationRequirement
 from ppdm_sql.source.encode import canonical
@@ -21,20 +21,20 @@ def open_population(engine: Engine, source: Source, asked: PopulationRequirement
     name = engine.name(asked.population)
     columns = {info.name: info for info in engine.columns(name)}
     if not columns:
-        raise PolicyError(f"{asked}: there is no table {name}")
+        raise PopulationError(f"{asked}: there is no table {name}")
     for form in source.forms.values():
-        raise PolicyError(f"{asked}: only labels can be looked up in a population: leave AS {form.value} out")
+        raise PopulationError(f"{asked}: only labels can be looked up in a population: leave AS {form.value} out")
     found = {one: match(Word(one), columns) for one in source.quasi}
     lacking = [f'"{one}"' for one, there in found.items() if there is None]
     if lacking:
-        raise PolicyError(f"{asked}: {name} has no column {', '.join(lacking)}, which is needed to find people")
+        raise PopulationError(f"{asked}: {name} has no column {', '.join(lacking)}, which is needed to find people")
     other = [
         f'"{one}" ({columns[there].kind.value} there, {source.info(one).kind.value} here)'
         for one, there in found.items()
         if there is not None and columns[there].kind is not source.info(one).kind
     ]
     if other:
-        raise PolicyError(f"{asked}: {name} has other types in {', '.join(other)}: cast them in a view")
+        raise PopulationError(f"{asked}: {name} has other types in {', '.join(other)}: cast them in a view")
     picked = [aliased(column(there), one) for one, there in found.items() if there is not None]
     relation = engine.work.table("population", exp.Select(expressions=picked).from_(name.table()), analyze=True)
     infos = {info.name: info for info in engine.columns(relation)}
@@ -53,7 +53,7 @@ def _refuse_strangers(engine: Engine, source: Source, people: Source, asked: Pop
     (lacking,) = engine.fetch_one(statement("release/population_lacks", relations, {"quasi": names}))
     if lacking:
         who = "row" if source.entity is None else "person"
-        raise PolicyError(
+        raise PopulationError(
             f"{asked}: the population lacks {many(int(lacking), who)} of the source: everybody who is published has to "
             "be in it, with the same quasi-identifiers"
         )

@@ -120,8 +120,10 @@ def test_a_population_that_does_not_fit_is_refused(duckdb_engine, make_table, op
     make_table(duckdb_engine, "patients", {"age": "INTEGER", "zip": "TEXT", "ill": "TEXT"}, [(1, "100", "flu")] * 9)
     if people is not None:
         make_table(duckdb_engine, "people", people, [])
-    with pytest.raises(PolicyError, match=told):
+    with pytest.raises(PolicyError, match=told) as refused:
         open_session(duckdb_engine).publish(STATEMENT.format(algorithm="mondrian", required="k_map = 5", ladder=""))
+    (mistake,) = refused.value.mistakes
+    assert (mistake.line, mistake.column) == (2, 1)  # REQUIRE
     assert duckdb_engine.relation_kind(Name("open")) is None
 
 
