@@ -1,4 +1,4 @@
-"""Published models beside what they are made of: kADET beside plain C4.5, the span audit beside one scan by leaf.
+"""Published models next to what they are made of: kADET next to plain C4.5, the span audit next to one scan by leaf.
 
 The bars: kADET-C4.5 takes less than 10 times plain C4.5 on 30,000 rows, with and without private attributes, and less
 than 6 times on a million where all are public; the audit of a tree of 500 leaves takes less than 5 times the plain
@@ -97,7 +97,7 @@ def _some_people(database: str):
 
 
 def span_audit(database: str) -> Callable[[], object]:
-    """The groups that a tree of 500 leaves lets somebody form among all rows, every attribute public."""
+    """The groups that an attacker can form with a tree of 500 leaves among all rows, every attribute public."""
     from ppdm_sql.statements.names import Name
     from ppdm_sql.trees.audit import audit
 

@@ -1,4 +1,4 @@
-"""Pseudo-rows beside random() of the same shape, and the pruning of a large tree.
+"""Pseudo-rows next to random() of the same shape, and the pruning of a large tree.
 
 The bars: PGEN makes ten million rows in at most 5 times the time that CREATE TABLE AS SELECT random() takes for as many
 rows and columns; ATP prunes a tree of 10,000 leaves in less than 2 seconds.

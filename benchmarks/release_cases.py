@@ -1,4 +1,4 @@
-"""Tables guided by trees, from the statement to the verified release, beside the C4.5 tree of the same table alone.
+"""Tables guided by trees, from the statement to the verified release, next to the C4.5 tree of the same table alone.
 
 The bars, at a million rows with 9 quasi-identifiers and k = 10: kactus2 at most 3 times, tpp at most 4 times the tree,
 below 1.5 GB; ten times the rows at most 12 times the time.  From a Parquet file mondrian takes at most 1.2 times as

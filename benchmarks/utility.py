@@ -69,7 +69,7 @@ class Figures:
     logistic: float
     tree: float
     auc: float
-    told: str = ""  # how the test rows were told
+    told: str = ""  # how the test rows were recoded
     classes: int = 0
 
 

@@ -101,8 +101,10 @@ def test_messages_and_help_texts_are_plain():
     assert offenders("ppdm_sql", "*.py", strings_of) == []
 
 
-def test_comments_and_docstrings_are_plain():
-    assert offenders("ppdm_sql", "*.py", remarks_of) == []
+@pytest.mark.parametrize("folder", ["ppdm_sql", "tests", "benchmarks", "integrations"])
+def test_comments_and_docstrings_are_plain(folder):
+    own = "tests/test_words.py"  # it has the former wordings
+    assert [one for one in offenders(folder, "*.py", remarks_of) if not one.startswith(own)] == []
 
 
 def test_the_documentation_is_plain():

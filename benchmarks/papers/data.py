@@ -11,7 +11,7 @@ from ppdm_sql.errors import PolicyError
 from ppdm_sql.statements.names import Name
 
 MANIFEST = "MANIFEST.json"
-ROW = "row_number"  # a column that tells rows apart, for those who deal them out
+ROW = "row_number"  # a column that identifies rows, for those who deal them out
 
 
 def load(
@@ -24,7 +24,7 @@ def load(
     known: Sequence[str] = (),
     most: int | None = None,
 ) -> list[str]:
-    """Stores the rows of some files of one form, and ROW beside them, in a working table; gives the columns.
+    """Stores the rows of some files of one form, and ROW next to them, in a working table; gives the columns.
 
     known: rows with a missing value in one of these columns are left out.  most: only so many, spread evenly.
     """

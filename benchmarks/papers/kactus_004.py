@@ -1,4 +1,4 @@
-"""Kisilevich, Elovici, Shapira, Rokach: kACTUS 2 (ISIPS 2008), its tables 1 (C4.5) and 2, and ARX beside it.
+"""Kisilevich, Elovici, Shapira, Rokach: kACTUS 2 (ISIPS 2008), its tables 1 (C4.5) and 2, and ARX next to it.
 
 Five times two random halves; kactus_runs.py says how a run goes.  The mean accuracy is the papers' area divided by the
 length of the grid of k.

@@ -134,7 +134,7 @@ def mean_over_k(points: Sequence[tuple[int, float]]) -> float:
 def experiment(
     engine: Engine, what: Experiment, methods: Sequence[Method], grid: Sequence[int], progress: Progress, step: str
 ) -> tuple[list[float], dict[str, Runs]]:
-    """The accuracies from the rows as they are, and the runs of every method."""
+    """The accuracies from the raw rows, and the runs of every method."""
     raw: list[float] = []
     found = {str(method): Runs({k: [] for k in grid}) for method in methods}
     bench = _Bench(engine, what, _cut_before(engine, what) if what.tested == BEFORE else WHOLE)
@@ -178,7 +178,7 @@ class _Bench:
         return Run(self.accuracy(learned, _ASKED), missing * share, plan.suppressed_rows / plan.rows, swapped)
 
     def _told(self, release: Name) -> None:
-        """The test rows in the words of a release: numbers become the intervals that it prints."""
+        """The test rows with the labels of a release: numbers become the intervals that it prints."""
         before = {info.name: info.kind for info in self.engine.columns(_TEST)}
         query = exp.Select().from_(_TEST.table())
         for name in self.what.columns:
@@ -200,7 +200,7 @@ class _Bench:
         return self._whole[key]
 
     def _published(self, rows: Name, method: Method, k: int, into: Name) -> TablePlan:
-        """What the method would publish of some rows, with ROW beside it."""
+        """What the method would publish of some rows, with ROW next to it."""
         what = self.what
         words = {name: Word(name) for name in (*what.columns, ROW)}
         others = [name for name in words if name not in (*what.quasi, what.target)]

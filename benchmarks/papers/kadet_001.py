@@ -1,4 +1,4 @@
-"""kADET on Adult, complete rows, beside plain induction: error on the test part, and what an attacker learns.
+"""kADET on Adult, complete rows, next to plain induction: error on the test part, and what an attacker learns.
 
 All attributes are public, the income is private, as in the paper; test rows are classified as they are.
 """

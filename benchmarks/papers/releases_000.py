@@ -99,7 +99,7 @@ def _of_release(
 
 
 def _recode(engine: Engine, task: Task, source: Source, plan: TablePlan, hierarchies: Mapping[str, Hierarchy]) -> None:
-    """The test rows in the words of the release."""
+    """The test rows with the labels of the release."""
     if plan.recoding is not None:
         test = replace(source, relation=TEST)
         recode_rows(engine, test, _RELEASE, _ASKED, recoding=plan.recoding, hierarchies=hierarchies)

@@ -1,6 +1,6 @@
 """Tian, Zhang, Xu, Sharkey: knowledge models shared by several sources; their figures 10 to 16, as tables.
 
-The stored text has no figure in numbers.  What it states of them stands beside what is measured here.
+The stored text has no figure in numbers.  What it states of them stands next to what is measured here.
 
 Rows are divided into ten parts; a part is the test, the nine others are the training rows of the base tree and are
 dealt to the sources.  The learner of all trees is ID3 without pruning.  How many rows a leaf has at least the paper
@@ -87,7 +87,7 @@ class Size:
     asked: dict[str, tuple[str, ...]] | None  # None: the whole grid
     many: int  # sources where requirements are asked for, or other models than trees
     released: int = 1  # parts in which tables are published, too
-    times: int = 4  # pseudo-rows for every row that was learned from, beside the paper's one
+    times: int = 4  # pseudo-rows for every row that was learned from, next to the paper's one
 
 
 FULL = Size({}, _PARTS, tuple(range(1, 11)), None, 10)
@@ -211,7 +211,7 @@ def _by_sources(engine: Engine, task: Task, base: Tree, leaf: int, size: Size, p
 
 
 def _other_models(engine: Engine, task: Task, leaf: int, size: Size, part: int, into: Figures) -> None:
-    """Naive Bayes and conjunctive rules as the global model, beside trees."""
+    """Naive Bayes and conjunctive rules as the global model, next to trees."""
     true = runs.truth(engine, task)
     basis = {
         "bayes BASIS": runs.same(engine, true, runs.said_by_bayes(engine, task, TRAIN)),

@@ -1,9 +1,9 @@
-"""A run of the experiments of Tian et al.: local trees, pseudo-rows or votes from them, what is told of test rows.
+"""A run of the experiments of Tian et al.: local trees, pseudo-rows or votes from them, what is said of test rows.
 
 ppdm_paper_train, ppdm_paper_test   nine parts and the tenth
 ppdm_paper_dealt_*                  the training rows, dealt to the sources
 ppdm_paper_pool                     pseudo-rows of all sources
-ppdm_paper_said_*                   row and class as a model tells it, or as it is
+ppdm_paper_said_*                   row and class as a model says it, or as it is
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ def make_pool(engine: Engine, task: Task, trees: Sequence[Tree], way: Way, seed:
     assert SOURCE not in task.names
 
 
-# -- what is told of the test rows -------------------------------------------------------------------------
+# -- what is said of the test rows -------------------------------------------------------------------------
 
 
 def said(engine: Engine, tree: Tree, word: str) -> Name:
-    """What a tree tells of every test row."""
+    """What a tree says of every test row."""
     into = own(f"ppdm_paper_said_{word}")
     with engine.workspace():
         _store(engine, predict(engine, tree, TEST, [ROW]), CLASS, into)
@@ -160,7 +160,7 @@ def said(engine: Engine, tree: Tree, word: str) -> Name:
 
 
 def said_by_bayes(engine: Engine, task: Task, relation: Name) -> Name:
-    """What naive Bayes learned from a relation tells of every test row."""
+    """What naive Bayes learned from a relation says of every test row."""
     model = naive_bayes.learn(engine, relation, *_columns(engine, task, relation), rare=1)
     into = own("ppdm_paper_said_bayes")
     _store(engine, naive_bayes.predict_query(model, TEST, [ROW], engine=engine), PREDICTED, into)
@@ -168,7 +168,7 @@ def said_by_bayes(engine: Engine, task: Task, relation: Name) -> Name:
 
 
 def said_by_rules(engine: Engine, task: Task, relation: Name) -> Name:
-    """What conjunctive rules learned from a relation tell of every test row."""
+    """What conjunctive rules learned from a relation say of every test row."""
     model = conjunctive_rules.learn(engine, relation, *_columns(engine, task, relation), rare=1)
     into = own("ppdm_paper_said_rules")
     _store(engine, conjunctive_rules.predict_query(model, TEST, [ROW], engine=engine), PREDICTED, into)

@@ -1,4 +1,4 @@
-"""The tables of Tian et al. from what was measured: means over the parts, and what the paper states beside them."""
+"""The tables of Tian et al. from what was measured: means over the parts, and what the paper states next to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.papers.tables import PaperTable
 
 PAPER = "000"
 _COUNTED = ("leaves", "classes")
-_FEW = 3  # parts; of fewer no error is told
+_FEW = 3  # parts; of fewer no error is shown
 
 
 @dataclass

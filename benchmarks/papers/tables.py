@@ -1,4 +1,4 @@
-"""A table as a paper prints it: what was measured here beside what is told there."""
+"""A table as a paper prints it: what was measured here next to what is said there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tree pattern preservation on Adult by number of leaves: K, L and accuracy, beside what the paper reports.
+"""Tree pattern preservation on Adult by number of leaves: K, L and accuracy, next to what the paper reports.
 
 Rows of the training part whose occupation is known; ten attributes; the response is the income, the sensitive
 column the occupation.  No requirement is asked, so that the K and L of every size of tree can be seen.

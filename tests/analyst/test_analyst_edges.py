@@ -139,7 +139,7 @@ def test_an_empty_table_claims_nothing(lasting, usual):
     assert lasting.execute("SELECT k >= 5 FROM ppdm_k_anonymity('nobody', ['age'])").fetchone() == (None,)
 
 
-# Each pair is equal to some comparison of DuckDB's, and different to whoever reads the published table.
+# Each pair is equal to some comparison of DuckDB's, and different to anyone who reads the published table.
 @pytest.mark.parametrize(
     ("kind", "pair"),
     [

@@ -1,6 +1,6 @@
 """Random nights of a growing release, and an attacker who holds all of them.
 
-He tells rows apart by the nights on which they were there, and under which labels.  What he cannot tell apart is found
+He distinguishes rows by the nights on which they were there, and under which labels.  What he cannot tell apart is found
 here by brute force, from the rows that people could read each night.
 """
 
@@ -91,7 +91,7 @@ class Stream:
         for key in self.rng.sample(keys, min(len(keys) // 3, self.rng.randint(0, 25 if crowd else 4))):
             self.con.execute("UPDATE visits SET age = ?, diagnosis = ? WHERE visit_id = ?",
                              [self.rng.randint(15, 99), self.rng.choice(["flu", "cold", "gout"]), key])  # fmt: skip
-        if self.rng.random() < 0.3:  # somebody who was deleted comes back under the key of old
+        if self.rng.random() < 0.3:  # a person who was deleted comes back under the key of old
             key = self.rng.randrange(self.next_key)
             if not self.con.execute("SELECT 1 FROM visits WHERE visit_id = ?", [key]).fetchall():
                 self.con.execute("INSERT INTO visits VALUES (?, ?, ?, 'A', 'flu')", [key, key + 1000, 50])

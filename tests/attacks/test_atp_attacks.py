@@ -30,7 +30,7 @@ def statement(required: str, options: str = "", more: str = "") -> str:
 
 
 def people(seed: int, rows: int = 120) -> list[dict]:
-    """Ages and weights that no two people share: whoever pins one of them has somebody's value."""
+    """Ages and weights that no two people share: anyone who pins one of them has one person's value."""
     draw = random.Random(seed)
     ages, weights = draw.sample(range(1000, 99_000), rows), draw.sample(range(40_000, 140_000), rows)
     found = []

@@ -139,7 +139,7 @@ def test_without_k_no_value_is_named_that_one_person_has(memory, algorithm, requ
 @pytest.mark.parametrize("kind", VALUES)
 @pytest.mark.parametrize("least", [2, 8, 40])
 def test_enough_rows_lie_beyond_every_border(duckdb_engine, kind, least):
-    """Outliers on both ends: the roundest number of a gap that reaches to one of them would tell of him."""
+    """Outliers on both ends: the roundest number of a gap that reaches to one of them would reveal him."""
     arrow, as_value = VALUES[kind]
     draw = random.Random(f"{kind} {least}")
     numbers = sorted([3, 5, *(draw.randint(8_000, 9_000) for _ in range(150)), 19_111, 24_999])

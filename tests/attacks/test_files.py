@@ -1,4 +1,4 @@
-"""What leaves in files, beside files and in messages."""
+"""What leaves in files, next to files and in messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody who knows the method learns from the choice of a node; each is measured, and declared."""
+"""What an attacker who knows the method learns from the choice of a node; each is measured, and declared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RIVALS = ("hilbert", "koptimize", "tds", "tdr")
 
 
 def publish(session, rows: pa.Table, required: str, roles: str, quasi: str, method: str = "incognito"):
-    """The multiset of rows that is published, or None; and the names of the risks that are told."""
+    """The multiset of rows that is published, or None; and the names of the risks that are listed."""
     session.engine.load(Name("t"), rows)
     statement = (
         f"CREATE TABLE t_open AS SELECT {', '.join(rows.column_names)} FROM t WITH ANONYMIZATION (ALGORITHM {method} "
@@ -79,7 +79,7 @@ def test_a_finer_value_is_never_the_same_in_every_world_unless_declared(memory, 
 @pytest.mark.wide
 @pytest.mark.parametrize("method", RIVALS)
 def test_minimality_of_the_other_methods_is_measured_and_declared(memory, method):
-    """The same for the other methods: where the release tells more of a person than the shares of the class, it says so."""
+    """The same for the other methods: where the release says more of a person than the shares of the class, it says so."""
     roles = "SENSITIVE (illness)" if method == "hilbert" else "SENSITIVE (illness) TARGET (illness)"
     by_output = defaultdict(list)
     for world in sorted(set(permutations(["flu", "flu", "gout", "gout", "cold"]))):
@@ -94,7 +94,7 @@ def test_minimality_of_the_other_methods_is_measured_and_declared(memory, method
         for consistent in by_output.values()
         for person in range(len(AREAS))
     )
-    assert Fraction(2, 5) <= posterior < 1  # nobody is certain; beyond 2/5 the choice of the recoding tells something
+    assert Fraction(2, 5) <= posterior < 1  # nobody is certain; beyond 2/5 the choice of the recoding says something
 
 
 @pytest.mark.wide

@@ -1,4 +1,4 @@
-"""Somebody who holds every night of a growing release finds nobody (growing_stream.py has the attack)."""
+"""An attacker who holds every night of a growing release finds nobody (growing_stream.py has the attack)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody with a kACTUS release, and a knowledge of the method, could do."""
+"""What an attacker with a kACTUS release, and a knowledge of the method, could do."""
 
 from __future__ import annotations
 

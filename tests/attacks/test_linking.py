@@ -1,4 +1,4 @@
-"""What somebody with the release and a table of names could do."""
+"""What an attacker with the release and a table of names could do."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def keeps(asked: str, values: list[object], everything: list[object]) -> bool:
 
 
 def test_a_class_of_one_illness_is_never_published(memory):
-    """Homogeneity, also of one value beside NULL."""
+    """Homogeneity, also of one value next to NULL."""
     memory.execute(
         "CREATE TABLE t AS SELECT range // 10 AS a, CASE WHEN range // 10 = 0 THEN 'x' ELSE 's' || range % 4 END AS s FROM range(80)"
     )
@@ -153,7 +153,7 @@ def test_a_value_of_one_person_shows_nowhere(db, tmp_path):
 
 
 def test_a_star_in_the_data_is_not_the_marker(memory):
-    """A raw '*' and a suppressed cell are told apart."""
+    """A raw '*' and a suppressed cell are distinguished."""
     memory.execute(
         "CREATE TABLE t AS SELECT CASE WHEN range % 2 = 0 THEN '*' ELSE 'v' || range END AS w, 's' || range % 3 AS s FROM range(40)"
     )

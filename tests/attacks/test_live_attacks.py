@@ -1,4 +1,4 @@
-"""What somebody could do who reads a live view while its source changes, or reads its text."""
+"""What an attacker could do who reads a live view while its source changes, or reads its text."""
 
 from __future__ import annotations
 

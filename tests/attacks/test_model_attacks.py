@@ -1,4 +1,4 @@
-"""What somebody who holds a published tree and a table of names could do."""
+"""What an attacker who holds a published tree and a table of names could do."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_mortgage_table_gives_two_spans_of_three(memory):
     spans = enumerated(memory.model("m").tree, rows, {"marital"})
     names = [sorted(rows[number]["name"] for number in people) for people in spans.values()]
     assert sorted(names) == [["Anna", "Lisa", "Robert"], ["Ben", "John", "Laura"]]
-    assert min(leaf.rows for leaf in memory.model("m").tree.leaves) == 1  # and nobody is told by it
+    assert min(leaf.rows for leaf in memory.model("m").tree.leaves) == 1  # and it identifies nobody
 
 
 def test_leaves_of_k_rows_are_no_anonymity(memory):
@@ -111,7 +111,7 @@ def test_leaves_of_k_rows_are_no_anonymity(memory):
         memory.publish(model("q, a, b, c", "a, b", "q", f"k = {k}", "c", end="SUPERSEDES ALL"))
         tree = memory.model("m").tree
         assert min(map(len, enumerated(tree, rows, {"a", "b"}).values())) >= k
-    # the tree that counts leaves is the plain one: every leaf has three rows, and the attack finds somebody alone
+    # the tree that counts leaves is the plain one: every leaf has three rows, and the attack finds a person alone
     memory.train("plain", "SELECT q, a, b, c FROM t", "c", inducer="id3", rare=1)
     plain = memory.model("plain").tree
     assert min(leaf.rows for leaf in plain.leaves) == 3

@@ -94,7 +94,7 @@ def test_pseudo_rows_are_never_called_diverse(memory):
 
 
 def test_rows_are_repeated_no_more_often_than_by_chance(memory):
-    """Training rows hit by pseudo-rows, beside rows of the same population that the model never saw."""
+    """Training rows hit by pseudo-rows, next to rows of the same population that the model never saw."""
     people = patients(1200, 36)
     inside, outside = people[:600], people[600:]
     load(memory, inside)

@@ -1,4 +1,4 @@
-"""What somebody with a TPP release, its trees and a table of names could do."""
+"""What an attacker with a TPP release, its trees and a table of names could do."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def boundary_table(held: int) -> dict:
 
 @pytest.mark.parametrize("held", [1, 2, 3, 5])
 def test_a_sum_of_two_values_that_few_hold_is_not_told_unasked(memory, held):
-    """The threshold is (40 + 50) / 2; who knows one of the two people knows the other."""
+    """The threshold is (40 + 50) / 2; anyone who knows one of the two people knows the other."""
     load(memory, **boundary_table(held))
     if held < 3:
         with pytest.raises(RequirementBreached, match="2 of 2 values next to the thresholds"):

@@ -200,7 +200,7 @@ def test_a_migration_that_fails_leaves_nothing_of_itself(engine, files):
 
 
 def test_a_migration_that_failed_can_be_run_when_it_is_mended(engine, files):
-    """Also without transactions, where its first half is there already."""
+    """Also without transactions, where its first half already exists."""
     (files / f"{NEXT}_broken.sql").write_text(BROKEN)
     with pytest.raises(EngineError):
         migrate.migrate(engine)

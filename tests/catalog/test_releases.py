@@ -188,7 +188,7 @@ def test_the_ledger_knows_what_is_out_of_a_table(catalog, publish):
 WHAT_BECOMES = [
     ([], "live", True),
     (["verified", "exported", "tampered"], "live", True),
-    (["replaced"], "replaced", True),  # somebody may have copied it
+    (["replaced"], "replaced", True),  # someone may have copied it
     (["replaced", "exported"], "replaced", True),
     (["dropped"], "dropped", False),
     (["exported", "dropped"], "dropped", True),  # the copy outside cannot be taken back

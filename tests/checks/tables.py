@@ -166,7 +166,7 @@ def figure(data, column, requirement, *, by_entity=False):
 
 
 def boundary_requirements(data, column, distance):
-    """Every requirement at its mark and just beyond it, so that every < and <= is told apart.
+    """Every requirement at its mark and just beyond it, so that every < and <= is distinguished.
 
     distance: what a t without a distance means for this column.
     """

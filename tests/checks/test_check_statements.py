@@ -261,7 +261,7 @@ def test_the_l_of_the_entropy_statement_is_a_fraction():
 
 
 def test_the_figures_of_the_ordered_statement():
-    """Known are 1, 2 and 1: a has both, b one of them and a NULL, c nothing but NULL.  The table: 2/3 up to 1."""
+    """The known values are 1, 2 and 1: a has both, b one of them and a NULL, c nothing but NULL.  The table: 2/3 up to 1."""
     connection = duckdb.connect()
     rows = "('a', 1), ('a', 2), ('b', 1), ('b', NULL), ('c', NULL), ('c', NULL)"
     connection.execute(f"CREATE TABLE source AS SELECT * FROM (VALUES {rows}) AS v(quasi, sensitive)")

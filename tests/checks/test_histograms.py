@@ -42,7 +42,7 @@ def held(row):
 
 
 def marks(found):
-    """A figure, and figures just beside it."""
+    """A figure, and figures just next to it."""
     return [mark for mark in (found, found + LITTLE, found - LITTLE) if mark > 0]
 
 

@@ -307,7 +307,7 @@ def test_three_hundred_quasi_identifiers(duckdb_engine, make_table):
     assert about(duckdb_engine, relation, quasi, [], [KAnonymity(4)]).holds
 
 
-# -- what it leaves behind, and what it tells ------------------------------------------------------------
+# -- what it leaves behind, and what it says ------------------------------------------------------------
 
 
 def working_tables(statements: list[str]) -> set[Name]:

@@ -19,7 +19,7 @@ from tests.oracles import naive_bayes as oracle
 
 
 def told(model):
-    """What the oracle is told of each attribute: the published boundaries, moments as text like the rows'."""
+    """What the oracle knows of each attribute: the published boundaries, moments as text like the rows'."""
     return {
         attribute.name: None if isinstance(part.domain, CategoricalDomain) else list(part.domain.boundaries)
         for attribute, part in zip(model.attributes, model.parts, strict=True)

@@ -88,7 +88,7 @@ def ppdm_process(tmp_path: Path):
 
 @pytest.fixture
 def clinic(tmp_path: Path) -> Path:
-    """clinic.duckdb with table people(100 rows), and policy.sql beside it."""
+    """clinic.duckdb with table people(100 rows), and policy.sql next to it."""
     with duckdb.connect(str(tmp_path / "clinic.duckdb")) as con:
         con.execute(
             "CREATE TABLE people AS SELECT range AS id, 20 + range % 50 AS age, '1000' || range % 4 AS zip, "

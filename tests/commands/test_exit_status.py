@@ -1,4 +1,4 @@
-"""The exit status tells the truth: a file with a mistake runs nothing, and what ran before a failure is listed.
+"""The exit status says the truth: a file with a mistake runs nothing, and what ran before a failure is listed.
 
 Each case is (policy text, exit code, place, words of the message); CLINIC has rows whose values must not be printed.
 """

@@ -173,7 +173,7 @@ REQUIRE k = 2 QUASI IDENTIFIER (age) SENSITIVE (illness) KEY (id))"""
 
 
 def test_a_process_that_reads_the_exported_file_is_not_disturbed_by_the_job(ppdm, clinic):
-    """It goes on with last night's rows, and whoever opens the file next has tonight's."""
+    """It goes on with last night's rows, and the next process that opens the file has tonight's."""
     export = "EXPORT people_open TO 'open.duckdb'"
     people = (
         "CREATE TABLE people AS SELECT range AS id, range % 50 AS age, 'ill ' || range % 3 AS illness FROM range(100)"

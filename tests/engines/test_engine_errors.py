@@ -1,4 +1,4 @@
-"""What goes wrong is told in names and counts: no value of the data is in a message, on stdout or on stderr."""
+"""What goes wrong is reported in names and counts: no value of the data is in a message, on stdout or on stderr."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_values_as_parameters_and_as_literals(engine, make_table, sentinel, valu
     assert engine.fetch(everything(table, "v").where(same), v=value) == [(value,)]
     literal = exp.EQ(this=column("v"), expression=exp.Literal.string(value))
     assert engine.fetch(everything(table, "v").where(literal)) == [(value,)]
-    both = exp.And(this=same.copy(), expression=literal.copy())  # a % of the literal beside a real parameter
+    both = exp.And(this=same.copy(), expression=literal.copy())  # a % of the literal next to a real parameter
     assert engine.fetch(everything(table, "v").where(both), v=value) == [(value,)]
 
 

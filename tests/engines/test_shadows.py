@@ -99,7 +99,7 @@ def test_a_policy_cannot_bring_its_own_functions(session, shadow):
 
 
 def test_every_built_in_whose_name_can_be_taken_is_known(con):
-    """The class, not the instance: after each macro that DuckDB lets somebody make, the check refuses."""
+    """The class, not the instance: after each macro that DuckDB lets someone make, the check refuses."""
     names = con.execute(
         "SELECT DISTINCT function_name FROM duckdb_functions() WHERE internal AND function_name NOT LIKE '%\\_%' ESCAPE '\\'"
     ).fetchall()
@@ -140,7 +140,7 @@ def file(session, tmp_path) -> Path:
 
 
 def edit(file: Path, *statements: str) -> None:
-    """What somebody does who can write both the file and its manifest."""
+    """What someone does who can write both the file and its manifest."""
     with duckdb.connect(str(file)) as con:
         for statement in statements:
             con.execute(statement)

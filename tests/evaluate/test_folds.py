@@ -120,7 +120,7 @@ def test_several_sources_share_the_rows_evenly(duckdb_engine, make_table):
 
 
 def test_ten_parts_each_once_held_out_and_the_rest_dealt_to_sources(duckdb_engine, make_table):
-    """The protocol of several sources: while the parts go round, what is left is dealt anew."""
+    """The protocol of several sources: while the parts go round, what is left is dealt again."""
     relation = store(duckdb_engine, make_table, random_rows(2, 50))
     whole, tested = Counter(fetched(duckdb_engine, relation)), Counter()
     for _, part in folds(duckdb_engine, relation, parts=10, seed=5, train=TRAIN, test=TEST, columns=list(ALL)):

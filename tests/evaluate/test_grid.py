@@ -462,7 +462,7 @@ def test_a_stopped_grid_goes_on_where_it_was(clinic, calls, monkeypatch):
     def add(engine, evaluation_id, point):
         kept(engine, evaluation_id, point)
         if calls == [1, 2]:
-            calls.append(0)  # somebody stops it at the next one
+            calls.append(0)  # someone stops it at the next one
 
     monkeypatch.setattr(evaluations, "add_point", add)
     with pytest.raises(

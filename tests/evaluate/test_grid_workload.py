@@ -68,7 +68,7 @@ def test_another_engine_asks_alike(postgres_engine, make_table, duckdb_engine, a
 
 
 def test_the_working_columns_are_none_of_the_data(duckdb_engine, make_table, asked):
-    """A person's number is not published; what travels beside a release is not to be asked either."""
+    """A person's number is not published; what travels next to a release is not to be asked either."""
     make_table(
         duckdb_engine, "people", {"who": "INTEGER", **TYPES}, [(n // 3, *row) for n, row in enumerate(people(150))]
     )

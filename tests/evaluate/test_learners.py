@@ -247,7 +247,7 @@ def test_what_cannot_be_learned_is_refused_with_names(duckdb_engine, make_table)
 
 @pytest.mark.parametrize("learner", ["naive_bayes", "c45", "c45_spread", "logistic"])
 def test_columns_suppressed_throughout_are_as_if_they_were_not_there(duckdb_engine, make_table, learner):
-    """Their values in the test rows are new ones to whoever learned from the release: they speak for no class."""
+    """Their values in the test rows are new to a learner of the release: they speak for no class."""
     rng = random.Random(5)
     hidden = [f"n{place}" for place in range(6)]
     kinds = {**dict.fromkeys(hidden, "TEXT"), "job": "TEXT", "ill": "TEXT"}

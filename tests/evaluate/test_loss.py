@@ -217,7 +217,7 @@ def test_numbers_that_were_moved_stand_for_those_around_them(engine, make_table)
 
 @pytest.mark.parametrize("seed", range(20))
 def test_moved_numbers_against_rows_matched_one_by_one(seed):
-    """Both sides sorted, the k-th beside the k-th: what a method that keeps the order has done."""
+    """Both sides sorted, the k-th next to the k-th: what a method that keeps the order has done."""
     dice = random.Random(seed)
     before = sorted(dice.randrange(20) for _ in range(40))
     after = sorted(

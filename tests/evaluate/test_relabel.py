@@ -1,4 +1,4 @@
-"""Raw rows told in the words of a release, so that a learner finds in the test what it has seen."""
+"""Raw rows with the labels of a release, so that a learner finds in the test what it has seen."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_a_database_that_may_not_be_read(clinic):
 
 
 def barred(folder, mode: int) -> None:
-    """A folder that is somebody else's; without root's rights, one that nobody may write."""
+    """A folder that is another user's; without root's rights, one that nobody may write."""
     folder.mkdir()
     if os.geteuid() == 0:
         os.chown(folder, NOBODY, NOBODY)

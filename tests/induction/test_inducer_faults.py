@@ -172,7 +172,7 @@ def test_a_column_of_nulls_asks_nothing(learn, inducer):
 
 @pytest.mark.parametrize("inducer", BOTH)
 def test_every_type_is_an_attribute(learn, inducer):
-    """A neighbour of the value is told apart from it, infinity and NaN from numbers."""
+    """A neighbour of the value is distinguished from it, infinity and NaN from numbers."""
     for words, pair in PAIRS.items():
         rows = [(pair[n % 2], target_of(inducer, n)) for n in range(40)]
         tree = learn(inducer, {"x": words, "y": target_type(inducer)}, rows).tree

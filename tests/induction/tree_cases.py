@@ -34,7 +34,7 @@ NOT_OF_THE_ORACLE = {"exact_midpoints", "bins", "exact"}  # without effect on sm
 
 @dataclass(frozen=True)
 class Case:
-    """A table, and what to learn from it.  ordered: the columns that are told to be categories."""
+    """A table, and what to learn from it.  ordered: the columns that are said to be categories."""
 
     columns: dict[str, str]  # name -> kind, the target last
     rows: list[tuple]

@@ -273,7 +273,7 @@ def random_case(seed: int) -> Case:
 
 
 def binned(case: Case, least: int) -> list[dict]:
-    """The rows with categories in the place of values; RARE for those that too few rows have."""
+    """The rows with categories instead of values; RARE for those that too few rows have."""
     rows = [{"id": row["id"], TARGET: row[TARGET]} for row in case.rows]
     for name in case.public:
         values = [row[name] for row in case.rows]

@@ -65,7 +65,7 @@ def test_arx_leaves_out_classes_with_exactly_the_entropy_that_is_asked_for(
 
 
 def test_every_quality_is_at_its_optimum_where_the_others_are_not(jobs):
-    """Of the twelve nodes that a plan lists the first has the least value, and all of them are told with their risk."""
+    """Of the twelve nodes that a plan lists the first has the least value, and all of them are listed with their risk."""
     for quality in ("precision", "entropy", "height"):
         choices = plan_incognito(jobs.job("k=10", "0.05", quality=quality)).choices
         values = [one.value for one in choices]

@@ -60,7 +60,7 @@ def check_promises(case: Case, ran: Ran) -> None:
 
 
 def check_no_rare_value(case: Case, ran: Ran) -> None:
-    """No printed value is held by fewer than k people, whoever carries it."""
+    """No printed value is held by fewer than k people, whatever rows have it."""
     for name in case.quasi:
         for label in {row[name] for row in ran.rows} - {marker_of(case)}:
             assert sum(means(case, name, label, row[name]) for row in case.rows) >= case.k

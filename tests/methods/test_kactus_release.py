@@ -207,7 +207,7 @@ def test_a_view_and_a_plan(duck, publish, tmp_path):
     assert "classes" in str(told[0])
 
 
-# -- requirements beside k -------------------------------------------------------------------------------
+# -- requirements next to k -------------------------------------------------------------------------------
 
 SECRET = {"a": "TEXT", "s": "TEXT", "c": "TEXT"}
 # z has enough rows for k, but all of them have one sensitive value

@@ -53,7 +53,7 @@ def mortgage(require, form="c45", **more):
 
 @pytest.mark.parametrize("form", ["id3", "c45"])
 def test_the_mortgage_example_has_two_spans_of_three(engine, make_table, form):
-    """Friedman et al., table 1: leaves of one and two rows, and nobody is told from two others."""
+    """Friedman et al., table 1: leaves of one and two rows, and nobody is distinguished from two others."""
     case = mortgage("k = 3", form)
     tree = (plan := case.run(engine, make_table)[0]).tree
     root, no, yes = tree.nodes[:3]

@@ -1,4 +1,4 @@
-"""kadet where columns beside the class are sensitive: each must be diverse in every span, whatever the tree asks."""
+"""kadet where columns next to the class are sensitive: each must be diverse in every span, whatever the tree asks."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_more_combinations_than_can_be_counted_are_refused(duckdb_engine, make_t
 
 @pytest.mark.duckdb
 def test_a_public_class_is_judged_class_by_class(duckdb_engine, make_table):
-    """The people of one class all have the flu: who knows the class knows the illness, before any question is asked."""
+    """The people of one class all have the flu: anyone who knows the class knows the illness, before any question is asked."""
     rows = [("a", "flu", "yes")] * 4 + [("b", "gout", "no"), ("b", "flu", "no")] * 3
     case = case_of(
         ["ward", "ill", "cls"], rows, ["ward"], "k = 2, distinct_l = 2", hidden=["ill"], class_is_public=True

@@ -48,7 +48,7 @@ class Published:
 
     @property
     def public(self) -> list[str]:
-        """What somebody knows of a row that is published: the quasi-identifiers."""
+        """What someone knows of a row that is published: the quasi-identifiers."""
         return [*self.case.public, *([TARGET] if self.case.class_is_public else [])]
 
     @property
@@ -78,7 +78,7 @@ def published(case: Case, engine, make_table) -> Published:
 
 
 def answers(tree, row: dict, public: list[str]) -> list[tuple]:
-    """(attribute, split, branch or None) of every public question that somebody like this row comes to."""
+    """(attribute, split, branch or None) of every public question that someone like this row comes to."""
     found, waiting = [], [tree.root]
     while waiting:
         node = waiting.pop()
@@ -447,7 +447,7 @@ def test_a_public_class_is_a_quasi_identifier_of_the_table(engine, make_table, o
 
 
 def test_a_table_is_judged_together_with_a_model_of_the_same_rows(session):
-    """With the model of the same spans nobody is told apart; with one that parts them by sports somebody is."""
+    """With the model of the same spans nobody is singled out; with one that parts them by sports someone is."""
     session.publish(LOANS.format("TABLE loans", "marital", "sports", ""))
     session.publish(LOANS.format("MODEL same", "marital", "sports", "ACCEPT RISK (rare_classes)"))
     with pytest.raises(RequirementBreached, match="fewer than 3"):

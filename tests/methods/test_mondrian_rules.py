@@ -223,7 +223,7 @@ def test_without_order_a_frequent_text_stands_alone(duckdb_engine):
 
 
 def test_with_a_target_texts_are_cut_in_the_order_of_its_shares(duckdb_engine):
-    """b, d, f, h are mostly x, the others mostly y: no cut in the order of bytes tells them apart."""
+    """b, d, f, h are mostly x, the others mostly y: no cut in the order of bytes separates them."""
     words = [word for word in "abcdefgh" for _ in range(8)]
     classes = [one for word in "abcdefgh" for one in ("xxxxxxxy" if word in "bdfh" else "yyyyyyyx")]
     case = case_of(4, a=words, y=classes, target="y", options={"max_parts": Fraction(2)})
@@ -340,7 +340,7 @@ def test_without_quasi_identifiers_there_is_nothing_to_partition(duckdb_engine):
         run(duckdb_engine, case)
 
 
-# -- what is told ----------------------------------------------------------------------------------------
+# -- what is said ----------------------------------------------------------------------------------------
 
 
 def test_steps_figures_and_progress(duckdb_engine):

@@ -134,7 +134,7 @@ def test_random_trees_over_numbers_come_out_the_same(block):
 
 
 def recoded(rows, names, used, **options):
-    """The table as it is published: used columns recoded, the others constant."""
+    """The published table: used columns recoded, the others constant."""
     mapping = {}
     for name, column in used.items():
         found = recode_numbers(column.values, column.rows, column.pairs, **options)

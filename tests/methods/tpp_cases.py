@@ -29,7 +29,7 @@ OTHER_WORDS = {"zoned": "timestamp", "real": "float"}
 
 @dataclass
 class Case:
-    """A table with its policy.  Every row has an id, which is published beside it to compare rows."""
+    """A table with its policy.  Every row has an id, which is published next to it to compare rows."""
 
     columns: dict[str, str]
     rows: list[dict]

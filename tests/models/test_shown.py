@@ -1,4 +1,4 @@
-"""Naive Bayes and rules for people: what is told is what was counted, and no value can pass for something else."""
+"""Naive Bayes and rules for people: what is said is what was counted, and no value can pass for something else."""
 
 from __future__ import annotations
 

@@ -143,9 +143,9 @@ def _some(labels: tuple[object, ...], places: Sequence[int]) -> tuple[object, ..
 def refresh_and_judge(
     session: ppdm_sql.Session, case: Case, source: Name, release: str, first: Groups, refused: list[str]
 ) -> Iterable[str]:
-    """The nights of a growing release, read by somebody who holds all of them up to each night.
+    """The nights of a growing release, read by someone who holds all of them up to each night.
 
-    He tells rows apart by the labels that each had on each night.  A night that is refused leaves last night's release.
+    He distinguishes rows by the labels that each had on each night.  A night that is refused leaves last night's release.
     """
     nights = [first]
     for rows in case.nights:

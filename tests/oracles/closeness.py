@@ -2,7 +2,7 @@
 
 The distance is the earth mover's: the least work that turns one distribution into the other, where moving a share
 of the rows from value i to value j costs cost[i][j] times that share.  `transport_cost` solves that problem as it
-stands.  The three closed forms the papers give are written out beside it, and tests compare them.
+stands.  The three closed forms the papers give are written out next to it, and tests compare them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Anonymity-guided tree pruning as section 4 of Tian, Zhang, Xu and Sharkey says it, over lists of classes.
 
-A node is told by its edge, the class of each of its rows and its children.  Labels are (class, hit, miss).  The way a
+A node is described by its edge, the class of each of its rows and its children.  Labels are (class, hit, miss).  The way a
 group of nodes is put together, and whether a node is good enough, are handed in: by rows, or by labels and estimates.
 
 >>> classes = ["S1", "S2", "S3", "S4", "S5"]

@@ -1,6 +1,6 @@
-"""Naive Bayes by its definition, over rows in Python: every share is a Fraction, counted anew for every question.
+"""Naive Bayes by its definition, over rows in Python: every share is a Fraction, counted again for every question.
 
-Rows are mappings.  An attribute is told as the boundaries of its bins (a list, rising) or as None: categories.
+Rows are mappings.  An attribute is given as the boundaries of its bins (a list, rising) or as None: categories.
 NULL says nothing; NaN is the greatest number; rare categories and those never seen are one category.
 """
 

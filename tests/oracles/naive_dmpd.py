@@ -30,7 +30,7 @@ def join_size(rows: Sequence[Row], parts: Sequence[Sequence[int]], target: int, 
 
 
 def joined_counts(rows: Sequence[Row], parts: Sequence[Sequence[int]], target: int) -> dict[Row, tuple[int, int]]:
-    """Per combination that somebody has: J, and the classes that are left."""
+    """Per combination that someone has: J, and the classes that are left."""
     classes = {row[target] for row in rows}
     held = {tuple(tuple(row[place] for place in places) for places in parts) for row in rows}
     counts = [Counter((tuple(row[place] for place in places), row[target]) for row in rows) for places in parts]
@@ -44,13 +44,13 @@ def joined_counts(rows: Sequence[Row], parts: Sequence[Sequence[int]], target: i
 
 
 def level(rows: Sequence[Row], parts: Sequence[Sequence[int]], target: int) -> tuple[int, int]:
-    """The least group of a projection, and the least J of a combination that somebody has."""
+    """The least group of a projection, and the least J of a combination that someone has."""
     least = min(min(group_sizes(rows, places).values()) for places in parts)
     return least, min(size for size, _ in joined_counts(rows, parts, target).values())
 
 
 def confidence(rows: Sequence[Row], parts: Sequence[Sequence[int]], target: int) -> Fraction:
-    """The greatest share of a class among an attacker's weights, over the combinations that somebody has."""
+    """The greatest share of a class among an attacker's weights, over the combinations that someone has."""
     sizes = Counter(row[target] for row in rows)
     counts = [Counter((tuple(row[place] for place in places), row[target]) for row in rows) for places in parts]
     worst = Fraction(0)

@@ -1,4 +1,4 @@
-"""What somebody who reads only the printed numbers can find out about the cells of a pool, by linear programs."""
+"""What someone who reads only the printed numbers can find out about the cells of a pool, by linear programs."""
 
 from __future__ import annotations
 

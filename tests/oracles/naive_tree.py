@@ -101,7 +101,7 @@ class Table:
 
 
 def table_of(rows: Sequence[dict], attributes: Sequence[tuple[str, bool]], target: str, how: Rules) -> Table:
-    """Categories are rare in the table as it stands, before rows without a (frequent) class are left out."""
+    """Categories are rare in the whole table, before rows without a (frequent) class are left out."""
     placed = [{name: place(value) for name, value in row.items()} for row in rows]
     for name, ordered in attributes:
         if not ordered:

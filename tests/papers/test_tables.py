@@ -1,4 +1,4 @@
-"""The papers' tables: what a wrong call is told, and small runs of every paper whose data is there."""
+"""The papers' tables: what a wrong call gets, and small runs of every paper whose data is there."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_rows_with_missing_values_and_rows_beyond_the_most_are_left_out(tmp_path
 @needs_data
 @pytest.mark.duckdb
 def test_kactus_tables(monkeypatch):
-    """The smallest table stands for the five; the shapes and what stands beside are those of the paper.
+    """The smallest table stands for the five; the shapes, and what stands next to them, are those of the paper.
 
     More cells are missing at the greatest k than at the least, but not at every greater k: on the first half here they
     are 56.3 % at k = 10 after 59.3 % at k = 5, without a dropped row.  A cut leaves k people on both sides and a value

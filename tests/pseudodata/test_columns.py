@@ -42,7 +42,7 @@ def chain(attribute: Attribute, cuts: list, rows: int = 40, target: Attribute = 
 
 
 def made_of(engine, tree: Tree, order: GenerationOrder) -> list[dict]:
-    """The rows as they are stored, and so with the types of the columns."""
+    """The raw rows stored, and so with the types of the columns."""
     made = generate(engine, tree, order)
     engine.create_table(_MADE, made.query, temporary=True)
     return [dict(zip(made.columns, row, strict=True)) for row in engine.fetch(exp.select("*").from_(_MADE.table()))]

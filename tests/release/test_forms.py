@@ -130,7 +130,7 @@ def test_shifted_numbers_are_marked_as_stand_ins_and_are_no_ranges(duck):
 
 
 def test_the_intervals_of_tpp_hold_the_true_value(duck):
-    """Rows are told apart by a column that leaves as it is."""
+    """Rows are identified by a column that is published unchanged."""
     text = policy("tpp", " AS RANGE").replace("IDENTIFIER (id)", "INSENSITIVE (id)", 1)
     text = text.replace("ACCEPT RISK (boundaries)", "ACCEPT RISK (boundaries, undeclared)")
     duck.publish(text)
@@ -157,7 +157,7 @@ def test_a_live_view_and_refresh_take_forms(duck):
 
 @pytest.mark.parametrize("declared", ["DATE", "TIMESTAMP"])
 def test_periods_of_a_calendar_are_ranges_that_hold_the_true_day(duck, declared):
-    """Rows are told apart by a column that leaves as it is."""
+    """Rows are identified by a column that is published unchanged."""
     connection = duck.engine._connection
     connection.execute(f"ALTER TABLE chain ALTER seen TYPE {declared}")
     connection.execute("UPDATE chain SET seen = NULL WHERE id % 10 = 0")

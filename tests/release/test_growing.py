@@ -219,7 +219,7 @@ def test_an_exported_file_proves_its_cohorts_where_it_shows_them(duck, tmp_path)
     assert manifest["policy"]["quasi_identifiers"][-1] == "cohort"
     assert '"cohort"' in (tmp_path / done.certificate).read_text()
     arrive(duck, range(950, 960))
-    assert duck.run("REFRESH people_open").rows == 150  # whoever has the file finds nothing by it
+    assert duck.run("REFRESH people_open").rows == 150  # anyone who has the file finds nothing by it
 
 
 @pytest.mark.wide

@@ -167,7 +167,7 @@ def test_files_of_others_beside_an_export_are_kept(released, folder):
         session.export(released, FILES[released])
         session.export(released, FILES[released])  # our own is replaced
         (folder / FILES[released]).unlink()
-        session.export(released, FILES[released])  # what lies beside it still is ours
+        session.export(released, FILES[released])  # what lies next to it still is ours
     assert exports() == [3]
 
 

@@ -124,7 +124,7 @@ def test_a_dropped_release_that_was_never_exported_does_not_count(duck):
 
 
 def test_a_replaced_release_still_counts(duck):
-    """Replaced without SUPERSEDES: whoever has the export of the former one has it still."""
+    """Replaced without SUPERSEDES: anyone who has the export of the former one has it still."""
     duck.publish(policy("ACCEPT RISK (joint)"))
     duck.export("people_open", "open.csv")
     duck.publish(policy("ACCEPT RISK (joint)", **{"k = 5": "k = 9"}))
@@ -318,7 +318,7 @@ def test_a_release_of_exactly_these_rows_adds_nothing(duckdb_engine, make_table,
 
 
 def test_the_same_rows_of_another_person_are_told_by_the_difference(duckdb_engine, make_table):
-    """Person 9 has come in the place of person 1, and every printed row is as before."""
+    """Person 9 has come instead of person 1, and every printed row is as before."""
     migrate.ensure(duckdb_engine)
     rows = [(n, n, n, n, n % 2) for n in range(1, 9)]
     make_table(duckdb_engine, STAGE, LINK, [(9, 9, 9, 9, 1), *rows[1:]], temporary=True)

@@ -193,7 +193,7 @@ KNOWN_BY_ONE = [
 def test_a_column_that_is_private_in_one_release_and_known_in_another_is_refused(
     duckdb_engine, make_table, open_session, first, second
 ):
-    """Whoever is taken to know the ward by one release answers the other's questions about the ward, too."""
+    """An attacker who is taken to know the ward by one release answers the other's questions about the ward, too."""
     rows = [(n, n * 7 % 40, f"w{n % 5}", "p" if (n * 7 % 40 < 20 and n % 5 < 2) != (n % 11 == 0) else "n")
             for n in range(300)]  # fmt: skip
     make_table(duckdb_engine, "t", {"id": "INTEGER", "age": "INTEGER", "ward": "TEXT", "c": "TEXT"}, rows)

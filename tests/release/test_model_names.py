@@ -36,7 +36,7 @@ def clinic(tmp_path, monkeypatch):
 @pytest.mark.duckdb
 @pytest.mark.parametrize("folder", [".", "handed"])
 def test_a_released_model_that_was_exported_stays_in_the_ledger(clinic, folder):
-    """It goes the way of every release: noted, with manifest and certificate; dropped, it still is in somebody's hands."""
+    """It goes the way of every release: noted, with manifest and certificate; dropped, it still is in someone's hands."""
     (clinic / "handed").mkdir()
     done = CliRunner().invoke(
         cli, ["--db", "clinic.duckdb", "model", "export", "by_age", f"{folder}/by_age.json"], standalone_mode=False

@@ -418,7 +418,7 @@ def test_the_audit_counts_persons(duckdb_engine, make_table, open_session, tmp_p
 def test_the_audit_judges_every_sensitive_column(
     duckdb_engine, make_table, open_session, tmp_path, class_is_sensitive
 ):  # fmt: skip
-    """Counts tell of the class alone: what is required of the illness only somebody with the source can check."""
+    """Counts say of the class alone: what is required of the illness only someone with the source can check."""
     columns = {"zip": "TEXT", 'i"ll': "TEXT", "cls": "TEXT"}
     rows = [("ab"[n % 2], ["flu", "gout", "none"][n % 3], "yes" if n % 2 and n % 5 else "no") for n in range(60)]
     make_table(duckdb_engine, "t", columns, rows)

@@ -1,4 +1,4 @@
-"""REFRESH, EXPLAIN and `ppdm plan` of pseudo-data: made anew, and told before it is made."""
+"""REFRESH, EXPLAIN and `ppdm plan` of pseudo-data: made again, and announced before it is made."""
 
 from __future__ import annotations
 

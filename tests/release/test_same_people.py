@@ -254,7 +254,7 @@ def classes_of(session, name: str) -> dict[str, int]:
 def test_what_is_out_together_keeps_k_of_the_people_who_are_really_the_same(
     duckdb_engine, make_table, open_session, seeds
 ):
-    """Whatever the tables are called: who has the same class in every release, or is in none, is one of k."""
+    """Whatever the tables are called: a person who has the same class in every release, or is in none, is one of k."""
     refused, together, k = 0, 0, 8
     session = open_session(duckdb_engine)
     for turn in seeds:

@@ -109,7 +109,7 @@ def test_a_table_in_the_place_of_pseudo_data_is_not_taken_for_it(clinic):
 
 @pytest.mark.wide
 def test_a_copy_of_the_former_generation_is_one_of_its_successor(duck):
-    """Same rows published anew: what was exported of the former ones counts after a drop, too."""
+    """Same rows published again: what was exported of the former ones counts after a drop, too."""
     duck.publish(named("ta"))
     duck.export("ta", "ta.csv")
     duck.publish(named("ta"))

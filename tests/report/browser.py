@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over chromedriver's plain HTTP: no package beside what the system has."""
+"""A headless Chromium, driven over chromedriver's plain HTTP: no package next to what the system has."""
 
 from __future__ import annotations
 

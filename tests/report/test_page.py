@@ -78,7 +78,7 @@ def _sizes_and_risks_are_those_of_the_definition(session, page):
 @pytest.mark.wide
 @pytest.mark.usefixtures("undrawn")
 def test_where_k_counts_persons_so_do_the_sizes(duck):
-    """Somebody without an id is nobody; somebody with two rows is one."""
+    """Someone without an id is nobody; someone with two rows is one."""
     duck.publish(policy(required="k = 5", who="ENTITY (id)"))
     page = report_of(duck, "people_open")
     assert "counted in people" in page.by_id("sizes").text

@@ -1,4 +1,4 @@
-"""What the miner makes of files that differ, were changed, or do not fit together: nothing tells a source, and
+"""What the miner makes of files that differ, were changed, or do not fit together: nothing reveals a source, and
 everything that is wrong is said of the file it is wrong with."""
 
 from __future__ import annotations

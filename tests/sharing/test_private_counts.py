@@ -1,4 +1,4 @@
-"""Opened counts are the counts of the union, whoever has which rows; what one file shows is nothing."""
+"""Opened counts are the counts of the union, however the rows are divided; what one file shows is nothing."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_a_site_that_used_another_key_makes_the_sum_no_counts(tmp_path):
 
 
 def test_halves_of_two_splittings_are_not_added_up(tmp_path):
-    """A replayed half: the site has written anew, and one mixer still has the old one."""
+    """A replayed half: the site has written again, and one mixer still has the old one."""
     hospitals, _ = random_hospitals(11, "mixers", 3)
     hospitals.union.close()
     hospitals.report(tmp_path)

@@ -147,7 +147,7 @@ def deliver(parties, *, without: str | None = None) -> None:
 
 
 def first_reader(parties) -> tuple[Party, list[str]]:
-    """Whoever reads the sites' files first, and its call."""
+    """The party that reads the sites' files first, and its call."""
     mixers = mixers_of(parties)
     if not mixers:
         return parties["west"], ["agree", "round.json", "--key", "west.key.json", "--shared", "inbox"]

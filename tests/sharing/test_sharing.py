@@ -133,7 +133,7 @@ def test_only_trees_are_collected_and_only_released_ones_give_pseudo_data(shared
         manifest = json.loads((shared / "north.json.manifest.json").read_text())
         manifest["export"]["sha256"] = sha256_of(file.read_text())
         (tmp_path / f"{kind}.json.manifest.json").write_text(json.dumps(manifest))
-        with pytest.raises(PolicyError, match=refused):  # with a manifest that somebody made for it
+        with pytest.raises(PolicyError, match=refused):  # with a manifest that someone made for it
             called(tmp_path, "share", "collect", str(file), "--into", "x")
         with (
             ppdm_sql.connect(tmp_path / "miner.duckdb") as db,

@@ -1,4 +1,4 @@
-"""The hierarchies beside the papers' tables all load, complete, with the levels their manifest lists."""
+"""The hierarchies next to the papers' tables all load, complete, with the levels their manifest lists."""
 
 from __future__ import annotations
 

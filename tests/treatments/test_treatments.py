@@ -66,7 +66,7 @@ def rounded(value, step):
 
 
 def test_what_is_published(people, open_session):
-    """Every row against its definition; rows are told by what nothing was done to, and by the phone's end."""
+    """Every row against its definition; rows are identified by what nothing was done to, and by the phone's end."""
     engine, raw = people
     session = open_session(engine)
     release = session.publish(statement())

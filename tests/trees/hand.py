@@ -177,7 +177,7 @@ def moments(dice: random.Random, counts: tuple[int, ...]) -> Moments:
 
 
 def rows(seed: int, count: int) -> list[tuple[Any, ...]]:
-    """Rows with NULLs, with values on and beside the thresholds, and with values no tree names."""
+    """Rows with NULLs, with values on and next to the thresholds, and with values no tree names."""
     dice = random.Random(seed)
     return [
         (number, *(None if dice.random() < 0.12 else dice.choice(column.values) for column in COLUMNS))

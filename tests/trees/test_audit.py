@@ -57,7 +57,7 @@ SPORTS = ("sports", {"Yes": ("marital", {"M": None, "U": None}), "No": None})
 
 
 def test_the_mortgage_example_has_two_spans_of_three(engine, make_table):
-    """Friedman et al., table 1: leaves of one and two rows, and still nobody is told from two others."""
+    """Friedman et al., table 1: leaves of one and two rows, and still nobody is distinguished from two others."""
     tree = tree_of(["marital", "sports"], "risk", ["bad", "good"], SPORTS)
     name = stored(engine, make_table, ["marital", "sports", "risk"], MORTGAGE)
     found = audit(engine, tree, name, public=["marital"], k=3)

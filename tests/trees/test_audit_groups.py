@@ -219,7 +219,7 @@ def test_a_deep_tree_is_audited(request, make_table, which, public):
 
 
 def test_a_wide_private_question_is_audited(duckdb_engine, make_table):
-    """More branches than an expression may be nested: they stand beside each other."""
+    """More branches than an expression may be nested: they stand next to each other."""
     asked = {f"v{number}": None if number % 10 else ("p", {"a": None, "b": None}) for number in range(1200)}
     tree = tree_of(["q", "p"], "y", ["n"], ("q", asked))
     name = stored(duckdb_engine, make_table, ["q", "p", "y"], [("v1", "a", "n"), ("v2", "a", "n"), ("v3", "b", "n")])

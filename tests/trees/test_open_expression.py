@@ -101,7 +101,7 @@ def test_moments_of_every_type_are_compared_in_utc(duckdb_engine, declared, zone
         moment = value if isinstance(value, datetime) or value is None else datetime(value.year, value.month, value.day)
         is_below = moment is None or moment.replace(tzinfo=UTC) < midnight
         expected.append("below" if is_below else "from on")
-    with duckdb.connect() as con:  # somebody else's, in the zone of that place
+    with duckdb.connect() as con:  # another user's, in the zone of that place
         con.execute(f"SET TimeZone = '{zone}'")
         con.execute(f"CREATE TABLE moments (x {declared})")
         con.executemany("INSERT INTO moments VALUES (?)", [[value] for value in MOMENTS[declared]])

@@ -30,7 +30,7 @@ def by_python(tree):
 
 
 def by_sql(engine, query):
-    """The node of every row, and what was told of it."""
+    """The node of every row, and what was said of it."""
     found = engine.fetch(query)
     assert len(found) == len(ROWS)
     return {row[0]: row[1] for row in found}, {row[0]: row[2:] for row in found}

@@ -1,4 +1,4 @@
-"""The script for a bare DuckDB: it says what it makes, tells every branch whole and replaces nothing."""
+"""The script for a bare DuckDB: it says what it makes, describes every branch and replaces nothing."""
 
 from __future__ import annotations
 

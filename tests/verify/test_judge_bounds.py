@@ -1,4 +1,4 @@
-"""Every requirement exactly at its bound and a hair beside it, on every engine; the figures are worked out by hand."""
+"""Every requirement exactly at its bound and a hair next to it, on every engine; the figures are worked out by hand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WAGE = SensitiveColumn("wage", Kind.INTEGER, nulls_as_value=True)
 KNOWN_ILLNESS, KNOWN_TREE = SensitiveColumn("illness", Kind.TEXT), SensitiveColumn("illness", Kind.TEXT, LEVELS)
 KNOWN_WAGE = SensitiveColumn("wage", Kind.INTEGER)
 
-# (column, entity, holds at the bound, breaks beside it, achieved, the breaching classes' rows)
+# (column, entity, holds at the bound, breaks next to it, achieved, the breaching classes' rows)
 AT_THE_BOUND = {
     "k": (ILLNESS, None, KAnonymity(4), KAnonymity(5), 4, 4),
     "k by entities": (ILLNESS, "person", KAnonymity(2), KAnonymity(3), 2, 4),

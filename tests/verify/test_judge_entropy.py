@@ -32,7 +32,7 @@ def test_equal_counts_reach_their_number_and_not_more(l, times):
 
 @pytest.mark.parametrize("counts", [[4, 1, 1, 1, 1], [2, 2, 2, 2, 8], [4 * 10**8, *[10**8] * 4]])
 def test_uneven_counts_can_be_exactly_at_a_bound(counts):
-    """4, 1, 1, 1, 1: ln(8) - 4 * ln(4) / 8 = ln(4).  No number of digits tells that the difference is nothing."""
+    """4, 1, 1, 1, 1: ln(8) - 4 * ln(4) / 8 = ln(4).  No number of digits says that the difference is nothing."""
     assert entropy_at_least(counts, Fraction(4))
     assert not entropy_at_least(counts, 4 + Fraction(1, 10**50))
     assert entropy_at_least(counts, 4 - Fraction(1, 10**50))

@@ -178,7 +178,7 @@ def greatest(found):
 
 
 def near(number: Fraction | float, rng: random.Random) -> Fraction:
-    """The bound itself, or a hair beside it; something below 1 where it is infinite."""
+    """The bound itself, or a hair next to it; something below 1 where it is infinite."""
     if number == math.inf:
         return Fraction(rng.randint(1, 9), 10)
     return max(Fraction(0), number + rng.choice((0, 0, 1, -1)) * Fraction(1, 10**12)) or Fraction(1, 10**12)

@@ -114,7 +114,7 @@ def test_every_change_is_found(differences, change):
 
 
 def test_an_unused_number_must_be_constant(differences):
-    """The gap of the theorem: a column the tree does not use that tells the class would win the split."""
+    """The gap of the theorem: a column the tree does not use that predicts the class would win the split."""
     types = TYPES | {"code": "INTEGER"}
     rows = [(*row, 1 if row[3] == "yes" else 0) for row in ROWS]
     attributes = [{"name": "code", "ordered": True}, *PATTERN["attributes"]]
