@@ -1,8 +1,9 @@
 """Rows that come after a release was made, sent down its recoding: as fine as so few of them can be.
 
 Every cell starts at the most specific node whose labels are true of it.  From the deepest nodes upwards, a node whose
-rows do not meet the requirements either hands them on to its coarser node or takes the rows of one class below it that
-meets them, whichever loses less.  What is left at the coarsest node and is too little waits.
+rows do not meet the requirements either hands them on to its coarser node or takes rows of one class below it,
+whichever loses less: as many as are needed where the class meets the requirements without them, else all of them.  What
+is left at the coarsest node and is too little waits.
 
 Rows with another history (they were published before, in different classes) are never put together: an attacker who
 holds the earlier release can tell them apart.  They meet the requirements with the values that they had as well.
@@ -151,8 +152,7 @@ class _Settling:
         order = np.argsort(node, kind="stable")
         for cells in np.split(order, np.flatnonzero(np.diff(node[order])) + 1):
             here = self.here[cells]
-            rows, persons = int(self.late.rows[here].sum()), int(self.late.persons[here].sum())
-            self.groups[int(node[cells[0]])] = _Group(here.tolist(), rows, persons)
+            self.groups[int(node[cells[0]])] = self._group(here.tolist())
 
     def _crowded(self, node: Ints, persons: Ints) -> Ints:
         """Per cell the lowest node at it or above it that has k people at it and below it, else the coarsest one."""
@@ -188,29 +188,64 @@ class _Settling:
             partners = self._partners(node, parent, group)
             if not partners:
                 return
-            for one in partners:
-                group.add(self.classes.pop(one))
-                self.below[node].remove(one)
+            for one, cells in partners:
+                self._take(group, node, one, cells)
         self.classes[node] = self.groups.pop(node)
         self.below.setdefault(node, []).append(node)
 
-    def _partners(self, node: int, parent: int, group: _Group) -> list[int]:
-        """The class below a node whose rows cost least to be made coarser, if that costs less than going up.
+    def _take(self, group: _Group, node: int, one: int, cells: list[int]) -> None:
+        """Moves cells of a class below a node into the group that is there."""
+        lender = self.classes[one]
+        moved = self._group(cells)
+        group.add(moved)
+        if len(cells) == len(lender.cells):
+            del self.classes[one]
+            self.below[node].remove(one)
+        else:
+            gone = set(cells)
+            left = [cell for cell in lender.cells if cell not in gone]
+            self.classes[one] = _Group(left, lender.rows - moved.rows, lender.persons - moved.persons)
 
-        Several where rows are due that can go no further up.
+    def _group(self, cells: list[int]) -> _Group:
+        return _Group(cells, int(self.late.rows[cells].sum()), int(self.late.persons[cells].sum()))
+
+    def _partners(self, node: int, parent: int, group: _Group) -> list[tuple[int, list[int]]]:
+        """The class below a node, and those of its cells that cost least to be made coarser, if that costs less than
+        going up.
+
+        Several classes where rows are due that can go no further up.
         """
-        losses = self.recoding.losses
+        losses, k = self.recoding.losses, self.demands.k
         is_top = parent < 0 or not self.recoding.printable[parent]
-        if is_top and group.persons < self.demands.k and not self.due:
+        if is_top and group.persons < k and not self.due:
             return []  # so few can wait for others
-        price = {one: self.classes[one].rows * (losses[node] - losses[one]) for one in self.below.get(node, ())}
-        most = np.inf if is_top else group.rows * (losses[parent] - losses[node])
+        worse = {one: float(losses[node] - losses[one]) for one in self.below.get(node, ())}
+        most = np.inf if is_top else group.rows * float(losses[parent] - losses[node])
+        needed = max(k - group.persons, 1)
+        spare = {one: self.classes[one].persons - needed >= k for one in worse}
+        price = {one: (needed if spare[one] else self.classes[one].rows) * worse[one] for one in worse}
         cheapest = sorted((one for one in price if price[one] <= most), key=lambda one: (price[one], one))
         for one in cheapest[:_TRIED]:
-            if self._meets_with(group, [one]):
-                return [one]
+            lent = self._lent(group, one) if spare[one] else []
+            if lent and int(self.late.rows[lent].sum()) * worse[one] <= most:
+                return [(one, lent)]
+            if self.classes[one].rows * worse[one] <= most and self._meets_with(group, [one]):
+                return [(one, self.classes[one].cells)]
         if is_top and self.due:
-            return next((few for n in range(2, len(cheapest) + 1) if self._meets_with(group, few := cheapest[:n])), [])
+            numbers = range(2, len(cheapest) + 1)
+            few = next((cheapest[:n] for n in numbers if self._meets_with(group, cheapest[:n])), [])
+            return [(one, self.classes[one].cells) for one in few]
+        return []
+
+    def _lent(self, group: _Group, one: int) -> list[int]:
+        """Cells of a class that make a class of the group and leave one; none where a few tries find none."""
+        cells = sorted(self.classes[one].cells)
+        persons = np.cumsum(self.late.persons[cells])
+        first = int(np.searchsorted(persons, self.demands.k - group.persons)) + 1
+        for number in range(first, min(first + _TRIED, len(cells))):
+            lent, rest = int(persons[number - 1]), int(persons[-1] - persons[number - 1])
+            if self._meets([*group.cells, *cells[:number]], group.persons + lent):
+                return cells[:number] if self._meets(cells[number:], rest) else []
         return []
 
     def _meets_with(self, group: _Group, classes: list[int]) -> bool:

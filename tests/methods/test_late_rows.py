@@ -34,6 +34,16 @@ def demands(k, l=1):
     return Demands(k, (Secret("illness", (DistinctDiversity(l),), np.array([9, 9])),))
 
 
+def test_rows_that_are_too_few_take_no_more_rows_of_a_class_than_they_need():
+    rows = late([1, 1, 1, 1, 2], [3, 3, 3, 3, 4], [0, 0, 0, 0, 0])
+    placed = place_late_rows(recoding(), rows, demands(6), due=True)
+    assert placed.labels == {"age": ["*", "young"]}
+    assert placed.parts.part.tolist() == [0, 1, 1, 1, 0]
+    values = late([1, 1, 1, 1, 2], [3, 3, 3, 3, 4], [0, 1, 0, 0, 0])  # those that are left must be two values, too
+    whole = place_late_rows(recoding(), values, demands(6, l=2), due=True)
+    assert (whole.parts.part.tolist(), whole.labels) == ([0, 0, 0, 0, 0], {"age": ["*"]})
+
+
 def test_too_few_rows_wait_until_they_are_due():
     rows = late([1, 2], [10, 3], [0, 1])
     waiting = place_late_rows(recoding(), rows, demands(5))
@@ -97,3 +107,8 @@ def test_cells_that_start_higher_up_end_where_they_would_have_ended(seeds, monke
             slowly = place_late_rows(tree, given, asked, due=due)
         assert found.parts.part.tolist() == slowly.parts.part.tolist(), seed
         assert (found.labels, found.loss) == (slowly.labels, slowly.loss), seed
+        for one in range(found.published):
+            inside = found.parts.part == one
+            assert given.rows[inside].sum() >= asked.k, seed
+            assert len(set(given.secrets[0][inside].tolist())) >= asked.secrets[0].requirements[0].l, seed
+            assert len(set(given.history[inside].tolist())) == 1, seed
