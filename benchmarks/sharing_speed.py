@@ -3,8 +3,9 @@
     python -m benchmarks.sharing_speed protocol
     python -m benchmarks.sharing_speed counting --rows 10000000
     python -m benchmarks.sharing_speed label
+    python -m benchmarks.sharing_speed pair
 
-Processor time of this process (and of the servers, for label); the clock's next to it.
+Processor time of this process (and of the servers, for label and pair); the clock's next to it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from ppdm_sql.engines.duckdb import DuckDBEngine
 from ppdm_sql.sharing.private import folder
 from ppdm_sql.sharing.private.codebook import AgreedAttribute, Codebook
 from ppdm_sql.sharing.private.keys import new_keys, write_keys
+from ppdm_sql.sharing.private.pair_keys import make_pair_key, write_pair_key
+from ppdm_sql.sharing.private.queries import score_bits
 from ppdm_sql.sharing.private.tls import write_certificate
 from ppdm_sql.sharing.private.vector import count_vector
 from ppdm_sql.statements.names import Name
@@ -149,23 +152,57 @@ def label(queries: int) -> None:
 
 
 def _serve(home: Path, queries: int) -> tuple[float, float]:
+    addresses = [word for place in range(3) for word in ("--at", f"127.0.0.1:{17431 + place}")]
+    more = [["serve-label", "--inbox", str(home), *addresses] for _ in range(3)]
+    return _together(home, queries, more)
+
+
+def _together(home: Path, queries: int, commands: list[list[str]]) -> tuple[float, float]:
+    """The parties m0, m1, ... as processes: processor time of all, and the clock's."""
     row = {f"a{place}": f"v{place % 5}" for place in range(8)}
     (home / "queries.json").write_text(json.dumps([row] * queries))
     before, clock = os.times(), time.monotonic()
-    addresses = [word for place in range(3) for word in ("--at", f"127.0.0.1:{17431 + place}")]
     running = [
         subprocess.Popen(
-            [sys.executable, "-m", "ppdm_sql", "share", "serve-label", str(home / "round.json"), "--key",
-             str(home / f"m{place}.key.json"), "--inbox", str(home), "--tls", str(home), *addresses, "--queries",
+            [sys.executable, "-m", "ppdm_sql", "share", words[0], str(home / "round.json"), "--key",
+             str(home / f"m{place}.key.json"), *words[1:], "--tls", str(home), "--queries",
              str(home / "queries.json"), "--out", str(home / f"{place}.json")],
             stdout=subprocess.DEVNULL,
         )
-        for place in range(3)
+        for place, words in enumerate(commands)
     ]  # fmt: skip
-    assert [process.wait() for process in running] == [0, 0, 0]
+    assert not any([process.wait() for process in running])
     after = os.times()
     processor = (after.children_user - before.children_user) + (after.children_system - before.children_system)
     return processor, time.monotonic() - clock
+
+
+@command.command()
+@click.option("--queries", type=int, default=5, show_default=True)
+def pair(queries: int) -> None:
+    """The same by two mixers on this machine: numbers of 342 bits, for a million rows."""
+    book, keys = _codebook("pair", 8, 5, 5, 2)
+    vector = np.full(book.length, 1000, dtype=np.uint64)
+    vector.reshape(5, -1)[:, 0] = 5000
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        (home / "round.json").write_text(book.to_text())
+        for site in SITES:
+            folder.write_vector(vector, book, keys[site], home)
+        for mixer in book.mixers:
+            write_keys(keys[mixer.name], home)
+            write_certificate(book, keys[mixer.name], home)
+        made = []
+        took = _measure(lambda: made.append(make_pair_key(score_bits(book, 1_000_000))))
+        write_pair_key(made[0], home / "pair.json")
+        print(f"the key: {took[0]:.1f} s processor, made once")
+        commands = [["serve-pair", "--inbox", str(home), "--at", "127.0.0.1:17441"] for _ in range(2)]
+        commands[0] += ["--pair-key", str(home / "pair.json")]
+        first, many = (_together(home, number, commands) for number in (1, queries + 1))
+    for title, one, more in zip(("processor (both parties together)", "clock"), first, many, strict=True):
+        print(
+            f"{title}: {one:.2f} s for one query with start and connection, {(more - one) / queries:.2f} s for one more"
+        )
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def codebook_group() -> None:
 @click.option("--round", "round_name", required=True, metavar="NAME", help="A new name for each round.")
 @click.option("--site", "sites", multiple=True, required=True, type=FILE, help="A site's NAME.public.json; repeat.")
 @click.option("--mixer", "mixers", multiple=True, type=FILE, help="A mixer's NAME.public.json; repeat.")
-@click.option("--mode", type=click.Choice(["masks", "mixers", "label"]), default="masks", show_default=True,
-              help="How counts stay hidden: masks, two mixers, or label, which opens no count.")  # fmt: skip
+@click.option("--mode", type=click.Choice(["masks", "mixers", "label", "pair"]), default="masks", show_default=True,
+              help="How counts stay hidden: masks, two mixers; label and pair open no count.")  # fmt: skip
 @click.option("--k", type=click.IntRange(min=1), default=10, show_default=True, help="Smallest count that is printed.")
 @click.option("--bins", multiple=True, metavar="COLUMN=LIMIT,...", help="Limits between the bins of a number or date.")
 @click.option("--values", multiple=True, metavar="COLUMN=VALUE|...", help="All values of a column, or all classes.")

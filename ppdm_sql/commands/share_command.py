@@ -17,6 +17,7 @@ from ppdm_sql.commands.options import (
 )
 from ppdm_sql.commands.share_codebook import codebook_group
 from ppdm_sql.commands.share_itemsets import ITEMSET_COMMANDS
+from ppdm_sql.commands.share_label import LABEL_COMMANDS
 from ppdm_sql.commands.share_private import COMMANDS
 from ppdm_sql.policy.words import many
 
@@ -34,7 +35,7 @@ def command() -> None:
     """
 
 
-for one in (codebook_group, *COMMANDS, *ITEMSET_COMMANDS):
+for one in (codebook_group, *COMMANDS, *ITEMSET_COMMANDS, *LABEL_COMMANDS):
     command.add_command(one)
 
 

@@ -51,6 +51,29 @@ def key_new(name: str, out: Path, as_json: bool) -> int:
     return 0
 
 
+@key.command("pair")
+@click.option("--bits", type=click.IntRange(min=70, max=1600), default=380, show_default=True,
+              help="How long the numbers can be that are compared; serve-pair says how long they are.")  # fmt: skip
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file; it stays here.")
+@json_option
+def key_pair(bits: int, out: Path, as_json: bool) -> int:
+    """Make the key of mode pair, which the first of both parties needs.
+
+    It takes some seconds, with many bits a minute.  Needs the extra paillier.
+
+    \b
+    $ ppdm share key pair --out keys/north.pair.json
+    """
+    from ppdm_sql.commands import show
+    from ppdm_sql.sharing.private.pair_keys import make_pair_key, write_pair_key
+
+    with show.console.status("making a key"):
+        made = make_pair_key(bits)
+    write_pair_key(made, out)
+    say(as_json, {"bits": bits, "file": str(out)}, f"wrote {out} (keep it here)")
+    return 0
+
+
 # -- a round -----------------------------------------------------------------------------------------------
 
 
@@ -256,87 +279,6 @@ def accuracy(codebook: Path, shared: Path, as_json: bool) -> int:
     return 0
 
 
-# -- only the class ----------------------------------------------------------------------------------------
-
-
-@click.command("tls")
-@codebook_argument
-@key_option
-@click.option("--out", required=True, type=FOLDER, help="The folder the other servers read it from.")
-@json_option
-def tls(codebook: Path, key_file: Path, out: Path, as_json: bool) -> int:
-    """Write the certificate of this server.
-
-    The other servers of mode label recognize this server by it.
-
-    \b
-    $ ppdm share tls round.json --key keys/alpha.key.json --out shared
-    """
-    from ppdm_sql.sharing.private.codebook import read_codebook
-    from ppdm_sql.sharing.private.keys import read_private
-    from ppdm_sql.sharing.private.tls import write_certificate
-
-    path = write_certificate(read_codebook(codebook), read_private(key_file), out)
-    say(as_json, {"file": str(path)}, f"wrote {path}")
-    return 0
-
-
-@click.command("serve-label")
-@codebook_argument
-@key_option
-@click.option("--inbox", required=True, type=FOLDER, help="The folder with the files sealed for this server.")
-@click.option("--tls", "certificates", required=True, type=FOLDER, help="The folder with the three certificates.")
-@click.option("--at", "addresses", multiple=True, required=True, metavar="HOST:PORT",
-              help="Where each server listens, in the order of the codebook; three times.")  # fmt: skip
-@click.option("--queries", required=True, type=FILE, help="A JSON list of rows; the same at all three servers.")
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Where the classes go.")
-@click.option("--most-rows", type=click.IntRange(min=1), default=1_000_000, show_default=True,
-              help="Most rows that all sites together may have; more are refused.")  # fmt: skip
-@click.option("--wait", type=click.FloatRange(min=1), default=600, show_default=True, metavar="SECONDS",
-              help="How long to wait for the other servers.")  # fmt: skip
-@json_option
-def serve_label(
-    codebook: Path,
-    key_file: Path,
-    inbox: Path,
-    certificates: Path,
-    addresses: tuple[str, ...],
-    queries: Path,
-    out: Path,
-    most_rows: int,
-    wait: float,
-    as_json: bool,
-) -> int:
-    """Predict classes of rows together with two other servers.
-
-    Nothing else is opened.
-
-    Needs the extra mpc.  Each server is started with the same call, its own key and its own inbox.
-
-    \b
-    $ ppdm share serve-label round.json --key keys/alpha.key.json --inbox inbox --tls shared
-        --at alpha:7001 --at beta:7001 --at gamma:7001 --queries rows.json --out classes.json
-    """
-    import json
-
-    from ppdm_sql.sharing.private.codebook import read_codebook
-    from ppdm_sql.sharing.private.files import write_whole
-    from ppdm_sql.sharing.private.folder import sum_of_shares
-    from ppdm_sql.sharing.private.keys import read_private
-    from ppdm_sql.sharing.private.label import ServerSetting, check_label_codebook, read_queries, serve
-
-    agreed, keys = read_codebook(codebook), read_private(key_file)
-    check_label_codebook(agreed)
-    asked = read_queries(queries, agreed)
-    share = sum_of_shares(agreed, keys, inbox, agreed.length)
-    target, setting = out.resolve(), ServerSetting(addresses, certificates.resolve(), wait)
-    classes = serve(agreed, keys, share, asked, setting, most_rows)
-    told = [value if isinstance(value, bool | int | str) else str(value) for value in classes]
-    write_whole(target, (json.dumps(told, ensure_ascii=False) + "\n").encode())
-    say(as_json, {"rows": len(told), "file": str(target)}, f"{keys.name}: {many(len(told), 'class', 'classes')}: {out}")
-    return 0
-
-
 def say_report(as_json: bool, site: str, report: SiteReport, what: str, **more: Any) -> int:
     """What a site wrote for the others."""
     told = {"site": site, **more, "rows": report.rows, "files": [str(path) for path in report.files]}
@@ -354,4 +296,4 @@ def say(as_json: bool, told: dict[str, Any], text: str) -> None:
         show.console.print(text, markup=False, soft_wrap=True, highlight=False)
 
 
-COMMANDS = (key, counts, mix, agree, open_, test, accuracy, tls, serve_label)
+COMMANDS = (key, counts, mix, agree, open_, test, accuracy)

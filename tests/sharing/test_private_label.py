@@ -25,7 +25,7 @@ from ppdm_sql.errors import PolicyError, Tampered
 from ppdm_sql.sharing.private import folder as files
 from ppdm_sql.sharing.private.codebook import AgreedAttribute, Codebook, check_codebook
 from ppdm_sql.sharing.private.keys import write_keys
-from ppdm_sql.sharing.private.label import check_label_codebook, read_queries, score_bits
+from ppdm_sql.sharing.private.queries import check_label_codebook, read_queries, score_bits
 from ppdm_sql.sharing.private.tls import certificates, write_certificate
 from ppdm_sql.trees.tree import Attribute
 from tests.sizes import HANGS

@@ -29,16 +29,16 @@ from ppdm_sql.engines.base import Kind
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.json_reader import read_json
 from ppdm_sql.sharing.private.files import read_whole
-from ppdm_sql.sharing.private.keys import PublicKeys
+from ppdm_sql.sharing.private.keys import PrivateKeys, PublicKeys
 from ppdm_sql.trees.tree import Attribute, Value
 
 FORMAT = "ppdm codebook 1"
-MASKS, MIXERS, LABEL = "masks", "mixers", "label"
-MODES = (MASKS, MIXERS, LABEL)
+MASKS, MIXERS, LABEL, PAIR = "masks", "mixers", "label", "pair"
+MODES = (MASKS, MIXERS, LABEL, PAIR)
 LEAST_SITES = 3  # of two sites each knows the other's counts from the sum
 MOST_SITES = 1000
 MOST_NUMBERS = 4_000_000
-MIXERS_OF = {MASKS: 0, MIXERS: 2, LABEL: 3}
+MIXERS_OF = {MASKS: (0,), MIXERS: (2,), LABEL: (3,), PAIR: (0, 2)}  # how many there can be
 _ROUND = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -110,6 +110,11 @@ class Codebook:
     @property
     def site_names(self) -> tuple[str, ...]:
         return tuple(site.name for site in self.sites)
+
+    @property
+    def computing(self) -> tuple[PublicKeys, ...]:
+        """Who computes the class of a row: the servers or mixers; in mode pair without mixers the two sites."""
+        return self.mixers or self.sites
 
     def site(self, name: str) -> PublicKeys | None:
         return next((site for site in self.sites if site.name == name), None)
@@ -226,12 +231,15 @@ def check_codebook(codebook: Codebook, given: Reading | None = None) -> None:
         given.refuse("names a site or a mixer twice, or gives two of them the same key")
     if list(codebook.site_names) != sorted(codebook.site_names):
         given.refuse("must list the sites in the order of their names")
-    least = 2 if codebook.mode == LABEL else LEAST_SITES
+    least = 2 if codebook.mode in (LABEL, PAIR) else LEAST_SITES
     if not least <= len(codebook.sites) <= MOST_SITES:
         told = "of fewer each would know the others' counts from the sum" if least == LEAST_SITES else "a sum needs two"
         given.refuse(f"mode {codebook.mode} needs {least} to {MOST_SITES} sites: {told}")
-    if len(codebook.mixers) != MIXERS_OF[codebook.mode]:
-        given.refuse(f"mode {codebook.mode} needs {MIXERS_OF[codebook.mode]} mixers, not {len(codebook.mixers)}")
+    if len(codebook.mixers) not in MIXERS_OF[codebook.mode]:
+        possible = " or ".join(str(number) for number in MIXERS_OF[codebook.mode])
+        given.refuse(f"mode {codebook.mode} needs {possible} mixers, not {len(codebook.mixers)}")
+    if codebook.mode == PAIR and not codebook.mixers and len(codebook.sites) != MIXERS_OF[PAIR][1]:
+        given.refuse("mode pair is for two sites; more of them need two mixers")
     if codebook.length > MOST_NUMBERS:
         given.refuse(f"counts {codebook.length:,} numbers; at most {MOST_NUMBERS:,} are added up")
 
@@ -244,6 +252,12 @@ def own_site(codebook: Codebook, name: str, public: PublicKeys) -> PublicKeys:
 
 def own_mixer(codebook: Codebook, name: str, public: PublicKeys) -> PublicKeys:
     return _own(codebook.mixer(name), public, "mixer", name)
+
+
+def place_of(codebook: Codebook, keys: PrivateKeys) -> int:
+    """Which of the computing parties this is."""
+    listed = next((one for one in codebook.computing if one.name == keys.name), None)
+    return codebook.computing.index(_own(listed, keys.public, "server", keys.name))
 
 
 def _own(listed: PublicKeys | None, public: PublicKeys, what: str, name: str) -> PublicKeys:

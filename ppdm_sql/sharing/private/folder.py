@@ -20,7 +20,7 @@ import numpy as np
 
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.sharing.private import masks, mixers
-from ppdm_sql.sharing.private.codebook import LABEL, MASKS, MIXERS, Codebook, own_mixer, own_site
+from ppdm_sql.sharing.private.codebook import LABEL, MASKS, MIXERS, PAIR, Codebook, own_mixer, own_site
 from ppdm_sql.sharing.private.files import files_in, read_whole, write_whole
 from ppdm_sql.sharing.private.keys import PrivateKeys
 from ppdm_sql.sharing.private.message import (
@@ -107,8 +107,8 @@ def sum_of_shares(
 
 def open_total(codebook: Codebook, folder: Path, length: int, subject: str = COUNTS) -> Vector:
     """The sum over all sites; refused unless every file of the round is there once and is right."""
-    if codebook.mode == LABEL:
-        raise PolicyError("mode label opens no counts, only the class of a query")
+    if codebook.mode in (LABEL, PAIR):
+        raise PolicyError(f"mode {codebook.mode} opens no counts, only the class of a query")
     if codebook.mode == MASKS:
         expected = Expected(MASKED, subject, length)
         found = _read_all(codebook, folder, f".{subject}.masked.ppdm", expected)

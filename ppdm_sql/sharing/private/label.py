@@ -25,64 +25,16 @@ from typing import Any
 
 from ppdm_sql.catalog.store import json_text
 from ppdm_sql.errors import PolicyError, PpdmError
-from ppdm_sql.json_reader import read_json
 from ppdm_sql.sharing.private import tls
-from ppdm_sql.sharing.private.codebook import LABEL, Codebook, own_mixer
+from ppdm_sql.sharing.private.codebook import Codebook, place_of
 from ppdm_sql.sharing.private.extras import extra
-from ppdm_sql.sharing.private.files import read_whole
 from ppdm_sql.sharing.private.folder import ServerShare
 from ppdm_sql.sharing.private.keys import PrivateKeys
+from ppdm_sql.sharing.private.queries import MOST_ROWS, LabelQuery, check_label_codebook, score_bits, score_factors
 from ppdm_sql.trees.tree import Value
 
-MOST_ROWS = 1_000_000
 _SERVERS = 3
 _HIGH = 60  # a share's bits above these are its four highest
-
-
-@dataclass(frozen=True)
-class LabelQuery:
-    """A row as the servers see it: per attribute the code of its value, None where it is NULL."""
-
-    codes: tuple[int | None, ...]
-
-
-def read_queries(path: Path, codebook: Codebook) -> list[LabelQuery]:
-    """A list of rows; a value that the codebook does not list is refused, because its zero would say something."""
-    content = read_json(read_whole(path), path.name)
-    if not isinstance(content, list) or not content or not all(isinstance(row, dict) for row in content):
-        raise PolicyError(f"{path.name} must be a list of rows, each an object of columns and values")
-    return [_query(codebook, row, f"{path.name}, row {place}") for place, row in enumerate(content, start=1)]
-
-
-def _query(codebook: Codebook, row: dict[str, object], place: str) -> LabelQuery:
-    names = {one.attribute.name for one in codebook.attributes}
-    if row.keys() != names:
-        raise PolicyError(f"{place}: it must have the columns of the codebook and no others")
-    codes: list[int | None] = []
-    for one in codebook.attributes:
-        value = row[one.attribute.name]
-        try:
-            code = one.domain.code_of(one.attribute, value)
-        except (TypeError, ValueError, ArithmeticError, PpdmError):
-            raise PolicyError(f'{place}: "{one.attribute.name}" is not of its type') from None
-        if value is not None and code >= one.width:
-            raise PolicyError(f'{place}: "{one.attribute.name}" is not in the codebook')
-        codes.append(None if value is None else code)
-    return LabelQuery(tuple(codes))
-
-
-def check_label_codebook(codebook: Codebook) -> None:
-    if codebook.mode != LABEL:
-        raise PolicyError(f"the codebook is for mode {codebook.mode}: three servers need mode label")
-    if codebook.laplace < 1:
-        raise PolicyError("mode label needs laplace of 1 or more: without it two classes can both be impossible")
-
-
-def score_bits(codebook: Codebook, most_rows: int) -> int:
-    """How long the numbers that are compared can get; a field of that size never wraps around."""
-    widest = max(one.width for one in codebook.attributes)
-    one_factor = (most_rows + codebook.laplace * widest).bit_length()
-    return max(70, (2 * len(codebook.attributes) + 1) * one_factor + 2)
 
 
 # -- a server ----------------------------------------------------------------------------------------------
@@ -103,7 +55,7 @@ def serve(
 ) -> list[Value]:  # fmt: skip
     """The classes of the queries, when all three servers were asked the same."""
     check_label_codebook(codebook)
-    place = codebook.mixers.index(own_mixer(codebook, keys.name, keys.public))
+    place = place_of(codebook, keys)
     with tls.certificates(codebook, keys, place, setting.certificates):
         runtime = _runtime(setting.addresses, place)
         told = _Computation(codebook, share, runtime, most_rows, setting.wait)
@@ -214,19 +166,11 @@ class _Computation:
 
     def _scores(self, query: LabelQuery) -> tuple[list[Any], list[Any]]:
         """Of every class the numerator and the denominator of its score."""
-        laplace, width = self.codebook.laplace, self.codebook.width
-        asked = [
-            (start, one, code)
-            for start, one, code in zip(self.codebook.starts, self.codebook.attributes, query.codes, strict=True)
-            if code is not None
-        ]
         tops, bottoms = [], []
         for label in range(len(self.codebook.classes)):
-            base = label * width
-            wanted = [(base,), *((base + start + code,) for start, _, code in asked)]
-            known = [tuple(range(base + start, base + start + one.width)) for start, one, _ in asked]
-            found = self._totals([*wanted, *known])
-            tops.append(self.mpc.prod([one + laplace for one in found[: len(wanted)]]))
-            sizes = [rows + laplace * one.width for rows, (_, one, _) in zip(found[len(wanted) :], asked, strict=True)]
-            bottoms.append(self.mpc.prod(sizes) if sizes else self.number(1))
+            above, below = score_factors(self.codebook, query, label)
+            found = self._totals([factor.places for factor in (*above, *below)])
+            factors = [total + factor.more for total, factor in zip(found, (*above, *below), strict=True)]
+            tops.append(self.mpc.prod(factors[: len(above)]))
+            bottoms.append(self.mpc.prod(factors[len(above) :]) if below else self.number(1))
         return tops, bottoms

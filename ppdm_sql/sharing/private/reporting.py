@@ -13,15 +13,15 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PolicyError
 from ppdm_sql.models import library
 from ppdm_sql.sharing.private.accuracy import confusion_vector
-from ppdm_sql.sharing.private.codebook import LABEL, Codebook, own_site
+from ppdm_sql.sharing.private.codebook import LABEL, PAIR, Codebook, own_site
 from ppdm_sql.sharing.private.folder import write_answer, write_vector
 from ppdm_sql.sharing.private.itemsets import Threshold, candidates_of, subject_of, support_vector
 from ppdm_sql.sharing.private.keys import PrivateKeys
-from ppdm_sql.sharing.private.label import check_label_codebook
 from ppdm_sql.sharing.private.ledger import last_report, note_report
 from ppdm_sql.sharing.private.message import TESTS
 from ppdm_sql.sharing.private.opening import dominated, open_round
-from ppdm_sql.sharing.private.vector import count_vector
+from ppdm_sql.sharing.private.queries import check_label_codebook
+from ppdm_sql.sharing.private.vector import Vector, count_vector
 from ppdm_sql.statements.names import Name
 
 
@@ -34,12 +34,21 @@ class SiteReport:
 def report_counts(engine: Engine, relation: Name, codebook: Codebook, keys: PrivateKeys, out: Path) -> SiteReport:
     """The ledger knows of the report before anybody else can."""
     own_site(codebook, keys.name, keys.public)
-    if codebook.mode == LABEL:
-        check_label_codebook(codebook)
-    vector = count_vector(engine, relation, codebook)
-    note_report(engine, codebook, keys.name, vector)
+    if codebook.mode in (LABEL, PAIR):
+        check_label_codebook(codebook, codebook.mode)
+    if codebook.mode == PAIR and not codebook.mixers:
+        raise PolicyError("two sites without mixers write no files: both call share serve-pair, which counts")
+    vector = noted_counts(engine, relation, codebook, keys)
     files = write_vector(vector, codebook, keys, out)
     return SiteReport(int(vector.reshape(-1, codebook.width)[:, 0].sum()), files)
+
+
+def noted_counts(engine: Engine, relation: Name, codebook: Codebook, keys: PrivateKeys) -> Vector:
+    """The counts of the site, which its ledger knows from now on."""
+    own_site(codebook, keys.name, keys.public)
+    vector = count_vector(engine, relation, codebook)
+    note_report(engine, codebook, keys.name, vector)
+    return vector
 
 
 def report_test(

@@ -1,4 +1,4 @@
-"""Certificates of the three servers: each signs its own with the key that the codebook lists, so nobody else can.
+"""Certificates of the servers of modes label and pair: each signs its own with the key that the codebook lists.
 
 MPyC reads its certificates from folder .config of the process's folder, under names of its own; they are put there for
 the time of a run, in a folder that is removed at the end.
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ppdm_sql.errors import PolicyError, Tampered
-from ppdm_sql.sharing.private.codebook import Codebook, own_mixer
+from ppdm_sql.sharing.private.codebook import Codebook, place_of
 from ppdm_sql.sharing.private.extras import extra
 from ppdm_sql.sharing.private.files import read_whole, write_whole
 from ppdm_sql.sharing.private.keys import PrivateKeys
@@ -32,7 +32,7 @@ def write_certificate(codebook: Codebook, keys: PrivateKeys, folder: Path) -> Pa
         from cryptography import x509
         from cryptography.hazmat.primitives.serialization import Encoding
         from cryptography.x509.oid import NameOID
-    place = codebook.mixers.index(own_mixer(codebook, keys.name, keys.public))
+    place = place_of(codebook, keys)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, _host(place))])
     now = datetime.now(UTC)
     signed = (
@@ -60,7 +60,7 @@ def certificates(codebook: Codebook, keys: PrivateKeys, place: int, folder: Path
     """The process in a folder where MPyC finds the certificates; only those that the codebook's keys signed."""
     with extra("private"):
         from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-    listed = [_checked(codebook, at, folder) for at in range(len(codebook.mixers))]
+    listed = [checked_certificate(codebook, at, folder) for at in range(len(codebook.mixers))]
     pem = [one.public_bytes(Encoding.PEM) for one in listed]
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="ppdm-tls-") as private:
@@ -77,22 +77,22 @@ def certificates(codebook: Codebook, keys: PrivateKeys, place: int, folder: Path
             os.chdir(before)
 
 
-def _checked(codebook: Codebook, place: int, folder: Path) -> Certificate:
+def checked_certificate(codebook: Codebook, place: int, folder: Path) -> Certificate:
     """The certificate of a server, if the key that the codebook lists is in it."""
     with extra("private"):
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-    mixer = codebook.mixers[place]
-    path = folder / f"{mixer.name}.tls.pem"
+    owner = codebook.computing[place]
+    path = folder / f"{owner.name}.tls.pem"
     if not path.exists():
-        raise PolicyError(f"{path.name} is missing: {mixer.name} writes it with share tls")
+        raise PolicyError(f"{path.name} is missing: {owner.name} writes it with share tls")
     try:
         found = x509.load_pem_x509_certificate(read_whole(path))
         found.verify_directly_issued_by(found)
     except (ValueError, TypeError, InvalidSignature):
         raise Tampered(f"{path.name} is no certificate, or is damaged") from None
     key = found.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    if key != mixer.sign_bytes or found.subject.rfc4514_string() != f"CN={_host(place)}":
-        raise Tampered(f"{path.name} is not the certificate of {mixer.name}: the codebook lists another key")
+    if key != owner.sign_bytes or found.subject.rfc4514_string() != f"CN={_host(place)}":
+        raise Tampered(f"{path.name} is not the certificate of {owner.name}: the codebook lists another key")
     return found
