@@ -171,7 +171,7 @@ def _together(home: Path, queries: int, commands: list[list[str]]) -> tuple[floa
         )
         for place, words in enumerate(commands)
     ]  # fmt: skip
-    assert not any([process.wait() for process in running])
+    assert {process.wait() for process in running} == {0}
     after = os.times()
     processor = (after.children_user - before.children_user) + (after.children_system - before.children_system)
     return processor, time.monotonic() - clock

@@ -8,7 +8,7 @@ The steps are ours, on TNO's Paillier and its comparison of encrypted numbers (a
         the keyholder decrypts and multiplies these, and the evaluator takes away what the random numbers added
     products of one level are asked for together, and many short numbers travel in one ciphertext
     two scores are compared by cross-multiplication; the result stays encrypted, and the better one is chosen with it
-    the keyholder decrypts the number of the class, and tells it to the evaluator
+    the keyholder decrypts the number of the class and sends it to the evaluator
 
 The keyholder decrypts random numbers, one bit (whether there are too many rows) and a class for each query; it refuses
 to open more.  The evaluator sees ciphertexts.  Both are assumed to follow the protocol.
