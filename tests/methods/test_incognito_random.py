@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from lattice_cases import QUALITIES, Case, random_case
 from oracles.naive_lattice import minimal
@@ -19,7 +21,7 @@ def check_case(engine, case: Case, quality: str) -> bool:
     """Whether something was published; what was is the best node there is."""
     if quality not in ("loss", "precision", "entropy"):
         case.tunings = {name: type(one)(most_level=one.most_level) for name, one in case.tunings.items()}
-    case.options = {"quality": quality}
+    case.options = {**case.options, "quality": quality}
     expected = case.best(quality)
     try:
         plan, rows = case.run(engine)
@@ -67,6 +69,18 @@ def test_the_best_node_of_every_lattice(duckdb_engine, seeds, listed, monkeypatc
     monkeypatch.setattr(method, "_LISTED", listed)
     published = sum(check_case(duckdb_engine, random_case(seed), QUALITIES[seed % len(QUALITIES)]) for seed in seeds)
     assert published >= 0.5 * len(seeds)
+
+
+@seeds(small=12, full=60, nightly=400)
+def test_a_row_that_is_left_out_can_cost_less_than_one_that_is_misclassified(duckdb_engine, seeds):
+    differ = 0
+    for seed in seeds:
+        case = random_case(seed)
+        case.options = {"left_out_cost": Fraction(seed % 4, 4)}
+        usual = random_case(seed).best("classification")
+        check_case(duckdb_engine, case, "classification")
+        differ += case.best("classification") != usual
+    assert differ
 
 
 @seeds(small=10, full=60, nightly=400)

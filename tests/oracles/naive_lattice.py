@@ -78,8 +78,10 @@ def minimal(nodes: Sequence[Node]) -> set[tuple[int, ...]]:
     }  # fmt: skip
 
 
-def cost(quality: str, node: Node, ladders: Sequence[Ladder], target: str | None) -> Fraction | int | float:
-    """What a node costs, by the definition of each quality."""
+def cost(
+    quality: str, node: Node, ladders: Sequence[Ladder], target: str | None, left_out: Fraction = Fraction(1)
+) -> Fraction | int | float:
+    """What a node costs, by the definition of each quality; left_out: a row that is, in the classification metric."""
     total, gone = node.rows, len(node.out)
     match quality:
         case "discernibility":
@@ -90,7 +92,7 @@ def cost(quality: str, node: Node, ladders: Sequence[Ladder], target: str | None
             return sum(node.levels)
         case "classification":
             right = sum(max(Counter(row[target] for row in group).values()) for group in node.kept)
-            return Fraction(total - right, total)
+            return (total - gone - right + left_out * gone) / Fraction(total)
     by_column = {"loss": _loss, "precision": _precision, "entropy": _entropy}[quality]
     costs = [one.weight * by_column(node, one, level) for one, level in zip(ladders, node.levels, strict=True)]
     return sum(costs) if quality == "entropy" else sum(costs) / sum(one.weight for one in ladders)

@@ -277,7 +277,7 @@ def test_a_plan_says_what_tonight_would_cost_and_writes_nothing(duck):
 
 @pytest.mark.wide
 @pytest.mark.duckdb
-@pytest.mark.parametrize("method", first(1, ["kactus2", "kactus", "kadet", "tds", "tdr", "koptimize"]))
+@pytest.mark.parametrize("method", first(1, ["incognito", "kactus2", "kactus", "kadet", "tds", "tdr", "koptimize"]))
 def test_other_methods_grow_too(duck, method):
     if method == "kadet":  # it takes no NULL
         duck.execute("UPDATE people SET sex = COALESCE(sex, 'm'), illness = COALESCE(illness, 'flu')")

@@ -25,11 +25,11 @@ from ppdm_sql.methods.base import OF_COUNTS, ROWS, CellJob, Method
 from ppdm_sql.methods.lattice.groupings import Levels
 from ppdm_sql.methods.lattice.lattice_table import LatticeTable, read_lattice
 from ppdm_sql.methods.lattice.level_recoding import recode_levels
-from ppdm_sql.methods.lattice.qualities import QUALITIES
+from ppdm_sql.methods.lattice.qualities import QUALITIES, Classification, Lattice, Quality
 from ppdm_sql.methods.lattice.search import LatticeSearch, SearchLimits, Tested
 from ppdm_sql.methods.plan import CellPlan, PlanChoice, PlannedRecoding, ResidualRisk
 from ppdm_sql.methods.shared.limits import Demands
-from ppdm_sql.policy.options import Choice, Whole, read_options
+from ppdm_sql.policy.options import Choice, Exact, Whole, read_options
 from ppdm_sql.policy.policy import Policy
 from ppdm_sql.policy.words import many
 from ppdm_sql.requirements import AverageRisk, EveryAnonymity, UniqueShare, decimal
@@ -47,6 +47,7 @@ MINIMALITY = ResidualRisk(
 @dataclass(frozen=True)
 class IncognitoOptions:
     quality: Annotated[str, Choice(*QUALITIES)] = "loss"
+    left_out_cost: Annotated[Fraction, Exact(Fraction(0), Fraction(1))] = Fraction(1)
     minimal: Annotated[str, Choice("best", "all")] = "best"
     max_nodes: Annotated[int, Whole(1)] = 1_000_000
     max_seconds: Annotated[int, Whole(1)] = 600
@@ -59,6 +60,11 @@ def check_options(policy: Policy, source: Source | None) -> None:
         raise PolicyError(
             "quality = classification of ALGORITHM incognito counts rows that are not of the commonest class: name the "
             "class in TARGET (...)"
+        )
+    if options.left_out_cost != 1 and options.quality != "classification":
+        raise PolicyError(
+            f"left_out_cost of ALGORITHM incognito is what a row costs quality = classification when it is left out: "
+            f"quality = {options.quality} has a cost of its own"
         )
     for word, tuning in policy.roles.tunings.items():
         if tuning.order:
@@ -85,9 +91,13 @@ def plan_incognito(job: CellJob) -> CellPlan:
     if not allowed:
         table.demands.check_whole(job.cells.total, job.cells.units, job.counts_persons)
     limits = SearchLimits(allowed, _LISTED, options.max_nodes, options.max_seconds, options.minimal == "all")
-    quality = QUALITIES[options.quality](table.lattice)
     search = LatticeSearch(
-        table.cache, table.demands, quality, limits, job.progress, whole=job.policy.table_requirements
+        table.cache,
+        table.demands,
+        _quality(options, table.lattice),
+        limits,
+        job.progress,
+        whole=job.policy.table_requirements,
     )
     search.run()
     if not search.best:
@@ -115,6 +125,12 @@ INCOGNITO = Method(
     keeps_table=frozenset({AverageRisk, UniqueShare, EveryAnonymity}),
     plan_cells=plan_incognito, check_options=check_options,
 )  # fmt: skip
+
+
+def _quality(options: IncognitoOptions, lattice: Lattice) -> Quality:
+    if options.quality == "classification":
+        return Classification(lattice, options.left_out_cost)
+    return QUALITIES[options.quality](lattice)
 
 
 # -- what is said ------------------------------------------------------------------------------------------

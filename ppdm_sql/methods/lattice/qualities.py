@@ -8,7 +8,7 @@ requirement is left out, S are the rows left out.
     entropy         per column and row, bits that the label hides of the value; left out: all bits
     discernibility  sum over kept groups of |E|^2, and N for every row left out
     average_class   N over kept groups, rows left out being one more
-    classification  share of rows that are left out or do not have the commonest target of their group
+    classification  share of rows that do not have the commonest target of their group; left out counts left_out_cost
     height          sum of levels
 
 The first three add up over columns: what a node costs without leaving rows out is known before it is looked at, and
@@ -282,17 +282,26 @@ class AverageClass(Quality):
 
 
 class Classification(Quality):
-    """The classification metric of Iyengar (2002); the last histogram of a grouping is that of the target."""
+    """The classification metric of Iyengar (2002); the last histogram of a grouping is that of the target.
+
+    A row that is left out costs left_out_cost: as much as one that is misclassified, or half of it as in ARX.
+    """
+
+    def __init__(self, lattice: Lattice, left_out_cost: Fraction = Fraction(1)) -> None:
+        super().__init__(lattice)
+        self._left_out_cost = left_out_cost
 
     def value(self, node: Grouping, kept: Flags) -> Value:
-        common = _commonest(node)
-        return Fraction(int(node.rows.sum()) - int(common[kept].sum()), self.lattice.rows)
+        minority = int((node.rows - _commonest(node))[kept].sum())
+        return (minority + self._left_out_cost * int(node.rows[~kept].sum())) / self.lattice.rows
 
     def bound_above(self, node: Grouping, kept: Flags) -> float:
-        return (int(node.rows.sum()) - int(_commonest(node).sum())) / self.lattice.rows
+        """A group of a coarser node is left out, or has the minorities of its groups here in its own."""
+        least = np.minimum(node.rows - _commonest(node), float(self._left_out_cost) * node.rows)
+        return float(least.sum()) / self.lattice.rows
 
     def bound_below(self, node: Grouping, large: Flags) -> float:
-        return int(node.rows[~large].sum()) / self.lattice.rows
+        return float(self._left_out_cost) * int(node.rows[~large].sum()) / self.lattice.rows
 
 
 def _commonest(node: Grouping) -> Ints:
