@@ -84,9 +84,9 @@ class Case:
     def best(self, quality: str):
         """The node to publish, and what it costs; None where none passes."""
         ladders = self.ladders()
-        left_out = self.options.get("left_out_cost", Fraction(1))
+        counted = (self.options.get("left_out_cost", Fraction(1)), self.options.get("ties", "right"))
         costs = [
-            (cost(quality, node, ladders, self.target, left_out), sum(node.levels), len(node.out), node.levels)
+            (cost(quality, node, ladders, self.target, *counted), sum(node.levels), len(node.out), node.levels)
             for node in self.passing()
         ]
         return min(costs, default=None)

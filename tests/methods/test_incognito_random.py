@@ -72,11 +72,11 @@ def test_the_best_node_of_every_lattice(duckdb_engine, seeds, listed, monkeypatc
 
 
 @seeds(small=12, full=60, nightly=400)
-def test_a_row_that_is_left_out_can_cost_less_than_one_that_is_misclassified(duckdb_engine, seeds):
+def test_rows_left_out_and_ties_can_cost_what_they_cost_in_arx(duckdb_engine, seeds):
     differ = 0
     for seed in seeds:
         case = random_case(seed)
-        case.options = {"left_out_cost": Fraction(seed % 4, 4)}
+        case.options = {"left_out_cost": Fraction(seed % 4, 4), "ties": ("right", "wrong")[seed % 3 > 0]}
         usual = random_case(seed).best("classification")
         check_case(duckdb_engine, case, "classification")
         differ += case.best("classification") != usual

@@ -136,7 +136,8 @@ def test_three_hundred_columns_are_descended_within_the_limit(duckdb_engine):
     ("options", "tuning", "message"),
     [
         ({"quality": "classification"}, Tuning(), "name the class in TARGET"),
-        ({"left_out_cost": Fraction(1, 2)}, Tuning(), "quality = loss has a cost of its own"),
+        ({"ties": "wrong"}, Tuning(), "say what rows cost in quality = classification"),
+        ({"left_out_cost": Fraction(1, 2)}, Tuning(), "quality = loss has costs of its own"),
         ({"quality": "height"}, Tuning(weight=Fraction(2)), "has no meaning: use quality = loss, precision or entropy"),
         ({}, Tuning(order=("a", "b")), "takes no ORDER"),
         ({"quality": "beauty"}, Tuning(), "loss, discernibility, average_class, entropy, precision, classification or height"),

@@ -79,9 +79,10 @@ def minimal(nodes: Sequence[Node]) -> set[tuple[int, ...]]:
 
 
 def cost(
-    quality: str, node: Node, ladders: Sequence[Ladder], target: str | None, left_out: Fraction = Fraction(1)
-) -> Fraction | int | float:
-    """What a node costs, by the definition of each quality; left_out: a row that is, in the classification metric."""
+    quality: str, node: Node, ladders: Sequence[Ladder], target: str | None, left_out: Fraction = Fraction(1),
+    ties: str = "right",
+) -> Fraction | int | float:  # fmt: skip
+    """What a node costs, by the definition of each quality; left_out, ties: those of the classification metric."""
     total, gone = node.rows, len(node.out)
     match quality:
         case "discernibility":
@@ -91,7 +92,9 @@ def cost(
         case "height":
             return sum(node.levels)
         case "classification":
-            right = sum(max(Counter(row[target] for row in group).values()) for group in node.kept)
+            counts = [Counter(row[target] for row in group).most_common(2) for group in node.kept]
+            clear = [first for (_, first), *others in counts if ties == "right" or not others or others[0][1] < first]
+            right = sum(clear)
             return (total - gone - right + left_out * gone) / Fraction(total)
     by_column = {"loss": _loss, "precision": _precision, "entropy": _entropy}[quality]
     costs = [one.weight * by_column(node, one, level) for one, level in zip(ladders, node.levels, strict=True)]

@@ -48,6 +48,7 @@ MINIMALITY = ResidualRisk(
 class IncognitoOptions:
     quality: Annotated[str, Choice(*QUALITIES)] = "loss"
     left_out_cost: Annotated[Fraction, Exact(Fraction(0), Fraction(1))] = Fraction(1)
+    ties: Annotated[str, Choice("right", "wrong")] = "right"
     minimal: Annotated[str, Choice("best", "all")] = "best"
     max_nodes: Annotated[int, Whole(1)] = 1_000_000
     max_seconds: Annotated[int, Whole(1)] = 600
@@ -61,10 +62,10 @@ def check_options(policy: Policy, source: Source | None) -> None:
             "quality = classification of ALGORITHM incognito counts rows that are not of the commonest class: name the "
             "class in TARGET (...)"
         )
-    if options.left_out_cost != 1 and options.quality != "classification":
+    if options.quality != "classification" and (options.left_out_cost != 1 or options.ties != "right"):
         raise PolicyError(
-            f"left_out_cost of ALGORITHM incognito is what a row costs quality = classification when it is left out: "
-            f"quality = {options.quality} has a cost of its own"
+            "left_out_cost and ties of ALGORITHM incognito say what rows cost in quality = classification; quality = "
+            f"{options.quality} has costs of its own"
         )
     for word, tuning in policy.roles.tunings.items():
         if tuning.order:
@@ -129,7 +130,7 @@ INCOGNITO = Method(
 
 def _quality(options: IncognitoOptions, lattice: Lattice) -> Quality:
     if options.quality == "classification":
-        return Classification(lattice, options.left_out_cost)
+        return Classification(lattice, options.left_out_cost, ties_are_wrong=options.ties == "wrong")
     return QUALITIES[options.quality](lattice)
 
 

@@ -284,15 +284,23 @@ class AverageClass(Quality):
 class Classification(Quality):
     """The classification metric of Iyengar (2002); the last histogram of a grouping is that of the target.
 
-    A row that is left out costs left_out_cost: as much as one that is misclassified, or half of it as in ARX.
+    A row that is left out costs left_out_cost: as much as one that is misclassified, or half of it as in ARX.  Where
+    two targets are equally common in a group, ARX counts every row of it as wrong (ties_are_wrong).
     """
 
-    def __init__(self, lattice: Lattice, left_out_cost: Fraction = Fraction(1)) -> None:
+    def __init__(
+        self, lattice: Lattice, left_out_cost: Fraction = Fraction(1), *, ties_are_wrong: bool = False
+    ) -> None:
         super().__init__(lattice)
-        self._left_out_cost = left_out_cost
+        self._left_out_cost, self._ties_are_wrong = left_out_cost, ties_are_wrong
 
     def value(self, node: Grouping, kept: Flags) -> Value:
-        minority = int((node.rows - _commonest(node))[kept].sum())
+        common = _commonest(node)
+        if self._ties_are_wrong:
+            histogram = node.histograms[-1]
+            equal = histogram.rows == common[histogram.cell]
+            common = np.where(np.bincount(histogram.cell[equal], minlength=len(node)) > 1, 0, common)
+        minority = int((node.rows - common)[kept].sum())
         return (minority + self._left_out_cost * int(node.rows[~kept].sum())) / self.lattice.rows
 
     def bound_above(self, node: Grouping, kept: Flags) -> float:
