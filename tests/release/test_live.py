@@ -420,7 +420,7 @@ def test_a_recoding_of_columns_labels_rows_that_come_later(session, method):
     after = Counter(row[:2] for row in rows(session))
     assert session.verify("beds").holds
     assert set(before) == set(after)
-    new = method in ("tds", "tdr")  # ward is * in every row: no ward tells more than another
+    new = method in ("tds", "tdr")  # ward is * in every row: wards do not help to find the class
     assert (sum(before.values()), sum(after.values())) == (120, 180 + new)
     assert ({ward for _, ward in before} == {"*"}) == new
     assert min(after.values()) >= 5
