@@ -312,6 +312,21 @@ def test_rules_that_give_no_ranges_are_refused_for_moments(word, told):
             )
 
 
+@pytest.mark.duckdb
+def test_a_private_column_without_values_says_so_in_its_comment(tmp_path):
+    with connect(":memory:", out=tmp_path) as session:
+        session.execute(LAB)
+        session.execute("CREATE TABLE noted AS SELECT *, 'same' AS note, 'b' || id % 5 AS other FROM lab")
+        (made,) = session.execute(
+            "CREATE TABLE open AS SELECT age, note, other, cls FROM noted WITH ANONYMIZATION (ALGORITHM kadet "
+            "(form = id3) REQUIRE k = 10, distinct_l = 2 QUASI IDENTIFIER (age) SENSITIVE (other) INSENSITIVE (note) TARGET (cls))"
+        )
+        noted = session.execute("SELECT column_name FROM duckdb_columns() WHERE comment LIKE 'NULL in every row%'")
+        assert noted[0].table.rows == [("note",)]
+        assert list(made.record.manifest.column_notes) == ["note"]
+        assert session.execute("SELECT COUNT(note), COUNT(other) FROM open")[0].table.rows == [(0, 900)]
+
+
 def test_several_questions_about_one_column_leave_what_answers_all_of_them():
     by_label = Groups(0, (("a", "b"), ("c", "d", "e")), labels=("low", "top"))
     by_value, of_others = Groups(0, (("a",), ("b",))), Groups(0, (("c",), ("d",)))

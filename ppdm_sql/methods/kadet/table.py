@@ -33,6 +33,7 @@ from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.lines import Ints
 from ppdm_sql.source.relation import Source
 
+_NULLED = "NULL in every row: kadet publishes a private column only if its tree uses it or something is required of it"
 PRIVATE_VALUES = ResidualRisk(
     "private values",
     "private columns that the tree uses are published unchanged, including rare values: anyone who knows such a "
@@ -67,6 +68,7 @@ def plan_kadet_table(job: CellJob) -> CellPlan:
             "suppressed private columns": len(shown.suppressed),
         },
         risks=_risks(told, shown),
+        notes=dict.fromkeys(shown.suppressed, _NULLED),
         later_rows=_later_rows(learned, told, writers, words, suppressed, shown),
     )
 
