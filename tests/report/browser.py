@@ -1,4 +1,9 @@
-"""A headless Chromium, driven over chromedriver's plain HTTP: no package next to what the system has."""
+"""A headless Chromium, driven over chromedriver's plain HTTP: no package next to what the system has.
+
+    python tests/report/browser.py clinic/report.html docs/pictures
+
+draws the pictures of docs/report.md again, from the report that `ppdm demo --dir clinic` writes.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,7 @@ import base64
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -13,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+_HANGS = 600  # seconds, as in tests/sizes.py
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
@@ -66,7 +73,7 @@ class Browser:
 def _post(url: str, body: dict):
     data = json.dumps(body).encode()
     with urllib.request.urlopen(
-        urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=60
+        urllib.request.Request(url, data, {"Content-Type": "application/json"}), timeout=_HANGS
     ) as r:
         return json.load(r)["value"]
 
@@ -86,10 +93,10 @@ def browser():
                 yield tab
             finally:
                 request = urllib.request.Request(f"{base}/session/{found['sessionId']}", method="DELETE")
-                urllib.request.urlopen(request, timeout=30).close()
+                urllib.request.urlopen(request, timeout=_HANGS).close()
         finally:
             driver.terminate()
-            driver.wait(timeout=20)
+            driver.wait(timeout=_HANGS)
             driver.stdout.close()
 
 
@@ -99,9 +106,22 @@ def _wanted(profile: str) -> dict:
 
 
 def _port(driver) -> int:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + _HANGS
     while time.monotonic() < deadline:
         line = driver.stdout.readline()
         if "started successfully on port" in line:
             return int(line.rsplit(" ", 1)[1].strip().rstrip("."))
     raise TimeoutError("chromedriver did not start")
+
+
+def draw_pictures(page: Path, folder: Path) -> None:
+    with browser() as tab:
+        for name, width, height in (("desktop", 1280, 1480), ("phone", 390, 2050)):
+            tab.resize(width, height)
+            tab.tell("Emulation.setScrollbarsHidden", hidden=True)
+            tab.open(page)
+            tab.picture(folder / f"report-{name}.png", whole=False)
+
+
+if __name__ == "__main__":
+    draw_pictures(Path(sys.argv[1]).resolve(), Path(sys.argv[2]))
