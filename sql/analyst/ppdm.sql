@@ -599,3 +599,56 @@ SELECT ppdm_size AS size, ppdm_classes AS classes, ppdm_rows::BIGINT AS rows,
 FROM ppdm_sizes
 WINDOW ppdm_order AS (ORDER BY ppdm_size ASC ROWS UNBOUNDED PRECEDING)
 ORDER BY ppdm_size ASC;
+
+
+-- How many people of a population have the values of each class?  One row; population_name is a table with one row
+-- per person and the same quasi-identifiers, in the same words.
+--   k_map             people of the population in the class that has the fewest: a row looked up there finds so many
+--   least_presence, greatest_presence  of the people of the population with the same values, the share whose rows are
+--                     in the table: the table is (least, greatest)-present.  Values that no row has count with 0, and
+--                     greatest_presence is infinity where the population lacks a row of the table
+--   classes           of the table
+--   missing_rows      rows of the table that are more than the population has people with their values
+--
+--   SELECT k_map, greatest_presence FROM ppdm_population('people', ['age', 'zip'], 'people');
+CREATE OR REPLACE MACRO ppdm_population(table_name VARCHAR, qis VARCHAR[], population_name VARCHAR) AS TABLE
+WITH ppdm_everybody AS (
+    SELECT 1 AS ppdm_here, 0 AS ppdm_there, COLUMNS(qis)::VARCHAR COLLATE "C" FROM query_table(table_name)
+    UNION ALL BY NAME
+    SELECT 0 AS ppdm_here, 1 AS ppdm_there, COLUMNS(qis)::VARCHAR COLLATE "C" FROM query_table(population_name)
+), ppdm_groups AS (
+    SELECT SUM(ppdm_here) AS ppdm_size, SUM(ppdm_there) AS ppdm_held, COLUMNS(* EXCLUDE (ppdm_here, ppdm_there))
+    FROM ppdm_everybody
+    GROUP BY ALL
+), ppdm_shares AS (
+    SELECT ppdm_size, ppdm_held,
+           CASE WHEN ppdm_held = 0 THEN 'infinity' ELSE ppdm_size::DOUBLE / ppdm_held END AS ppdm_share
+    FROM ppdm_groups
+)
+SELECT MIN(ppdm_held) FILTER (WHERE ppdm_size > 0)::BIGINT AS k_map,
+       MIN(ppdm_share) AS least_presence, MAX(ppdm_share) AS greatest_presence,
+       COUNT(*) FILTER (WHERE ppdm_size > 0) AS classes,
+       COALESCE(SUM(greatest(ppdm_size - ppdm_held, 0)), 0)::BIGINT AS missing_rows
+FROM ppdm_shares;
+
+
+-- How small do the classes get for an attacker who knows only m of the quasi-identifiers?  One row.
+--   k     rows in the smallest class over any m columns: the table is k^m-anonymous
+--   sets  how many sets of m columns there are; all of them are counted, so give at most 20 columns
+--
+--   SELECT k FROM ppdm_k_every('people', ['age', 'zip', 'illness'], 2);
+CREATE OR REPLACE MACRO ppdm_k_every(table_name VARCHAR, qis VARCHAR[], m BIGINT) AS TABLE
+WITH ppdm_rows AS (
+    SELECT list_value(*COLUMNS(*)) AS ppdm_texts
+    FROM (SELECT COLUMNS(qis)::VARCHAR COLLATE "C" FROM query_table(table_name)) AS ppdm_printed
+), ppdm_sets AS (
+    SELECT list_filter(range(1, len(qis) + 1), lambda ppdm_place: (ppdm_mask >> (ppdm_place - 1)) & 1 = 1) AS ppdm_set
+    FROM (SELECT unnest(range(0, (1::BIGINT << len(qis))::BIGINT)) AS ppdm_mask) AS ppdm_masks
+    WHERE bit_count(ppdm_mask) = least(CASE WHEN m >= 1 THEN m ELSE error('m must be 1 or more') END, len(qis))
+), ppdm_groups AS (
+    SELECT ppdm_set, list_transform(ppdm_set, lambda ppdm_place: ppdm_texts[ppdm_place]) AS ppdm_known,
+           COUNT(*) AS ppdm_size
+    FROM ppdm_rows CROSS JOIN ppdm_sets
+    GROUP BY ALL
+)
+SELECT MIN(ppdm_size) AS k, (SELECT COUNT(*) FROM ppdm_sets) AS sets FROM ppdm_groups;

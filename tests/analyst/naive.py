@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 Cell = str | None
@@ -190,3 +191,23 @@ def t_ordered(rows: Sequence[Row], qis: Sequence[int], sensitive: int, nulls: bo
             moved += abs(carried)
         distances.append(moved / max(len(values) - 1, 1))
     return max(distances, default=None)
+
+
+def population(rows: Sequence[Row], people: Sequence[Row], qis: Sequence[int]) -> dict[str, Any]:
+    """k-map and delta-presence person by person: for each combination of values, rows of the table and people."""
+    here = Counter(tuple(row[i] for i in qis) for row in rows)
+    there = Counter(tuple(row[i] for i in qis) for row in people)
+    shares = [Fraction(here[key], there[key]) if there[key] else math.inf for key in here.keys() | there.keys()]
+    return {
+        "k_map": min((there[key] for key in here), default=None),
+        "least_presence": min(shares, default=None),
+        "greatest_presence": max(shares, default=None),
+        "classes": len(here),
+        "missing_rows": sum(max(n - there[key], 0) for key, n in here.items()),
+    }
+
+
+def k_every(rows: Sequence[Row], qis: Sequence[int], m: int) -> dict[str, Any]:
+    """The smallest class over each set of m columns."""
+    sets = list(combinations(qis, min(m, len(qis))))
+    return {"k": min((n for some in sets for n in sizes(rows, some)), default=None), "sets": len(sets)}

@@ -22,8 +22,16 @@ ARGUMENTS: dict[str, tuple[object, ...]] = {
     **dict.fromkeys(BY_VALUE, ("illness",)),
     "ppdm_breaches": (2,),
     "ppdm_l_breaches": ("illness", 2),
+    "ppdm_k_every": (1,),
+    "ppdm_population": ("people",),  # the table itself, whatever its name
 }
 MACRO_NAMES = sorted(ARGUMENTS)
+
+
+def arguments(macro: str, table: str) -> tuple[object, ...]:
+    return (table,) if macro == "ppdm_population" else ARGUMENTS[macro]
+
+
 WITH_SENSITIVE = sorted(name for name, arguments in ARGUMENTS.items() if "illness" in arguments)
 
 PEOPLE = [
@@ -56,7 +64,8 @@ def answers(con: duckdb.DuckDBPyConnection, table: str = "people", prefix: str =
     """What every macro says, in an order of rows that does not depend on the run."""
     return {
         name: sorted(
-            con.execute(f"FROM {prefix}{call(name, table, ['age', 'zip'], *ARGUMENTS[name])}").fetchall(), key=repr
+            con.execute(f"FROM {prefix}{call(name, table, ['age', 'zip'], *arguments(name, table))}").fetchall(),
+            key=repr,
         )
         for name in MACRO_NAMES
     }
@@ -115,7 +124,9 @@ def test_an_unknown_table_is_an_error(lasting, macro):
 
 @pytest.mark.parametrize("table", ["people", "nobody"])
 @pytest.mark.parametrize("threshold", ["NULL", "0", "-1"])
-@pytest.mark.parametrize(("macro", "more"), [("ppdm_breaches", ""), ("ppdm_l_breaches", ", 'illness'")])
+@pytest.mark.parametrize(
+    ("macro", "more"), [("ppdm_breaches", ""), ("ppdm_k_every", ""), ("ppdm_l_breaches", ", 'illness'")]
+)
 def test_a_threshold_that_nothing_can_breach_is_an_error(lasting, macro, more, table, threshold):
     with pytest.raises(duckdb.InvalidInputException, match="must be 1 or more"):
         lasting.execute(f"FROM {macro}('{table}', ['age']{more}, {threshold})")
@@ -127,10 +138,12 @@ def test_an_empty_table_claims_nothing(lasting, usual):
         "ppdm_class_sizes": [],
         "ppdm_classes": [],
         "ppdm_k_anonymity": [(None, 0, 0, 0, 0, 0, 0)],
+        "ppdm_k_every": [(None, 2)],
         "ppdm_k_null_matches": [(None, None, 0)],
         "ppdm_l_breaches": [],
         "ppdm_l_diversity": [(0, 0, 0, 0, None, None, None, None, None, None)],
         "ppdm_likeness": [(*(None,) * 8, 0, 0)],
+        "ppdm_population": [(None, None, None, 0, 0)],
         "ppdm_recursive_diversity": [],
         "ppdm_risk": [(0, 0, *(None,) * 8)],
         "ppdm_t_closeness": [(None, None, None, 0, 0)],
@@ -321,7 +334,9 @@ def test_a_struct_named_like_something_inside_a_macro_is_not_taken_for_it(people
     trap = ", ".join(f"'{field}': 7" for field in fields.split(", "))
     people.execute(f"CREATE TABLE trapped AS SELECT *, {{{trap}}} AS {name} FROM people")
     for macro in MACRO_NAMES:
-        relation = call(macro, "trapped", ["age", "zip", name], *ARGUMENTS[macro])
+        if macro == "ppdm_k_every":  # over one column more there are more sets
+            continue
+        relation = call(macro, "trapped", ["age", "zip", name], *arguments(macro, "trapped"))
         shown = f"COLUMNS(* EXCLUDE ({name}))" if macro in ("ppdm_classes", "ppdm_breaches", "ppdm_l_breaches") else "*"
         assert sorted(people.execute(f"SELECT {shown} FROM {relation}").fetchall(), key=repr) == usual["people"][macro]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -12,7 +13,7 @@ import pytest
 from tests.sizes import seeds
 
 from . import naive
-from .conftest import POOLS, call
+from .conftest import POOLS, call, load
 
 in_blocks = seeds(small=15, full=60, nightly=200, block=70)
 
@@ -69,6 +70,26 @@ def test_risk(sample_of, measured, seeds):
         assert [row[4] for row in histogram] == pytest.approx(
             [float(row[4]) for row in naive.class_sizes(sample.rows, sample.places)]
         )
+
+
+@in_blocks
+def test_a_population(sample_of, shared, measured, seeds):
+    """Some of the rows, some of them several times, in a table with the columns the other way round."""
+    for sample in map(sample_of, seeds):
+        draw = random.Random(sample.seed)
+        share = draw.choice([0, 1, 3])
+        people = [row for row in sample.rows for _ in range(draw.randint(share > 1, share))]
+        shared.execute(f"SET search_path = '{sample.schema},main'")
+        turned = load(shared, "every body", sample.columns[::-1], sample.types[::-1], [row[::-1] for row in people])
+        (found,) = measured(sample, "ppdm_population", turned)
+        assert close(found, naive.population(sample.rows, people, sample.places)), sample.seed
+
+
+@in_blocks
+def test_some_of_the_columns(sample_of, measured, seeds):
+    for sample in map(sample_of, seeds):
+        for m in (1, 2, 9):
+            assert measured(sample, "ppdm_k_every", m) == [naive.k_every(sample.rows, sample.places, m)]
 
 
 @in_blocks
