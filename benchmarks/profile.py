@@ -9,6 +9,7 @@ the same run.  Without --peers pyCANON is left out; it is stopped after five min
 from __future__ import annotations
 
 import resource
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,12 +34,16 @@ def run(rows: int, repeat: int, peers: str | None, results: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ppdm_bench_") as place:
         database, wide = Path(place) / "patients.duckdb", Path(place) / "wide.duckdb"
         print(f"making {rows:,} rows x {_COLUMNS} columns", flush=True)
-        profile_data.make(database, rows)
+        _make("patients", database, rows)
         found = list(_table(rows, database, repeat, peers))
         print(f"making {WIDE_ROWS:,} rows x {profile_data.WIDE} columns", flush=True)
-        profile_data.make_wide(wide, WIDE_ROWS)
+        _make("wide", wide, WIDE_ROWS)
         found.append(Measured(WIDE_ROWS, DRAFT_ROW, _least(DRAFT_ROW.case, wide, repeat)))
     print_table(found, results)
+
+
+def _make(table: str, database: Path, rows: int) -> None:
+    subprocess.run([sys.executable, "-m", "benchmarks.profile_data", table, str(database), str(rows)], check=True)
 
 
 def _table(rows: int, database: Path, repeat: int, peers: str | None) -> Iterator[Measured]:

@@ -6,6 +6,7 @@ the forms of texts are what a profile spends its time on.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import duckdb
@@ -59,3 +60,8 @@ def make_wide(path: Path, rows: int) -> None:
 
 def _u(row: str, number: int) -> str:
     return f"(hash({row} * {WIDE} + {number}) / 18446744073709551616.0)"
+
+
+if __name__ == "__main__":  # a process of its own: a case would inherit the peak memory of the process that starts it
+    made, rows = Path(sys.argv[2]), int(sys.argv[3])
+    make_wide(made, rows) if sys.argv[1] == "wide" else make(made, rows)
