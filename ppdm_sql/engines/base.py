@@ -55,6 +55,7 @@ class Engine(NoRoles, ABC):
     repeats_subqueries: ClassVar[bool] = False  # a subquery's expressions are computed again at every reference
     concatenates: ClassVar[bool] = False  # CONCAT puts many texts together at once and leaves NULL out
     materializes: ClassVar[bool] = True  # WITH ... AS MATERIALIZED
+    starts_jobs: ClassVar[bool] = False  # a statement costs as much as some 100,000 rows: few rows are worked on here
     shares_reads: ClassVar[bool] = False  # a UNION ALL of many aggregates is no quicker than one each
     has_walls: ClassVar[bool] = False  # a function can stand between a view and its readers
     ranges: ClassVar[NativeRanges | None] = None  # its own types for ranges of numbers and moments

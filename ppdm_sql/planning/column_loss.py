@@ -46,12 +46,16 @@ class ColumnLoss:
 
 @dataclass(frozen=True)
 class ColumnMeasure:
-    """A release and the rows it was made from, compared column by column; quasi: the columns that may have changed."""
+    """A release and the rows it was made from, compared column by column; quasi: the columns that may have changed.
+
+    labels: of the quasi-identifiers of the release, their texts with their rows, where these are known already.
+    """
 
     engine: Engine
     raw: Name
     released: Name
     quasi: Sequence[str]
+    labels: Mapping[str, Mapping[str | None, int]] | None = None
 
     @cached_property
     def _held(self) -> Mapping[str, PrintedCounts]:
@@ -62,6 +66,8 @@ class ColumnMeasure:
 
     @cached_property
     def _shown(self) -> Mapping[str, PrintedCounts]:
+        if self.labels is not None and set(self.quasi) <= self.labels.keys():
+            return {name: PrintedCounts.of_texts(self.labels[name]) for name in self.quasi}
         return histograms_of(self.engine, self.released, self._infos(self.released), repeats=True)
 
     def _infos(self, relation: Name) -> list[ColumnInfo]:

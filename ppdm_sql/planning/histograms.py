@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sqlglot import exp
@@ -25,6 +25,10 @@ class PrintedCounts:
 
     printed: dict[str | None, int] = field(default_factory=dict)  # text -> rows
     values: dict[object, int] = field(default_factory=dict)  # value -> rows; equal values can print differently
+
+    @classmethod
+    def of_texts(cls, texts: Mapping[str | None, int]) -> PrintedCounts:
+        return cls(dict(texts), dict(texts))
 
     def add(self, text: str | None, value: object, rows: int) -> None:
         self.printed[text] = self.printed.get(text, 0) + rows

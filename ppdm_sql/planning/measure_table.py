@@ -70,6 +70,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         sensitive=sensitive,
         requirements=policy.requirements,
         populations=labelled_populations(engine, request),
+        with_labels=not source.forms,
     )
     _check_complete(request, judgement)
     _check_trees(engine, request, stored)
@@ -100,6 +101,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
             rows=request.plan.rows,
             published=judgement.rows,
             classes=judgement.classes,
+            labels=judgement.labels,
         ),
         stored,
         published,

@@ -18,9 +18,9 @@ _LEAST_SURPRISE rows would be expected to contradict, and none does.  SENSITIVE 
 requirements of their own.  A TARGET that is a number with decimals is not called unique: regression predicts it.  Nor
 is a TARGET refused because it follows from a quasi-identifier: then the release shows what it was made to show.
 
-It is found in the cells of the plan where these have all of the columns.  Else it takes one statement with a GROUP BY
-per column, over values and not hashes, since it decides a publication.  Of many rows it first asks a few whether they
-contradict: one contradiction settles it, and mostly nothing is left to ask of all rows.
+What the cells of the plan say is not asked again.  The rest takes one statement with a GROUP BY per column, over values
+and not hashes, since it decides a publication.  Of many rows it first asks a few whether they contradict: one
+contradiction settles it, and mostly nothing is left to ask of all rows.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from sqlglot import exp
 
 from ppdm_sql.cells.aggregate import known_cells
 from ppdm_sql.cells.cells import Cells
+from ppdm_sql.engines.at_home import bring_home
 from ppdm_sql.engines.base import ColumnInfo, Engine, Kind
 from ppdm_sql.methods.plan import ResidualRisk
 from ppdm_sql.policy.words import many
@@ -163,8 +164,15 @@ def _measure(
         return {info.name: _groups_of_cells(cells, info, others) for info, others in jobs}
     rows = _CountedRows(source.relation.table(), {info.name: canonical(engine, info) for info, _ in jobs})
     if cells is None or cells.total <= 4 * _FEW:
-        return _count(engine, [(rows, job) for job in jobs])
-    found = _count(engine, [*((rows, (info, ())) for info, _ in jobs), *((rows.first, job) for job in jobs)])
+        return _count_few(engine, rows, jobs)
+    told = {info.name: _groups_of_cells(cells, info, ()) for info, _ in jobs if info.name in cells.columns}
+    asked_of_all: list[tuple[_CountedRows, _Job]] = [(rows, (info, ())) for info, _ in jobs if info.name not in told]
+    if engine.starts_jobs:
+        told |= _count(engine, asked_of_all)
+        few = _count_few(engine, rows.first, jobs)
+        found = {name: replace(one, settled=few[name].settled) for name, one in told.items()}
+    else:
+        found = _count(engine, [*asked_of_all, *((rows.first, job) for job in jobs)], told)
     doubts: list[_Job] = []
     for info, others in jobs:
         asked = [other for other in others if found[info.name].explains(found[other.name])]
@@ -188,12 +196,25 @@ def _groups_of_cells(cells: Cells, info: ColumnInfo, others: Sequence[ColumnInfo
     return _Groups(info, cells.total, int((rows > 0).sum()), int((rows == 1).sum()), alike, frozenset(settled))
 
 
-def _count(engine: Engine, jobs: Sequence[tuple[_CountedRows, _Job]]) -> dict[str, _Groups]:
-    """The groups of columns by one statement; a column that comes again adds what is settled."""
+def _count_few(engine: Engine, rows: _CountedRows, jobs: Sequence[_Job]) -> dict[str, _Groups]:
+    """The groups of columns of a few rows."""
+    if not engine.starts_jobs:
+        return _count(engine, [(rows, job) for job in jobs])
+    names = {name: f"ppdm_v{place}" for place, name in enumerate(rows.values)}
+    picked = [aliased(value.copy(), names[name]) for name, value in rows.values.items()]
+    with bring_home(engine, exp.Select(expressions=picked).from_(rows.table.copy())) as (home, table):
+        here = _CountedRows(table.table(), {name: column(ours) for name, ours in names.items()})
+        return _count(home, [(here, job) for job in jobs])
+
+
+def _count(
+    engine: Engine, jobs: Sequence[tuple[_CountedRows, _Job]], known: Mapping[str, _Groups] | None = None
+) -> dict[str, _Groups]:
+    """The groups of columns by one statement; a column that is known or comes again adds what is settled."""
     width = max(len(others) for _, (_, others) in jobs)
     parts = [_part(rows, number, info, others, width) for number, (rows, (info, others)) in enumerate(jobs)]
     query = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), parts)
-    found: dict[str, _Groups] = {}
+    found = dict(known or {})
     for number, *told in sorted(engine.fetch(query)):
         info, others = jobs[number][1]
         settled = frozenset(other.name for other, flag in zip(others, told[4:], strict=False) if flag == 1)

@@ -96,11 +96,15 @@ def utility_of(
     rows: int,
     published: int,
     classes: int,
+    labels: Mapping[str, Mapping[str | None, int]] | None = None,
 ) -> Utility:
-    """Measures the quasi-identifiers of a release; rows: of the source, published and classes: of the release."""
+    """Measures the quasi-identifiers of a release; rows: of the source, published and classes: of the release.
+
+    labels: as in ColumnMeasure.
+    """
     before = {info.name: info for info in engine.columns(source.relation)}
     after = {info.name: info for info in engine.columns(released)}
-    measure = ColumnMeasure(engine, source.relation, released, source.quasi)
+    measure = ColumnMeasure(engine, source.relation, released, source.quasi, labels)
     columns = []
     for name in source.quasi:
         order = source.tunings[name].order if name in source.tunings else ()

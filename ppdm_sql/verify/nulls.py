@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.engines.at_home import MOST_ROWS, bring_home
 from ppdm_sql.engines.base import Engine
+from ppdm_sql.statements.grouping import count_each
 from ppdm_sql.statements.names import Name, aliased, column, identifier
 from ppdm_sql.verify.printed import Printed, Stored
 
@@ -56,36 +59,63 @@ def null_matches_all_k(
         return next(iter(patterns.values())).least
     if len(patterns) > _MOST_PATTERNS:
         return None
+    if engine.starts_jobs and sum(one.classes for one in patterns.values()) <= MOST_ROWS:
+        with bring_home(engine, _classes(printed)) as (home, table):
+            return _least(home, printed.quasi, patterns, exp.select("*").from_(table.table()))
+    return _least(engine, printed.quasi, patterns, _classes(printed))
+
+
+def _least(engine: Engine, quasi: Sequence[str], patterns: Mapping[int, Pattern], classes: exp.Select) -> int:
+    """The least number of rows that agree with a class; classes: with their sizes and patterns."""
     shared = sorted({one & other for one in patterns for other in patterns})
-    agreeing = _all_of([_agreeing(both, printed.quasi) for both in shared])
-    keys = [column(name) for name in printed.quasi]
+    agreeing = _all_of([_agreeing(both, quasi) for both in shared])
+    keys = [column(name) for name in quasi]
     summed = exp.Select(expressions=[aliased(exp.Sum(this=column(_SIZE)), _SIZE)])
     summed = summed.from_(exp.Subquery(this=agreeing, alias=_table_alias(_OTHER))).group_by(*keys)
     least = exp.Select(expressions=[exp.Min(this=column(_SIZE))])
     least = least.from_(exp.Subquery(this=summed, alias=_table_alias(_OWN)))
-    least.set("with_", exp.With(expressions=[exp.CTE(this=_classes(printed), alias=_table_alias(_CLASS))]))
+    least.set("with_", exp.With(expressions=[exp.CTE(this=classes, alias=_table_alias(_CLASS))]))
     (found,) = engine.fetch_one(least)
     return int(found)
 
 
 def class_patterns(engine: Engine, printed: Printed, others: Sequence[str] = ()) -> dict[int, Pattern]:
     """The patterns that occur, of at most 62 quasi-identifiers; others: columns whose known values are counted too."""
+    return _count_classes(engine, printed, others, [])[0]
+
+
+def class_patterns_and_labels(
+    engine: Engine, printed: Printed, others: Sequence[str]
+) -> tuple[dict[int, Pattern], tuple[dict[Any, int], ...]]:
+    """The same, and of every quasi-identifier its values with their rows, by the same look at the rows."""
+    return _count_classes(engine, printed, others, printed.quasi)
+
+
+def _count_classes(
+    engine: Engine, printed: Printed, others: Sequence[str], each: Sequence[str]
+) -> tuple[dict[int, Pattern], tuple[dict[Any, int], ...]]:
     known = [f"ppdm_known{place}" for place in range(len(others))]
     counts = [aliased(exp.Count(this=column(name)), count) for name, count in zip(others, known, strict=True)]
     keys = [column(name) for name in printed.quasi]
     size = aliased(exp.Count(this=exp.Star()), _SIZE)
     sized = exp.Select(expressions=[*keys, size, *counts]).from_(printed.rows.copy())
     sized = sized.group_by(*(key.copy() for key in keys))
-    classes = exp.Select(expressions=[_pattern(printed), column(_SIZE), *map(column, known)])
+    classes = exp.Select(expressions=[_pattern(printed), column(_SIZE), *map(column, (*each, *known))])
     classes = classes.from_(exp.Subquery(this=sized, alias=_table_alias(_CLASS)))
     counted: list[exp.Expr] = [exp.Min(this=column(_SIZE)), exp.Count(this=exp.Star()), exp.Sum(this=column(_SIZE))]
     counted += [exp.Sum(this=column(count)) for count in known]
-    query = exp.Select(expressions=[column(_PATTERN), *counted]).group_by(column(_PATTERN))
-    rows = engine.fetch(query.from_(exp.Subquery(this=classes, alias=_table_alias(_OWN))))
-    return {
-        int(pattern): Pattern(int(least), int(many), int(size), tuple(map(int, rest)))
-        for pattern, least, many, size, *rest in rows
-    }
+    sets = {place: [column(name)] for place, name in enumerate((_PATTERN, *each))}
+    rows = engine.fetch(count_each(exp.Subquery(this=classes, alias=_table_alias(_OWN)), sets, counted))
+    patterns: dict[int, Pattern] = {}
+    labels: tuple[dict[Any, int], ...] = tuple({} for _ in each)
+    first = 1 + len(sets)
+    for row in rows:
+        place, (least, many, held, *rest) = int(row[0]), row[first:]
+        if place == 0:
+            patterns[int(row[1])] = Pattern(int(least), int(many), int(held), tuple(map(int, rest)))
+        else:
+            labels[place - 1][row[1 + place]] = int(held)
+    return patterns, labels
 
 
 def _pattern(printed: Printed) -> exp.Alias:

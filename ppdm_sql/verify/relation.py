@@ -14,12 +14,19 @@ from typing import Any
 
 from sqlglot import exp
 
-from ppdm_sql.engines.base import Engine, Rows
+from ppdm_sql.engines.base import Engine, Kind, Rows
 from ppdm_sql.errors import PolicyError, PpdmError
 from ppdm_sql.requirements import About, Requirement
+from ppdm_sql.statements.grouping import TOGETHER
 from ppdm_sql.statements.names import Name, Word
 from ppdm_sql.statements.names import column as named_column
-from ppdm_sql.verify.nulls import MOST_COLUMNS, Pattern, class_patterns, null_matches_all_k
+from ppdm_sql.verify.nulls import (
+    MOST_COLUMNS,
+    Pattern,
+    class_patterns,
+    class_patterns_and_labels,
+    null_matches_all_k,
+)
 from ppdm_sql.verify.paths import stored_path
 from ppdm_sql.verify.printed import Stored
 from ppdm_sql.verify.verification import VERIFICATIONS, Measure, SensitiveColumn, Subject
@@ -55,6 +62,7 @@ class Judgement:
     """nulls: per sensitive column that was judged and holds NULLs, how many rows.
 
     patterns: of the classes, by the quasi-identifiers they know; None where they were not told apart.
+    labels: per quasi-identifier its texts with their rows; None where they were not asked for, or are no texts.
     """
 
     rows: int
@@ -62,6 +70,7 @@ class Judgement:
     findings: tuple[Finding, ...]
     nulls: Mapping[str, int] = field(default_factory=dict)
     patterns: Mapping[int, Pattern] | None = None
+    labels: Mapping[str, Mapping[str | None, int]] | None = None
 
     @property
     def holds(self) -> bool:
@@ -79,11 +88,13 @@ def judge(
     entity: str | None = None,
     populations: Mapping[tuple[Word, ...], Name] | None = None,
     patterns: Mapping[int, Pattern] | None = None,
+    with_labels: bool = False,
 ) -> Judgement:
     """Measures every requirement on the relation as it is stored; changes nothing.
 
     patterns: of its classes, where they were found out already; what is measured has to have as many rows and classes.
     populations: per table that a requirement names, its people under the labels of the release.
+    with_labels: what the quasi-identifiers say is counted, too.
     With an entity k counts distinct entities; the other requirements count rows.
     """
     needed = [*quasi, *(column.name for column in sensitive), *([entity] if entity is not None else [])]
@@ -94,19 +105,27 @@ def judge(
         for measure in _measures(stored, quasi, sensitive, requirement, entity, populations or {})
     ]
     judged = list(dict.fromkeys(measure.column for measure in measures if measure.column is not None))
+    texts = all(stored.kinds[name] is Kind.TEXT for name in quasi) and 0 < len(quasi) < TOGETHER
+    labels: dict[str, Mapping[str | None, int]] | None = None
     if patterns is None:
-        patterns = _patterns(engine, stored, quasi, judged)
+        patterns, labels = _patterns(engine, stored, quasi, judged, with_labels=with_labels and texts)
     rows, classes = (sum(getattr(one, word) for one in patterns.values()) for word in ("rows", "classes"))
     findings = tuple(_finding(engine, measure, rows, classes) for measure in measures)
     known = {name: sum(one.known[place] for one in patterns.values()) for place, name in enumerate(judged)}
     nulls = {name: rows - there for name, there in known.items() if there != rows}
-    return Judgement(rows, classes, findings, nulls, patterns if len(quasi) <= MOST_COLUMNS else None)
+    return Judgement(rows, classes, findings, nulls, patterns if len(quasi) <= MOST_COLUMNS else None, labels)
 
 
-def _patterns(engine: Engine, stored: Stored, quasi: Sequence[str], judged: Sequence[str]) -> dict[int, Pattern]:
+def _patterns(
+    engine: Engine, stored: Stored, quasi: Sequence[str], judged: Sequence[str], *, with_labels: bool
+) -> tuple[dict[int, Pattern], dict[str, Mapping[str | None, int]] | None]:
     """The classes by the quasi-identifiers they know; where these are too many to tell apart, by the first of them."""
     others = {f"ppdm_s{place}": named_column(name) for place, name in enumerate(judged)}
-    return class_patterns(engine, stored.source(quasi, **others), list(others))
+    printed = stored.source(quasi, **others)
+    if not with_labels:
+        return class_patterns(engine, printed, list(others)), None
+    patterns, labels = class_patterns_and_labels(engine, printed, list(others))
+    return patterns, dict(zip(quasi, labels, strict=True))
 
 
 def measuring_statements(

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 _CHECKED = "ppdm_checked"
+_LINES = 50_000  # that are written at once
+_PLANS = {
+    "enable_mergejoin": "off",  # rows are joined to their cells by all quasi-identifiers: both sides would be sorted
+    "jit": "off",  # a statement runs once, and compiling it took longer than it saved on a million rows
+}
 
 
 class PostgresEngine(PostgresCatalog):
@@ -59,9 +64,7 @@ class PostgresEngine(PostgresCatalog):
         settings: Mapping[str, str] | None = None,
     ) -> PostgresEngine:
         """Connects; a lock is waited for lock_timeout seconds; settings are the session's, such as work_mem."""
-        # Rows are joined to their cells by all quasi-identifiers, which PostgreSQL would sort both sides for.
-        wanted = {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms", "enable_mergejoin": "off"}
-        wanted |= dict(settings or {})
+        wanted = {"lock_timeout": f"{max(1, round(lock_timeout * 1000))}ms", **_PLANS} | dict(settings or {})
         connection = open_connection(url)
         try:
             engine = cls(connection, owned=True)
@@ -261,8 +264,8 @@ class PostgresEngine(PostgresCatalog):
                 self._connection.cursor() as cursor,
                 cursor.copy(statements.driver_text(copy, {})) as rows,
             ):
-                for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-                    rows.write_row(row)
+                for batch in table.to_batches(max_chunksize=_LINES):
+                    rows.write(postgres_types.copy_lines(batch))
 
     def view_of_text(self, name: Name, query: str) -> None:
         # CREATE OR REPLACE would insist on the old view's columns.

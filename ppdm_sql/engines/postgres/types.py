@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.compute as pc
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.postgres import types
@@ -163,6 +164,26 @@ def table_definition(name: Name, schema: pa.Schema, *, temporary: bool) -> exp.C
         kind="TABLE",
         properties=temporary_property() if temporary else None,
     )
+
+
+def copy_lines(batch: pa.RecordBatch) -> bytes:
+    r"""Rows in the text form of COPY.
+
+    >>> copy_lines(pa.record_batch({"n": [1, None], "text": ["a\tb\\", ""]}))
+    b'1\ta\\tb\\\\\n\\N\t\n'
+    """
+    texts = []
+    for column in batch.columns:
+        text = column.cast(pa.string())
+        if pa.types.is_string(column.type):
+            for sign, escaped in _ESCAPED.items():
+                text = pc.replace_substring(text, sign, escaped)
+        texts.append(text)
+    lines = pc.binary_join_element_wise(*texts, "\t", null_handling="replace", null_replacement="\\N")
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+
+
+_ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}  # the backslash first
 
 
 def _declared_type(field: pa.Field) -> exp.DataType:

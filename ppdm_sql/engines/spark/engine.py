@@ -19,6 +19,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,6 +30,7 @@ from sqlglot import exp
 from ppdm_sql.engines.arrow import numpy_column, plain_table
 from ppdm_sql.engines.base import ColumnInfo, Engine, Rows, Table
 from ppdm_sql.engines.spark.errors import explanation
+from ppdm_sql.engines.spark.files import local_folder, read_table
 from ppdm_sql.engines.spark.mirror import CatalogMirror
 from ppdm_sql.engines.spark.session import FAILURES, SparkPlace, check_stored_name, start
 from ppdm_sql.engines.spark.types import (
@@ -68,6 +70,7 @@ class SparkEngine(Engine):
     has_constraints = False
     updates_in_place = False
     knows_readers = False
+    starts_jobs = True
 
     def __init__(self, session: SparkSession, *, place: SparkPlace | None = None) -> None:
         """Works in an open session, or owns one together with the place it was started in."""
@@ -95,10 +98,31 @@ class SparkEngine(Engine):
     def _sql(self, sql: str, params: Mapping[str, Any]) -> DataFrame:
         return self._session.sql(sql, args={name: bound_value(value) for name, value in params.items()} or None)
 
-    def read_whole(self, query: exp.Query) -> pa.Table:
-        sql = self._announce(query)
+    def read_whole(self, name: Name, limit: int) -> pa.Table:
+        """A table's rows, from its files where they are on this machine; at least so many, if there are more."""
+        found = self._read_files(name, limit)
+        if found is not None:
+            return found
+        sql = self._announce(exp.select("*").from_(name.table()).limit(limit))
         with self._explain_errors(self._without_secrets(sql)):
             return self._sql(sql, {}).toArrow()
+
+    def _read_files(self, name: Name, limit: int) -> pa.Table | None:
+        if name.schema is None or self.relation_kind(name) != "table":
+            return None
+        folder = self._place_of(name.schema)
+        if folder is None:
+            return None
+        with self._explain_errors("columns"):
+            fields = self._session.table(_quote(name)).schema.fields
+        return read_table(folder / name.last.lower(), fields, limit)
+
+    def _place_of(self, schema: str) -> Path | None:
+        """Where the tables of a schema lie, if that is a folder of this machine; behind Spark Connect it is not."""
+        if not hasattr(self._session, "_jsparkSession"):
+            return None
+        with self._explain_errors("schema"):
+            return local_folder(self._session.catalog.getDatabase(_word(schema)).locationUri)
 
     def ignores_case(self) -> bool:
         return str(self._session.conf.get("spark.sql.caseSensitive", "false")).lower() == "false"

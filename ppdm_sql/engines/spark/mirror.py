@@ -1,22 +1,24 @@
 """Tables of the catalog as copies in this process, so that a question to the catalog is no Spark job.
 
-A statement costs Spark 0.3 to 1 second of processor time even where three rows answer it, and a publication asks the
-catalog some thirty times.  A table of the catalog is therefore read as a whole, once, and questions that concern such
-tables alone are answered by an embedded DuckDB with a memory limit and a private temporary folder.
+A statement costs Spark 0.1 to 1 second of processor time even where three rows answer it, and a publication asks the
+catalog some thirty times.  A table of the catalog is therefore read as a whole, once, from its files where they are on
+this machine, and questions that concern such tables alone are answered by an embedded DuckDB with a memory limit and a
+private temporary folder.
 
 A copy is a fact about its table (facts.py): it counts until the call ends, the lock is taken or given back, or the
-table is made again.  What this process inserts goes to Spark first and then into the copy.  The copy of a view is given
-up with every insert.  Whatever cannot be copied is asked of Spark: a large table, a damaged one, one of a session that
-distinguishes names by their case.
+table is made again.  What this process inserts goes to Spark first and then into the copy.  A view over such tables is
+a view over their copies; the copy of any other view is given up with every insert.  Whatever cannot be copied is asked
+of Spark: a large table, a damaged one, one of a session that distinguishes names by their case.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from ppdm_sql.engines.base import Rows
 from ppdm_sql.engines.duckdb import DuckDBEngine
@@ -42,9 +44,12 @@ _OF_THE_SESSION = (exp.CurrentUser, exp.CurrentDate, exp.CurrentTimestamp, exp.C
 class Original(Protocol):
     """The engine whose catalog is copied."""
 
+    dialect: ClassVar[str]
     facts: RelationFacts
 
-    def read_whole(self, query: exp.Query) -> pa.Table: ...
+    def read_whole(self, name: Name, limit: int) -> pa.Table: ...
+
+    def view_query(self, name: Name) -> str | None: ...
 
     def relation_kind(self, name: Name) -> str | None: ...
 
@@ -61,6 +66,7 @@ class CatalogMirror:
         self._original = original
         self._engine: DuckDBEngine | None = None
         self._too_large: set[Name] = set()  # not read as a whole a second time
+        self._behind: dict[Name, list[Name]] = {}  # views over copies, with the tables that they read
 
     @property
     def _facts(self) -> RelationFacts:
@@ -70,6 +76,8 @@ class CatalogMirror:
         """The answer, or None where the question has to go to Spark."""
         tables = _catalog_tables(query) if self._facts.is_kept else []
         if not tables or not all(self._has(table) for table in tables):
+            return None
+        if not all(self._has(table) for view in tables for table in self._behind.get(view, ())):
             return None
         try:
             return self._duckdb.fetch(self._in_schema(query), **used_params(query, params))
@@ -119,8 +127,8 @@ class CatalogMirror:
 
     def _give_up_views(self) -> None:
         for name in self._facts.names(_COPY):
-            if self._original.relation_kind(name) != "table":
-                self._facts.forget(name)
+            if name not in self._behind and self._original.relation_kind(name) != "table":
+                self._facts.discard(_COPY, name)
 
     def close(self) -> None:
         if self._engine is not None:
@@ -143,7 +151,9 @@ class CatalogMirror:
         if not self._original.ignores_case():
             return False
         try:
-            found = self._original.read_whole(exp.select("*").from_(table.table()).limit(MOST_ROWS + 1))
+            if self._copy_view(table):
+                return True
+            found = self._original.read_whole(table, MOST_ROWS + 1)
             if found.num_rows > MOST_ROWS or found.nbytes > MOST_BYTES:
                 self._too_large.add(table)
                 return False
@@ -151,6 +161,20 @@ class CatalogMirror:
             self._duckdb.load(table, found, temporary=False)
         except EngineError:  # the question itself goes to Spark, whose error is the one that counts
             return False
+        return True
+
+    def _copy_view(self, view: Name) -> bool:
+        """The view over copies of the tables that it reads; False where it is a table, or reads anything else."""
+        text = self._original.view_query(view) if self._original.relation_kind(view) == "view" else None
+        try:
+            query = None if text is None else parse_one(text, dialect=self._original.dialect)
+            tables = [] if query is None else _catalog_tables(query)
+            if not tables or not isinstance(query, exp.Query) or not all(self._has(table) for table in tables):
+                return False
+            self._duckdb.create_view(view, query, replace=True)
+        except (SqlglotError, EngineError):
+            return False
+        self._behind[view] = tables
         return True
 
 
