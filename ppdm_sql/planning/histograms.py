@@ -28,7 +28,8 @@ class PrintedCounts:
 
     @classmethod
     def of_texts(cls, texts: Mapping[str | None, int]) -> PrintedCounts:
-        return cls(dict(texts), dict(texts))
+        values: dict[object, int] = dict(texts.items())
+        return cls(dict(texts), values)
 
     def add(self, text: str | None, value: object, rows: int) -> None:
         self.printed[text] = self.printed.get(text, 0) + rows
