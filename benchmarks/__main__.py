@@ -23,7 +23,8 @@ def main() -> None:
     options = _options()
     RESULTS.mkdir(exist_ok=True)
     if options.publish:
-        publish.run(options.rows, options.repeat, options.data, RESULTS / "publish.json")
+        chosen = publish.Chosen(options.rows, options.repeat, options.case, options.data, options.memory_limit)
+        publish.run(chosen, RESULTS / "publish.json")
         return
     if options.profile:
         profile.run(options.rows[0], options.repeat, options.peers, RESULTS / "profile.json")
@@ -58,6 +59,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--repeat", type=int, default=3, help="runs per case; the least counts")
     parser.add_argument("--peers", metavar="PYTHON", help="a Python that has the peers; without it they are left out")
     parser.add_argument("--publish", action="store_true", help="publications alone, compared with a shuffled copy")
+    parser.add_argument("--case", nargs="*", default=[], choices=publish.CASES, help="of --publish; default: all")
+    parser.add_argument("--memory-limit", metavar="SIZE", help="of the database, for --publish: 1GB")
     parser.add_argument("--profile", action="store_true", help="profile, draft and all measures of a table alone")
     parser.add_argument("--data", metavar="FOLDER", help="of the public tables: for the grid on Adult of --publish")
     parser.add_argument("--spill", action="store_true", help="also 100M rows x 5 columns under 1 GB")

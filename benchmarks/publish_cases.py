@@ -1,6 +1,8 @@
 """Publications from the statement to the verified release, and the floors they are compared with.
 
-One case per process, so that peak memory is the case's own:  python -m benchmarks.publish_cases NAME DATABASE
+One case per process, so that peak memory is the case's own:
+
+    python -m benchmarks.publish_cases NAME DATABASE [MEMORY LIMIT]
 
 A case gets a database file of its own, which has a catalog and in which the same method has published a small table:
 modules that load at first use and the making of the catalog are not what is timed.
@@ -57,12 +59,12 @@ PUBLICATIONS = {
 }
 
 
-def publication(name: str, database: str) -> Timed:
+def publication(name: str, database: str, memory_limit: str | None = None) -> Timed:
     """From the statement to the verified release; also how many statements it took."""
     import ppdm_sql
 
     one = PUBLICATIONS[name]
-    session = ppdm_sql.connect(database)
+    session = ppdm_sql.connect(database, memory_limit=memory_limit)
     session.execute(f"CREATE TABLE few AS SELECT * FROM {one.table} LIMIT {one.few}")
     session.execute(one.statement("few", "few_open"))
     session.execute("DROP RELEASE few_open")
@@ -135,15 +137,15 @@ def grid(folder: str) -> Timed:
 FLOORS = {"shuffled_copy": shuffled_copy, "shuffled_nine": shuffled_nine, "group_by": group_by}
 
 
-def case_named(name: str, place: str) -> Timed:
+def case_named(name: str, place: str, memory_limit: str | None = None) -> Timed:
     """A case by its name; what this function does is not timed."""
     if name == "grid":
         return grid(place)
-    return FLOORS[name](place) if name in FLOORS else publication(name, place)
+    return FLOORS[name](place) if name in FLOORS else publication(name, place, memory_limit)
 
 
 def main() -> None:
-    timed = case_named(*sys.argv[1:3])
+    timed = case_named(*sys.argv[1:4])
     started, cpu = time.perf_counter(), time.process_time()
     found = timed()
     measured = {

@@ -34,6 +34,7 @@ def lock_down(
         "enable_progress_bar": False,  # it prints to stdout, even into a pipe
         "TimeZone": _UTC,
         "perfect_ht_threshold": 22,  # counting by small codes becomes an array index
+        "write_buffer_row_group_count": 1,  # what is stored is written as it comes: five parts of it would be held
         "temp_directory": str(temp),
         "allowed_directories": [str(Path(folder).resolve()) for folder in allow],
         "enable_external_access": False,
