@@ -141,7 +141,8 @@ class _Search:
         while (more := self._expanded(state)) is not None:
             self.progress("recoding", sum(map(len, more)), None)
             following = self._recoded(more, state)
-            found = self.table.checker.measured(following.recoding)
+            same = following.recoding == state.recoding  # most splits are at values where another one is already
+            found = classes if same else self.table.checker.measured(following.recoding)
             if found is not None:
                 state, classes = following, found
             elif self.options.skip and len(self.closed) < _MOST_CLOSED:
@@ -170,9 +171,10 @@ class _Search:
 
     def _recoded(self, expanded: tuple[tuple[int, ...], ...], former: _State) -> _State:
         """Only columns with a new split are recoded again, from their values and not from the rows."""
-        splits: dict[str, Splits] = {}
+        alone = len(expanded) == 1  # what is new comes last, so the splits before it stay as they are
+        splits: dict[str, Splits] = dict(former.splits) if alone else {}
         for tree, numbers in zip(self.table.trees, expanded, strict=True):
-            for name, found in tree.splits(numbers):
+            for name, found in tree.splits(numbers[len(former.expanded[0]) :] if alone else numbers):
                 splits[name] = splits.get(name, Splits()) + splits_of(found, multiway=tree.multiway)
         shown = {}
         for name, one in splits.items():
