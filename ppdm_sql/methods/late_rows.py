@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
 from ppdm_sql.methods.recoding import Recoding
 from ppdm_sql.methods.shared.labels import same_rows
@@ -47,6 +46,7 @@ class LateRows:
     secrets: tuple[Ints, ...]  # per sensitive column the code of each cell
     history: Ints  # per cell a number; 0: its rows were never published
     former: tuple[FormerColumn, ...] = ()
+    turn: Ints | None = None  # a secret order of the cells: which rows of a class others take must tell nothing of them
 
 
 @dataclass(frozen=True)
@@ -85,12 +85,6 @@ def place_late_rows(recoding: Recoding, late: LateRows, demands: Demands, *, due
     labels = {name: [texts[place[at]] for at in first.tolist()] for name, texts in printed.items()}
     lost = float((recoding.losses[node[out]] * late.rows[out]).sum() / late.rows[out].sum())
     return LatePlan(Parts(part, len(classes)), labels, lost)
-
-
-def late_rows(recoding: Recoding, cells: Cells, node: Ints, codes: Sequence[Ints], history: Ints | None) -> LateRows:
-    """The cells as they are settled; codes: per sensitive column that of each cell."""
-    past = np.zeros(len(cells), dtype=np.int64) if history is None else history
-    return LateRows(node, cells.rows, cells.counted, tuple(codes), past)
 
 
 def _numbered(texts: Sequence[str | None]) -> Ints:
@@ -239,7 +233,8 @@ class _Settling:
 
     def _lent(self, group: _Group, one: int) -> list[int]:
         """Cells of a class that make a class of the group and leave one; none where a few tries find none."""
-        cells = sorted(self.classes[one].cells)
+        turn = self.late.turn
+        cells = sorted(self.classes[one].cells, key=lambda cell: (0 if turn is None else int(turn[cell]), cell))
         persons = np.cumsum(self.late.persons[cells])
         first = int(np.searchsorted(persons, self.demands.k - group.persons)) + 1
         for number in range(first, min(first + _TRIED, len(cells))):

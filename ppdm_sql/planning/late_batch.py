@@ -18,6 +18,7 @@ from sqlglot import exp
 from ppdm_sql.catalog.growth import read_kept_recoding, rows_name, waiting_name
 from ppdm_sql.catalog.manifest import GrowthRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
+from ppdm_sql.catalog.store import sha256_of
 from ppdm_sql.cells.aggregate import aggregate
 from ppdm_sql.cells.cells import Cells
 from ppdm_sql.cells.parts import DROPPED, Parts
@@ -185,7 +186,7 @@ class _Night:
         history = np.array([int(str(value)) for value in past.values], dtype=np.int64)[past.codes]
         node = recoding.place(cells, batch.hierarchies)
         told = former.read(cells, self.source, secrets)
-        rows = LateRows(node, cells.rows, cells.counted, tuple(codes), history, told)
+        rows = LateRows(node, cells.rows, cells.counted, tuple(codes), history, told, self._turns(len(cells)))
         waits, due = policy.changes.late == "wait", self._is_due(batch.fresh)
         demands = Demands(k_of_sets(policy.requirements), tuple(secrets))
         placed = place_late_rows(recoding, rows, demands, due=waits and due)
@@ -201,6 +202,11 @@ class _Night:
         )
         plan = with_forms(plan, self.source, batch.hierarchies)
         return replace(batch, plan=plan, new_rows=plan.rows - plan.suppressed_rows)
+
+    def _turns(self, cells: int) -> Ints:
+        """An order of the cells that nobody knows without the salt of the database."""
+        key = f"{self.planner.salt()}|{self.growth.growth_id}|{self.growth.night + 1}|turns"
+        return np.random.default_rng(int(sha256_of(key), 16)).permutation(cells)
 
     def _secrets(self, job: Job, cells: Cells) -> tuple[list[Secret], list[Ints]]:
         """The sensitive columns; where classes are compared with the whole release, by the values of all of it."""

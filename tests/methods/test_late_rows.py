@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -42,6 +43,14 @@ def test_rows_that_are_too_few_take_no_more_rows_of_a_class_than_they_need():
     values = late([1, 1, 1, 1, 2], [3, 3, 3, 3, 4], [0, 1, 0, 0, 0])  # those that are left must be two values, too
     whole = place_late_rows(recoding(), values, demands(6, l=2), due=True)
     assert (whole.parts.part.tolist(), whole.labels) == ([0, 0, 0, 0, 0], {"age": ["*"]})
+
+
+def test_which_rows_others_take_follows_a_secret_order():
+    rows = late([1, 1, 1, 1, 2], [3, 3, 3, 3, 4], [0, 0, 0, 0, 0])
+    for first in range(4):
+        turn = np.array([(cell - first) % 4 for cell in range(4)] + [9])
+        placed = place_late_rows(recoding(), replace(rows, turn=turn), demands(6), due=True)
+        assert np.flatnonzero(placed.parts.part[:4] == placed.parts.part[4]).tolist() == [first]
 
 
 def test_too_few_rows_wait_until_they_are_due():
