@@ -54,8 +54,7 @@ def publish(engine: Engine, request: Request, kind: StoredRelease, progress: Pro
             return _store(engine, _with_target_of_now(engine, request), kind, progress)
     except BaseException:
         if not engine.has_transactions:
-            engine.drop_table(request.target.storage)
-            engine.drop_table(ledger.link_name(request.release_id))
+            kind.discard(engine, request)
         raise
 
 

@@ -33,6 +33,7 @@ def sweep_leftovers(engine: Engine) -> None:
         return
     known = {record.release_id for record in releases.list_releases(engine, include_gone=True)}
     for relation in engine.relations(SCHEMA):
-        for prefix in (STORAGE, ledger.LINK):
-            if relation.startswith(prefix) and relation.removeprefix(prefix) not in known:
+        for prefix in (STORAGE, ledger.LINK, ledger.COMBINATIONS):
+            release_id = relation.removeprefix(prefix).partition("_")[0]  # a part has its number behind it
+            if relation.startswith(prefix) and release_id not in known:
                 engine.drop_table(Name(SCHEMA, relation))

@@ -37,7 +37,7 @@ from ppdm_sql.release.kinds.stored import StoredRelease
 from ppdm_sql.release.preview import preview_table
 from ppdm_sql.release.results import Exported, Planned, Verified
 from ppdm_sql.release.reverify_projections import reverify_projections
-from ppdm_sql.statements.names import Name
+from ppdm_sql.statements.names import SCHEMA, Name
 from ppdm_sql.watching import Progress
 
 
@@ -79,13 +79,7 @@ class ProjectedRelease(StoredRelease):
 
     def plan(self, planner: Planner, statement: Publication, coming: Collection[Name] = ()) -> Planned:
         assert isinstance(statement, Publish)
-        _refuse_engine(planner.engine, statement)
         return preview_table(planner, statement, _preview)
-
-    def publish(self, planner: Planner, statement: Publication, run_id: str) -> ReleaseRecord:
-        assert isinstance(statement, Publish)
-        _refuse_engine(planner.engine, statement)
-        return super().publish(planner, statement, run_id)
 
     def refresh_statement(self, statement: Publish, record: ReleaseRecord) -> Publish:
         """With the parts of the first night: other parts of the same rows would be a second release of them."""
@@ -102,18 +96,32 @@ class ProjectedRelease(StoredRelease):
     def store(self, engine: Engine, request: Request) -> Name:
         found = _projections(request)
         _refuse_foreign(engine, request)
-        for name in _tables_of(request.former):
-            if _is_part_of(engine, name, request.former):
-                engine.drop_table(name)
-        for number, part in enumerate(found.parts, start=1):
-            query = part_query(engine, part, found.target, request.statement.policy.seed)
-            engine.create_table(part_name(request.name, number), query)
+        if engine.has_transactions:
+            _drop_parts(engine, request.former)
+        for part, storage in zip(found.parts, _storages(request), strict=True):
+            engine.create_table(storage, part_query(engine, part, found.target, request.statement.policy.seed))
         names = [table.last for table in _part_names(request)]
-        engine.create_table(request.name, list_query(list_rows(request, found, names)))
-        return request.name
+        engine.create_table(request.target.storage, list_query(list_rows(request, found, names)))
+        return request.target.storage
 
     def measure(self, engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
-        return measure_projections(engine, request, stored, _part_names(request), progress)
+        return measure_projections(engine, request, stored, _storages(request), progress)
+
+    def discard(self, engine: Engine, request: Request) -> None:
+        """With the views as they were before, where some of them were put in place already."""
+        shown = _comment(request.release_id, request.name)
+        changed = [name for name in _part_names(request) if engine.comment_on(name) == shown]
+        for name in changed:
+            engine.drop_view(name)
+        former, places = request.former, {name.last: name for name in changed}
+        for number, name in enumerate(_tables_of(former), start=1):
+            if former is not None and former.storage and name.last in places:
+                behind = part_name(Name(SCHEMA, former.storage), number)
+                _show_part(engine, places[name.last], behind, former.release_id, former.name)
+        for storage in _storages(request):
+            engine.drop_table(storage)
+        engine.drop_table(combinations_name(request.release_id))
+        super().discard(engine, request)
 
     def link_query(self, measured: Measured) -> exp.Select:
         assert isinstance(measured, MeasuredProjections)
@@ -125,10 +133,16 @@ class ProjectedRelease(StoredRelease):
         found = _projections(request)
         query = exp.select("*").from_(measured.combinations.table())
         engine.create_table(combinations_name(request.release_id), query)
-        for part, name in zip(found.parts, _part_names(request), strict=True):
-            engine.comment(name, "table", f"ppdm_sql release {request.release_id}, part of {request.name.last}")
+        target = request.target
+        for part, name, storage in zip(found.parts, _part_names(request), _storages(request), strict=True):
+            if target.is_view:
+                _show_part(engine, name, storage, request.release_id, request.name)
+            else:
+                engine.comment(name, target.kind, _comment(request.release_id, request.name))
             notes = {column: text for column, text in request.plan.notes.items() if column in part.columns}
-            engine.comment_columns(name, "table", notes)
+            engine.comment_columns(name, target.kind, notes)
+        if target.is_view:  # last: what it lists is there
+            engine.create_view(target.name, exp.select("*").from_(target.storage.table()), replace=True)
 
     def let_read(self, engine: Engine, request: Request, readers: Sequence[str]) -> None:
         for name in _part_names(request) if readers else ():
@@ -166,9 +180,10 @@ class ProjectedRelease(StoredRelease):
 
     def clear_behind(self, engine: Engine, record: ReleaseRecord) -> None:
         """The tables that are still those of this release: a new one may have taken their names by now."""
-        for name in _tables_of(record):
-            if _is_part_of(engine, name, record):
-                engine.drop_table(name)
+        _drop_parts(engine, record)
+        for number in range(1, len(_tables_of(record)) + 1) if record.storage else ():
+            engine.drop_table(part_name(Name(SCHEMA, str(record.storage)), number))
+        super().clear_behind(engine, record)
 
     # -- words -------------------------------------------------------------------------------------
 
@@ -211,6 +226,31 @@ def _part_names(request: Request) -> list[Name]:
     return [part_name(request.name, number) for number in range(1, len(_projections(request).parts) + 1)]
 
 
+def _storages(request: Request) -> list[Name]:
+    """Where the rows of the parts are: in their own tables, or without transactions in tables behind views."""
+    return [part_name(request.target.storage, number) for number in range(1, len(_projections(request).parts) + 1)]
+
+
+def _drop_parts(engine: Engine, record: ReleaseRecord | None) -> None:
+    for name in _tables_of(record):
+        if _is_part_of(engine, name, record):
+            drop = engine.drop_view if engine.relation_kind(name) == "view" else engine.drop_table
+            drop(name)
+
+
+def _show_part(engine: Engine, name: Name, storage: Name, release_id: str, release: Name) -> None:
+    engine.create_view(name, exp.select("*").from_(storage.table()), replace=True)
+    engine.comment(name, "view", _comment(release_id, release))
+
+
+def _comment(release_id: str, release: Name) -> str:
+    return f"ppdm_sql release {release_id}, {_part_of(release)}"
+
+
+def _part_of(name: Name) -> str:
+    return f"part of {name.last}"
+
+
 def _tables_of(record: ReleaseRecord | None) -> list[Name]:
     """The tables of the parts of a release; none of a release of another kind."""
     if record is None or record.is_damaged or record.manifest.projections is None:
@@ -226,21 +266,14 @@ def _refuse_foreign(engine: Engine, request: Request) -> None:
     """A part replaces nothing but the same part of the release before."""
     ours = {name.last for name in _tables_of(request.former) if _is_part_of(engine, name, request.former)}
     for name in _part_names(request):
+        if not engine.has_transactions and (engine.comment_on(name) or "").endswith(_part_of(request.name)):
+            continue  # of a run that was killed between two parts
         if engine.relation_kind(name) is not None and name.last not in ours:
             raise _refusal(
                 request.statement,
                 f'"{name}" already exists and is not a part of this release, so it will not be replaced: choose '
                 "another name for the release",
             )
-
-
-def _refuse_engine(engine: Engine, statement: Publish) -> None:
-    if not engine.has_transactions:
-        raise _refusal(
-            statement,
-            f"ALGORITHM {statement.policy.algorithm} puts several tables in place at once, which needs transactions: "
-            f"{engine.title} has none: publish it in DuckDB or PostgreSQL",
-        )
 
 
 def _refusal(statement: Publish, message: str) -> PolicyError:

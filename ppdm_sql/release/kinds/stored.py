@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from ppdm_sql.catalog.ledger import link_name
 from ppdm_sql.catalog.manifest import Manifest, RolesRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.engines.base import Engine
@@ -70,6 +71,11 @@ class StoredRelease(ReleaseKind):
         storage = request.target.storage
         engine.create_table(storage, public_columns(STAGE, request.plan.published))
         return storage
+
+    def discard(self, engine: Engine, request: Request) -> None:
+        """Drops what a failed publication stored, where no transaction takes it back."""
+        engine.drop_table(request.target.storage)
+        engine.drop_table(link_name(request.release_id))
 
     def measure(self, engine: Engine, request: Request, stored: Name, progress: Progress) -> Measured:
         """What the judge finds on what was stored."""
