@@ -121,7 +121,7 @@ def test_an_estimate_is_judged_and_checked(engine, make_table):
         for found in found_of(engine, relation, ["a", "b"], requirement(text)):
             assert found.holds is holds, (text, float(found.achieved))
             assert math.isclose(float(found.achieved), zayatz_share({1: 5, 5: 20}, 525), abs_tol=2e-6)
-    with pytest.raises(PolicyError, match="no statement decides it"):
+    with pytest.raises(PolicyError, match="which no SQL statement can check"):
         breaches(engine, relation, requirement("unique = 1 % FRACTION 20 %"), quasi=[])
 
 
