@@ -137,7 +137,7 @@ def serve_pair(
     made = pair_key_of(agreed, keys, pair_key)
     check_pair(agreed, most_rows, None if made is None else made.public)
     asked = read_queries(queries, agreed)
-    with options.session() if source else nullcontext() as session:
+    with options.session() if source and not agreed.mixers else nullcontext() as session:
         part = part_of_party(agreed, keys, None if session is None else session.engine, source, inbox)
     classes = serve(agreed, keys, part, asked, PairSetting(at, certificates, wait, most_rows), made)
     return _write_classes(classes, keys.name, out, as_json)

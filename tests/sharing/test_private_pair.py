@@ -121,12 +121,13 @@ def test_the_classes_are_those_of_all_rows_in_one_place(sites):
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(("sites", "seed"), [(2, 0), (2, 1), (3, 2)])
+@pytest.mark.parametrize(("sites", "seed"), [(2, 0), pytest.param(2, 1, marks=pytest.mark.nightly), (3, 2)])
 def test_every_query_of_the_domain(sites, seed):
     codebook = pair_codebook(sites=sites)
     vectors = [random_vector(codebook, 10 * seed + place) for place in range(sites)]
-    found, _ = both(codebook, parts_of(codebook, vectors), [LabelQuery(codes) for codes in CODES])
-    assert [codebook.classes[one] for one in found] == expected_classes(codebook, vectors, CODES)
+    every = list(dict.fromkeys(CODES))
+    found, _ = both(codebook, parts_of(codebook, vectors), [LabelQuery(codes) for codes in every])
+    assert [codebook.classes[one] for one in found] == expected_classes(codebook, vectors, every)
 
 
 def test_equal_scores_give_the_first_class():
