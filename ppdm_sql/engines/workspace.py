@@ -34,8 +34,9 @@ Made = TypeVar("Made")
 
 _NUMBERS = itertools.count(1)
 
-# The one working table with a name for everybody: the rows of the release that is being made, one at a time.
-STAGE = Name(f"{PREFIX}stage")
+# The working tables with names for everybody: the rows of the release that is being made, one at a time, and the labels
+# of these rows where numbers stand for them.
+STAGE, STAGE_LABELS = Name(f"{PREFIX}stage"), Name(f"{PREFIX}stage_labels")
 
 
 class Workspace:

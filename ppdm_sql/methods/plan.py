@@ -17,6 +17,7 @@ from ppdm_sql.cells.parts import Parts
 from ppdm_sql.forms.form_tables import FormedColumn
 from ppdm_sql.methods.live_rules import Live
 from ppdm_sql.methods.recoding import Recoding
+from ppdm_sql.policy.forms import Form
 from ppdm_sql.statements.names import Name, aliased, column
 from ppdm_sql.trees.tree import Tree
 
@@ -176,6 +177,11 @@ class TablePlan:
     @property
     def recoding(self) -> Recoding | None:
         return None if self.later_rows is None else self.later_rows.recoding
+
+    @property
+    def hides_labels(self) -> bool:
+        """Whether numbers are published that do not show the ranges they stand for."""
+        return any(one.form is Form.MIDPOINT for one in self.forms.values())
 
     def wide(self, rows: exp.Expr | None = None) -> exp.Select:
         """The rows with their labels; rows: what the query gave, where it is stored, under the alias "q"."""

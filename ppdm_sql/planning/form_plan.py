@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine, Kind
+from ppdm_sql.engines.workspace import STAGE_LABELS
 from ppdm_sql.forms.form_tables import FormedColumn, label_of_native_range, label_of_range
 from ppdm_sql.methods.plan import TablePlan
 from ppdm_sql.policy.forms import Form, form_columns
@@ -47,6 +48,11 @@ def _has_calendar(source: Source, name: str) -> bool:
     return isinstance(given, CalendarLadder) or (
         given is None and source.info(name).kind in (Kind.DATE, Kind.TIMESTAMP)
     )
+
+
+def labels_of_stage(engine: Engine, plan: TablePlan, source: Source, released: Name) -> Name:
+    """The labels of what is being released, which was staged: numbers do not show the ranges they stand for."""
+    return STAGE_LABELS if plan.hides_labels else with_labels(engine, source, released)
 
 
 def with_labels(engine: Engine, source: Source, released: Name) -> Name:

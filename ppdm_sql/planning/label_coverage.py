@@ -2,6 +2,7 @@
 
     30              the value itself                    {a, b}       one of these
     < 30  [30, 45)  [30, 45]  >= 65   an interval        {a .. k}     one from a to k, in the order of the bytes
+    2024-Q1  2020s                    the dates in it
     a label of the hierarchy, alone   its leaves         {a, ...}     one of these, or one that is never named
     or in a list
     ** stars, unless that is a value  any of all values  {a, NULL}    one of these, or none
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ppdm_sql.engines.base import ColumnInfo, Kind
+from ppdm_sql.source.calendar import period_ends
 from ppdm_sql.source.hierarchy import Hierarchy
 from ppdm_sql.source.leaves import leaf_text
 from ppdm_sql.source.lines import moment_text
@@ -137,7 +139,7 @@ class Values:
         elif label.startswith(">= "):
             low = label.removeprefix(">= ")
         else:
-            return None
+            return self._period(label)
         try:
             start = 0 if low is None else bisect_left(self._line, place_of(low, self.info))
             side = bisect_right if closed else bisect_left
@@ -145,6 +147,14 @@ class Values:
         except ValueError:
             return None
         return Coverage(range(start, max(start, stop)))
+
+    def _period(self, label: str) -> Coverage | None:
+        """A period of the calendar: dates can have them without a hierarchy."""
+        ends = period_ends(label) if self.info.kind in MOMENTS else None
+        if ends is None:
+            return None
+        start, stop = (bisect_left(self._line, place_of(str(day), self.info)) for day in ends)
+        return Coverage(range(start, stop))
 
     @cached_property
     def _numbers(self) -> int:

@@ -12,7 +12,7 @@ from ppdm_sql.engines.base import Engine
 from ppdm_sql.errors import PpdmError, RequirementBreached
 from ppdm_sql.methods.plan import ENTITY, PART, TablePlan
 from ppdm_sql.planning import composition, joint, residual_risks
-from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.form_plan import labels_of_stage
 from ppdm_sql.planning.populations import labelled_populations
 from ppdm_sql.planning.request import Request
 from ppdm_sql.planning.staging import STAGE, build_stage, public_columns
@@ -79,6 +79,8 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
     sums = content_sums(engine, stored, published, rows=judgement.rows if others else 0)
     content = hash_of_sums(published, sums)
     _check_pseudonyms(engine, request, stored)
+    if request.plan.hides_labels:
+        _check_stage(engine, request, stored)
     if source.entity is not None:
         judgement = _judged_by_person(engine, request, judgement, stored)
     else:
@@ -97,7 +99,7 @@ def measure_stored(engine: Engine, request: Request, stored: Name, progress: Pro
         utility_of(
             engine,
             source,
-            with_labels(engine, source, stored),
+            labels_of_stage(engine, request.plan, source, stored),
             request.hierarchies,
             rows=request.plan.rows,
             published=judgement.rows,

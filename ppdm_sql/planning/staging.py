@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from ppdm_sql.engines.base import Engine
 from ppdm_sql.engines.workspace import STAGE as STAGE
+from ppdm_sql.engines.workspace import STAGE_LABELS
 from ppdm_sql.forms.form_tables import formed_rows
 from ppdm_sql.methods.plan import ENTITY, KEY, PART, PERSON, QUASI, LabelTable, Private, TablePlan
 from ppdm_sql.source.encode import canonical
@@ -81,6 +82,9 @@ def build_stage(engine: Engine, plan: TablePlan, seed: int) -> None:
         engine.work.drop(unordered)
     engine.working_view(STAGE, _with_forms(engine, plan, narrow))
     engine.work.adopt_view(STAGE)
+    if plan.hides_labels:
+        engine.working_view(STAGE_LABELS, plan.wide(narrow.table("q")))
+        engine.work.adopt_view(STAGE_LABELS)
 
 
 def _with_forms(engine: Engine, plan: TablePlan, narrow: Name) -> exp.Select:

@@ -24,7 +24,7 @@ from ppdm_sql.errors import PpdmError
 from ppdm_sql.methods.plan import KEY, PART, PERSON, QUASI, ResidualRisk, TablePlan
 from ppdm_sql.planning import composition, joint, manifest, residual_risks
 from ppdm_sql.planning.cohorts import COHORT, QUICK, ROW, TOLD
-from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.form_plan import labels_of_stage, with_labels
 from ppdm_sql.planning.late_batch import Batch, plan_batch
 from ppdm_sql.planning.leaving import CHANGED, GONE, HOW, count_still_touched
 from ppdm_sql.planning.measure_table import Measured
@@ -244,7 +244,8 @@ class _Growing:
         patterns = class_patterns(engine, Stored.look_up(engine, self.name, quasi).source(quasi))
         classes = sum(one.classes for one in patterns.values())
         with engine.workspace(shares=[source.relation]):  # both are compared with the same source
-            utility = self._utility(self.name, judgement.rows, classes, self._waiting()[0])
+            shown = with_labels(engine, source, self.name)
+            utility = self._utility(shown, judgement.rows, classes, self._waiting()[0])
             tonight = self._tonight()
         return _Measured(
             judgement, sealed is not None, now_sealed, classes, content, tuple(outcomes), utility, tonight,
@@ -278,11 +279,10 @@ class _Growing:
             query = query.where(exp.EQ(this=column(SINCE), expression=exp.Literal.number(night)))
         return self.engine.work.view_of_text("every_row", self.engine.render(query))
 
-    def _utility(self, released: Name, rows: int, classes: int, missing: int = 0) -> Utility:
+    def _utility(self, labels: Name, rows: int, classes: int, missing: int = 0) -> Utility:
         engine, source = self.engine, self.source
-        shown = with_labels(engine, source, released)
         return utility_of(
-            engine, source, shown, self.batch.hierarchies, rows=rows + missing, published=rows, classes=classes
+            engine, source, labels, self.batch.hierarchies, rows=rows + missing, published=rows, classes=classes
         )
 
     def _tonight(self) -> Utility | None:
@@ -291,7 +291,8 @@ class _Growing:
         if plan is None:
             return None
         staged = self.engine.work.table("tonight", public_columns(STAGE, self.published))
-        return self._utility(staged, self.batch.new_rows, plan.classes)
+        labels = labels_of_stage(self.engine, plan, self.source, staged)
+        return self._utility(labels, self.batch.new_rows, plan.classes)
 
     def _waiting(self) -> tuple[int, int]:
         """How many rows wait, and for how many refreshes the first of them does."""

@@ -10,7 +10,7 @@ from ppdm_sql.catalog.manifest import GrownRecord
 from ppdm_sql.catalog.releases import ReleaseRecord
 from ppdm_sql.methods.plan import ENTITY
 from ppdm_sql.planning.cohorts import COHORT
-from ppdm_sql.planning.form_plan import with_labels
+from ppdm_sql.planning.form_plan import labels_of_stage
 from ppdm_sql.planning.late_batch import Batch, plan_batch
 from ppdm_sql.planning.manifest import finding_records
 from ppdm_sql.planning.measure_table import sensitive_columns
@@ -42,7 +42,7 @@ def preview_refresh(planner: Planner, statement: Publish, former: ReleaseRecord)
         requirements=asked, entity=next(iter(persons), None),
     )  # fmt: skip
     utility = utility_of(
-        engine, source, with_labels(engine, source, staged), batch.hierarchies,
+        engine, source, labels_of_stage(engine, batch.plan, source, staged), batch.hierarchies,
         rows=batch.new_rows, published=batch.new_rows, classes=judgement.classes,
     )  # fmt: skip
     picked = exp.Select(expressions=[column(name) for name in source.release_columns]).from_(staged.table())
