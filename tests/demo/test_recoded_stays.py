@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
 import pytest
 
 from ppdm_sql import resources
+from ppdm_sql.catalog import salt
 from ppdm_sql.session import connect
 
 FOLDER = resources.folder("sql") / "demo"
@@ -28,7 +30,12 @@ def policy(method: str) -> str:
 @pytest.mark.duckdb
 @pytest.mark.parametrize("method", ["mondrian", pytest.param("kactus2", marks=pytest.mark.wide)])
 def test_a_model_of_the_release_is_within_a_point_on_raw_rows_in_its_words(method, tmp_path, monkeypatch):
-    """Of what five folds inside the release give (mondrian 74.6 and 75.3 %, kactus2 75.0 and 75.7 %; majority 73.4 %)."""
+    """Of what five folds inside the release give (mondrian 74.7 and 75.3 %, kactus2 74.8 and 75.7 %; majority 73.4 %).
+
+    Which rows of a combination are made coarser follows the key of the database, so it is a fixed one here.  With eight
+    keys the two differ by 0.6 to 1.1 points for kactus2, with five keys by 0.4 to 0.6 for mondrian.
+    """
+    monkeypatch.setattr(salt, "secrets", SimpleNamespace(token_hex=lambda number: "00" * number))
     monkeypatch.chdir(FOLDER)
     with connect(str(tmp_path / "x.duckdb"), create=True, out=tmp_path) as session:
         session.execute(resources.sql_text("demo/hospital"))
