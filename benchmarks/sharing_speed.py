@@ -133,22 +133,27 @@ def counting(rows: int) -> None:
 def label(queries: int) -> None:
     """A query of 8 attributes and 5 classes by three servers on this machine, over TLS."""
     book, keys = _codebook("label", 8, 5, 5, 3)
-    vector = np.full(book.length, 1000, dtype=np.uint64)
-    vector.reshape(5, -1)[:, 0] = 5000
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        (home / "round.json").write_text(book.to_text())
-        for site in SITES:
-            folder.write_vector(vector, book, keys[site], home)
-        for mixer in book.mixers:
-            write_keys(keys[mixer.name], home)
-            write_certificate(book, keys[mixer.name], home)
+        _prepare(book, keys, home)
         first = _serve(home, 1)
         many = _serve(home, queries + 1)
     for title, one, more in zip(("processor (three servers together)", "clock"), first, many, strict=True):
         print(
             f"{title}: {one:.2f} s for one query with start and connection, {(more - one) / queries:.2f} s for one more"
         )
+
+
+def _prepare(book: Codebook, keys: dict, home: Path) -> None:
+    """Every site has reported, and every party has its key and its certificate."""
+    vector = np.full(book.length, 1000, dtype=np.uint64)
+    vector.reshape(5, -1)[:, 0] = 5000
+    (home / "round.json").write_text(book.to_text())
+    for site in SITES:
+        folder.write_vector(vector, book, keys[site], home)
+    for mixer in book.mixers:
+        write_keys(keys[mixer.name], home)
+        write_certificate(book, keys[mixer.name], home)
 
 
 def _serve(home: Path, queries: int) -> tuple[float, float]:
@@ -182,16 +187,9 @@ def _together(home: Path, queries: int, commands: list[list[str]]) -> tuple[floa
 def pair(queries: int) -> None:
     """The same by two mixers on this machine: numbers of 342 bits, for a million rows."""
     book, keys = _codebook("pair", 8, 5, 5, 2)
-    vector = np.full(book.length, 1000, dtype=np.uint64)
-    vector.reshape(5, -1)[:, 0] = 5000
     with tempfile.TemporaryDirectory() as name:
         home = Path(name)
-        (home / "round.json").write_text(book.to_text())
-        for site in SITES:
-            folder.write_vector(vector, book, keys[site], home)
-        for mixer in book.mixers:
-            write_keys(keys[mixer.name], home)
-            write_certificate(book, keys[mixer.name], home)
+        _prepare(book, keys, home)
         made = []
         took = _measure(lambda: made.append(make_pair_key(score_bits(book, 1_000_000))))
         write_pair_key(made[0], home / "pair.json")

@@ -104,10 +104,10 @@ class _Rows:
 
     def _both(self, whole: exp.Select, inner: exp.Select, named: Sequence[str]) -> exp.Select:
         """The rows of whole cells and those of divided ones."""
-        every = exp.Union(this=whole, expression=self._moved(inner, named), distinct=False).subquery("z")
+        every = exp.Union(this=whole, expression=self._move_rows(inner, named), distinct=False).subquery("z")
         return exp.Select(expressions=[column(name, "z") for name in (PART, *named)]).from_(every)
 
-    def _moved(self, inner: exp.Select, named: Sequence[str]) -> exp.Select:
+    def _move_rows(self, inner: exp.Select, named: Sequence[str]) -> exp.Select:
         """The rows of divided cells, each with the part of its place."""
         if self._has_weights:
             inner = self._weighted(inner, named)
@@ -127,9 +127,9 @@ class _Rows:
     def _rows(self, first: Sequence[exp.Expr]) -> exp.Select:
         picked = [*first, *(aliased(value, name) for name, value in self._published().items())]
         picked += [aliased(value, name) for name, value in self.private.items()]
-        return self._joined(picked)
+        return self._join_cells(picked)
 
-    def _joined(self, picked: Sequence[exp.Expr]) -> exp.Select:
+    def _join_cells(self, picked: Sequence[exp.Expr]) -> exp.Select:
         """Expressions over the rows of the source "r" and their cells "p"."""
         query = exp.Select(expressions=[one.copy() for one in picked]).from_(self.source.relation.table("r"))
         if not self._meets_cells:
@@ -184,7 +184,7 @@ class _Rows:
         if self.engine.repeats_subqueries:
             return Name(_JOINED).table("j")
         person = self._published()[ENTITY]
-        return self._joined([aliased(person, ENTITY), column(CELL, "p")]).subquery("j")
+        return self._join_cells([aliased(person, ENTITY), column(CELL, "p")]).subquery("j")
 
     def _order(self, alias: str, *, weighted: bool = True) -> list[exp.Expr]:
         """The keyed order of rows that are alike to the method; rows with a weight come first."""

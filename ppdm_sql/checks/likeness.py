@@ -36,14 +36,14 @@ _BREACH, _VALUES, _OF = "ppdm_breach", "ppdm_values", "ppdm_of"
 
 
 def check_beta(requirement: BetaLikeness, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, ValueRatios)
+    found = work.once(item, ValueRatios)
     worst = found.largest_ratio()
     figure: Figure = None if worst is None else worst - 1
     return found.outcome(requirement, figure, [~kinds.at_most(1 + requirement.beta) for kinds in found.kinds])
 
 
 def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, ValueRatios)
+    found = work.once(item, ValueRatios)
     worst = found.largest_ratio()
     beyond = [~kinds.below_logarithm() for kinds in found.kinds]
     figure: Figure = None
@@ -54,7 +54,7 @@ def check_enhanced_beta(requirement: EnhancedLikeness, work: Measurement, item: 
 
 
 def check_delta(requirement: DeltaDisclosure, work: Measurement, item: Sensitive) -> Outcome:
-    found = work.made(item, ValueRatios)
+    found = work.once(item, ValueRatios)
     limit = ratio_limit(requirement.delta)
     high, low = found.largest_ratio(), found.smallest_ratio()
     figure: Figure = None

@@ -78,7 +78,7 @@ class Measurement:
                 self._take_sizes(sizes_of_classes(self.engine, self._cells.classes), self._cells.classes)
         return self._cells
 
-    def made(self, item: Sensitive, make: Callable[[Measurement, Sensitive], Made]) -> Made:
+    def once(self, item: Sensitive, make: Callable[[Measurement, Sensitive], Made]) -> Made:
         """What several requirements on one sensitive column share: made for the first of them."""
         self.cells(item)
         if make not in self._made:

@@ -215,7 +215,7 @@ class RecodingTree(JsonRecord):
             going = going[self.arrays.count_children(node[going]) > 0]
             if not len(going):
                 return node
-            asked = self._asked[node[going]]
+            asked = self._asked_column[node[going]]
             code = np.zeros(len(going), dtype=np.int64)
             for number in np.unique(asked).tolist():
                 code[asked == number] = codes[number][going[asked == number]]
@@ -233,7 +233,7 @@ class RecodingTree(JsonRecord):
         return found
 
     @cached_property
-    def _asked(self) -> Ints:
+    def _asked_column(self) -> Ints:
         """Per node the column that its children take values of."""
         found = np.zeros(self.size, dtype=np.int64)
         found[self.arrays.parent] = self.arrays.column
@@ -249,7 +249,7 @@ class RecodingTree(JsonRecord):
     def _few_targets(self, nodes: Ints, codes: Ints, readers: Sequence[_ValueReader]) -> Ints:
         counts, children = self.arrays.count_children(nodes), self.arrays.children(nodes)
         take, code = self.arrays.take[children - 1], np.repeat(codes, counts)
-        column, taken = np.repeat(self._asked[nodes], counts), np.zeros(len(children), dtype=bool)
+        column, taken = np.repeat(self._asked_column[nodes], counts), np.zeros(len(children), dtype=bool)
         for number in np.unique(column).tolist():
             here = column == number
             taken[here] = readers[number].taken(take[here], code[here], self.arrays.takes)

@@ -175,6 +175,17 @@ def test_other_queries_open_nothing():
         both(codebook, parts_of(codebook, vectors), [LabelQuery(CODES[0])], ask=[LabelQuery(CODES[1])])
 
 
+def test_a_party_that_is_gone_leaves_nothing():
+    codebook = pair_codebook()
+    part = own_part(codebook, 0, ServerShare(random_vector(codebook, 0), {}))
+    first, second = socket.socketpair()
+    with first:
+        holder = KeyHolder(codebook, part, pair_key(), Wire(first, "north"))
+        second.close()
+        with pytest.raises(PpdmError, match=r"the connection to north broke \(.*\): nothing was written"):
+            holder.answer([LabelQuery(CODES[0])], MOST_ROWS)
+
+
 def test_the_key_is_kept_and_checked(tmp_path):
     key = pair_key()
     path = tmp_path / "east.pair.json"

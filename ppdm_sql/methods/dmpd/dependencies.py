@@ -1,7 +1,7 @@
 """Columns of different parts of which one says the other: a second key, which the join on the class does not know.
 
-A zip code says its city.  An attacker who knows the zip code of a row in one part looks for the city in the other part,
-and the class is no longer all that the parts have in common.
+A zip code determines its city.  An attacker who knows the zip code of a row in one part looks for the city in the
+other part, and the class is no longer all that the parts have in common.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def _run(runtime: ModuleType, answer: Coroutine[Any, Any, list[int]]) -> list[in
         return list(runtime.mpc.run(answer))
     except (OSError, asyncio.CancelledError, asyncio.InvalidStateError) as cause:
         raise PpdmError(
-            f"the connection to another server broke ({type(cause).__name__}): nothing was opened"
+            f"the connection to another server broke ({type(cause).__name__}): nothing was written"
         ) from None
 
 

@@ -45,7 +45,7 @@ class Wire:
         """The next frame; a refusal of the other party is raised here."""
         length = int.from_bytes(self._read(_LENGTH), "big")
         if length > _LONGEST:
-            raise PpdmError(f"{self._other} sent too long a message: nothing was opened")
+            raise PpdmError(f"{self._other} sent too long a message: nothing was written")
         found = Reading(read_json(self._read(length), f"a message of {self._other}"), f"a message of {self._other}")
         names = found.keys()
         if "refused" in names:
@@ -77,9 +77,9 @@ def _broken(other: str) -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise PpdmError(f"{other} did not answer in time: nothing was opened") from None
+        raise PpdmError(f"{other} did not answer in time: nothing was written") from None
     except OSError as cause:
-        raise PpdmError(f"the connection to {other} broke ({type(cause).__name__}): nothing was opened") from None
+        raise PpdmError(f"the connection to {other} broke ({type(cause).__name__}): nothing was written") from None
 
 
 # -- connecting --------------------------------------------------------------------------------------------
