@@ -291,6 +291,7 @@ def fill(address: str, rows: list[tuple]) -> None:
         import psycopg
 
         with psycopg.connect(address) as connection, connection.cursor() as cursor:
+            cursor.execute("DROP SCHEMA IF EXISTS ppdm CASCADE")
             cursor.execute("CREATE TABLE people (sex TEXT, age INTEGER, ill TEXT)")
             cursor.executemany("INSERT INTO people VALUES (%s, %s, %s)", rows)
         return
@@ -317,7 +318,7 @@ def vector_of(codebook, rows) -> np.ndarray:
 
 @pytest.mark.wide
 @pytest.mark.postgres
-def test_two_sites_as_processes(tmp_path, postgres_url):
+def test_two_sites_as_processes(tmp_path, postgres_url, postgres_engine):  # the engine empties its database
     from test_private_parties import address_of
 
     codebook = pair_codebook()

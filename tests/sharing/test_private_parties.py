@@ -106,7 +106,7 @@ def address_of(settings: str) -> str:
 
 
 @pytest.fixture(params=["masks", "mixers"])
-def parties(request, tmp_path, postgres_url):
+def parties(request, tmp_path, postgres_url, postgres_engine):  # the engine empties its database
     """Three sites on DuckDB, one on PostgreSQL, and mixers that have no database."""
     found = {}
     for name in SITES:
